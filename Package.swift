@@ -1,0 +1,103 @@
+// swift-tools-version:6.2
+
+import PackageDescription
+
+/// Settings of every target: mistakes the compiler can find are errors.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+// The module map: each target imports only what stands above it.
+let package = Package(
+    name: "syncserver",
+    products: [
+        .executable(name: "syncd", targets: ["syncd"]),
+        .executable(name: "syncctl", targets: ["syncctl"]),
+        .executable(name: "syncsandbox", targets: ["syncsandbox"]),
+        .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    ],
+    targets: [
+        // C libraries of the system.
+        .systemLibrary(name: "CFastCGI", pkgConfig: "fcgi", providers: [.apt(["libfcgi-dev"])]),
+        .systemLibrary(name: "CMariaDB", pkgConfig: "libmariadb", providers: [.apt(["libmariadb-dev"])]),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+
+        // One safe wrapper each: values in and out, no C type above this line.
+        .target(name: "Posix", swiftSettings: strict),
+        .target(name: "FastCGI", dependencies: ["CFastCGI"], swiftSettings: strict),
+        .target(name: "MariaDB", dependencies: ["CMariaDB"], swiftSettings: strict),
+        .target(name: "Curl", dependencies: ["CCurl"], swiftSettings: strict),
+        .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: strict),
+
+        // The domain.
+        .target(name: "SyncProtocol", swiftSettings: strict),
+        .target(name: "HTTPTransport", dependencies: [httpTypes], swiftSettings: strict),
+        .target(
+            name: "Store", dependencies: ["MariaDB", "SyncProtocol"], resources: [.embedInCode("Migrations")],
+            swiftSettings: strict),
+        .target(
+            name: "CloudStorage", dependencies: ["HTTPTransport", "SyncProtocol", "OpenSSLCrypto", httpTypes],
+            swiftSettings: strict),
+        .target(
+            name: "Accounts",
+            dependencies: ["HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "CloudStorage", httpTypes],
+            swiftSettings: strict),
+        .target(
+            name: "Endpoints",
+            dependencies: ["Store", "CloudStorage", "Accounts", "SyncProtocol", "OpenSSLCrypto", logging],
+            swiftSettings: strict),
+
+        // Composition roots.
+        .target(
+            name: "ServerConfiguration", dependencies: ["MariaDB", "SyncProtocol"], swiftSettings: strict),
+        .executableTarget(
+            name: "syncd",
+            dependencies: [
+                "Endpoints", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl", "MariaDB", "HTTPTransport",
+                "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging, httpTypes, argumentParser,
+            ],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "syncctl",
+            dependencies: ["Store", "MariaDB", "ServerConfiguration", "SyncProtocol", argumentParser],
+            swiftSettings: strict),
+
+        // Emulated providers for development and tests.
+        .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", httpTypes], swiftSettings: strict),
+        .executableTarget(
+            name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
+
+        // Tests.
+        .target(
+            name: "TestSupport", dependencies: ["Curl", "OpenSSLCrypto", "MariaDB"], path: "Tests/TestSupport",
+            swiftSettings: strict),
+        .testTarget(name: "FastCGITests", dependencies: ["FastCGI", "Posix"], swiftSettings: strict),
+        .testTarget(name: "MariaDBTests", dependencies: ["MariaDB", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto"], swiftSettings: strict),
+        .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
+        .testTarget(name: "StoreTests", dependencies: ["Store", "MariaDB", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "CloudStorageTests",
+            dependencies: ["CloudStorage", "Accounts", "HTTPTransport", "Curl", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(name: "SandboxTests", dependencies: ["Sandbox"], swiftSettings: strict),
+        .testTarget(
+            name: "AcceptanceTests", dependencies: ["TestSupport", "OpenSSLCrypto", "Curl"], swiftSettings: strict),
+    ]
+)

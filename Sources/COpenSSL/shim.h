@@ -1,0 +1,6 @@
+// OpenSSL's libcrypto.
+#pragma once
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <openssl/err.h>
+#include <openssl/hmac.h>
