@@ -1,5 +1,3 @@
-import HTTPTransport
-
 /// Waits between attempts: truncated exponential back-off with full jitter, or exactly as long as the provider says.
 public struct Backoff: Sendable {
     /// Attempts in all, the first one included.
@@ -16,7 +14,7 @@ public struct Backoff: Sendable {
     ///
     /// - Parameter told: what the provider asked for; up to a tenth is added, so that clients spread.
     /// - Returns: `false` if there is no time or no attempt left.
-    func wait(before attempt: Int, told: Duration?, deadline: Deadline) -> Bool {
+    public func wait(before attempt: Int, told: Duration?, deadline: Deadline) -> Bool {
         guard attempt < attempts else { return false }
         let delay: Duration
         if let told {
