@@ -16,7 +16,9 @@ extension JSONWriter {
         }
     }
 
-    /// Appends text that stands between quotes. Invalid UTF-8 is repaired where anything needs escaping, and else copied.
+    /// Appends text that stands between quotes.
+    ///
+    /// Invalid UTF-8 is repaired after the first byte that needs escaping, and copied before; databases hold none.
     mutating func appendEscaped(_ text: borrowing RawSpan) {
         let form = form
         withBytes { bytes in

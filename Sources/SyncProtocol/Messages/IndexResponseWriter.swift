@@ -1,7 +1,8 @@
 /// Writes the reply to Index as the rows come from the database, without making a value of each.
 ///
-/// The order of calls: ``init(reservingBytes:)``; if a group was asked for, ``beginFiles(masterVersion:)``, then for each
-/// row ``beginFile()``, its fields and ``endFile()``, then ``endFiles()``; then ``beginGroups()``, all groups, and ``finish()``.
+/// The order of calls: ``init(reservingBytes:)``; if a group was asked for, ``beginFiles(masterVersion:)``, then for
+/// each row ``beginFile()``, its fields and ``endFile()``, then ``endFiles()``; then ``beginGroups()``, all groups,
+/// and ``finish()``.
 /// Optional fields are left out by not calling their method. Texts are UTF-8.
 public struct IndexResponseWriter: Sendable {
     /// What was written so far; may be drained between two rows.
