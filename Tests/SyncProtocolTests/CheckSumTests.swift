@@ -15,7 +15,8 @@ struct CheckSumTests {
         #expect(CloudStorageType.microsoft.checkSumFlavour == .sha1)
         #expect(sha1?.canonical(as: .sha1)?.rawValue == "0A4D55A8D778E5022FAB701977C5D840BBC486D0")
         let md5 = CheckSum("B10A8DB164E0754105B7A99BE72E3FE5")
-        #expect(md5?.canonical(as: CloudStorageType.google.checkSumFlavour)?.rawValue == "b10a8db164e0754105b7a99be72e3fe5")
+        #expect(
+            md5?.canonical(as: CloudStorageType.google.checkSumFlavour)?.rawValue == "b10a8db164e0754105b7a99be72e3fe5")
         #expect(md5?.canonical(as: CloudStorageType.dropbox.checkSumFlavour) == nil)
     }
 

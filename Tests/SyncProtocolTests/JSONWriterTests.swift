@@ -73,7 +73,9 @@ struct JSONWriterTests {
         #expect(Self.copied(Array(text.utf8), .asciiOnly) == json)
     }
 
-    @Test("Any text survives both forms, and the header form is printable ASCII on one line", arguments: 0..<200 as Range<UInt64>)
+    @Test(
+        "Any text survives both forms, and the header form is printable ASCII on one line",
+        arguments: 0..<200 as Range<UInt64>)
     func roundTrip(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let text = random.text(maximumCharacters: 40, ampersands: true)
@@ -83,6 +85,18 @@ struct JSONWriterTests {
             if form == .asciiOnly { #expect(writer.bytes.allSatisfy { (0x20...0x7E).contains($0) }) }
             let parsed = try JSONDecoder().decode([String: String].self, from: Data(writer.bytes))
             #expect(parsed["text"].map { Array($0.utf8) } == Array(text.utf8))
+        }
+    }
+
+    @Test("Whatever needs an escape is found in every place of a column's text")
+    func everyPlace() throws {
+        for special in ["\"", "\\", "\0", "\u{1F}", "\n", "é", "!", "#", "[", "]", "\u{7F}"] {
+            for place in 0..<20 {
+                let text = String(repeating: "~", count: place) + special + String(repeating: " ", count: 19 - place)
+                let json = Self.copied(Array(text.utf8))
+                #expect(json == Self.text { $0.value(text: text) })
+                #expect(try JSONDecoder().decode([String].self, from: Data("[\(json)]".utf8)) == [text])
+            }
         }
     }
 

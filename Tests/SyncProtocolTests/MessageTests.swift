@@ -113,7 +113,8 @@ struct MessageTests {
         try survives(GetUploadsResponse(uploads: []))
         try survives(
             GetUploadsResponse(uploads: [
-                FileInfo(fileUUID: Sample.file, sharingGroupUUID: Sample.group, deleted: true), IndexTests.file(at: date),
+                FileInfo(fileUUID: Sample.file, sharingGroupUUID: Sample.group, deleted: true),
+                IndexTests.file(at: date),
             ]))
     }
 

@@ -141,7 +141,8 @@ struct QueryDecodingTests {
         .init(push, "pushNotificationToken=a&b=c&d", [.pushNotificationToken: "a&b=c&d"]),
         .init(index, "sharingGroupUUID=g&testServerSleep=1", [.sharingGroupUUID: "g", .testServerSleep: "1"]),
         .init(
-            delete, "actualDeletion=1&fileUUID=f&fileVersion=0", [.actualDeletion: "1", .fileUUID: "f", .fileVersion: "0"]
+            delete, "actualDeletion=1&fileUUID=f&fileVersion=0",
+            [.actualDeletion: "1", .fileUUID: "f", .fileVersion: "0"]
         ),
         .init(HealthCheckRequest.parameters, "anything=goes&here", [:]),
     ]
@@ -188,7 +189,9 @@ struct QueryDecodingTests {
         .init(upload, "fileUUID=a&fileUUID=b", error: .repeated(.fileUUID)),
         .init(upload, "fileUUID=a&fileUUID=a", error: .repeated(.fileUUID)),
         .init(index, "sharingGroupUUID=a&sharingGroupUUID=a", error: .repeated(.sharingGroupUUID)),
-        .init(push, "pushNotificationToken=a&pushNotificationToken=b", [.pushNotificationToken: "a&pushNotificationToken=b"]),
+        .init(
+            push, "pushNotificationToken=a&pushNotificationToken=b",
+            [.pushNotificationToken: "a&pushNotificationToken=b"]),
         .init(
             done, "masterVersion=4&pushNotificationMessage=x&masterVersion=5&sharingGroupUUID=g",
             [.masterVersion: "4", .pushNotificationMessage: "x&masterVersion=5", .sharingGroupUUID: "g"]),
@@ -213,7 +216,9 @@ struct QueryDecodingTests {
             error: .repeated(.sharingGroupName)),
         .init(create, "sharingGroupUUID=a&sharingGroupName=x&sharingGroupUUID=b", error: .repeated(.sharingGroupUUID)),
         .init(create, "sharingGroupUUID=a&sharingGroupUUID=b", error: .repeated(.sharingGroupUUID)),
-        .init(rename, "masterVersion=1&masterVersion=2&sharingGroupName=a&sharingGroupUUID=g", error: .repeated(.masterVersion)),
+        .init(
+            rename, "masterVersion=1&masterVersion=2&sharingGroupName=a&sharingGroupUUID=g",
+            error: .repeated(.masterVersion)),
         .init(done, "masterVersion=4&pushNotificationMessage=x&masterVersion=5", error: .repeated(.masterVersion)),
     ]
 
@@ -253,7 +258,9 @@ struct QueryDecodingTests {
         #expect(DecodingCase.decode(longest + [0x61], Self.create) == .error(.queryTooLong(maximumBytes: 65_535)))
     }
 
-    @Test("No query makes decoding slow", arguments: ["&", "sharingGroupName=&", "sharingGroupUUID=a&", "appMetaData=%7B%22&", "%41=&"])
+    @Test(
+        "No query makes decoding slow",
+        arguments: ["&", "sharingGroupName=&", "sharingGroupUUID=a&", "appMetaData=%7B%22&", "%41=&"])
     func hostileQueries(unit: String) {
         let query = Array(String(repeating: unit, count: 65_535 / unit.utf8.count).utf8)
         let clock = ContinuousClock()

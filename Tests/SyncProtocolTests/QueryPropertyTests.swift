@@ -30,13 +30,16 @@ struct QueryPropertyTests {
             .filter { reading in required.allSatisfy { reading[$0] != nil } }
     }
 
-    @Test("A repeated parameter is resolved exactly when one reading exists, and to that reading", arguments: 0..<2_000 as Range<UInt64>)
+    @Test(
+        "A repeated parameter is resolved exactly when one reading exists, and to that reading",
+        arguments: 0..<2_000 as Range<UInt64>)
     func repeatedParameters(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let required: [ParameterName] = [.masterVersion, .sharingGroupUUID]
         let list = DoneUploadsRequest.parameters
         let units = [
-            "masterVersion=1", "pushNotificationMessage=m", "sharingGroupName=n", "sharingGroupUUID=g", "testLockSync=1",
+            "masterVersion=1", "pushNotificationMessage=m", "sharingGroupName=n", "sharingGroupUUID=g",
+            "testLockSync=1",
             "x", "", "x=y",
         ]
         let pieces = (0..<Int.random(in: 1...7, using: &random)).map { _ in units.randomElement(using: &random)![...] }
@@ -91,7 +94,8 @@ struct QueryPropertyTests {
             masterVersion: MasterVersion(.random(in: 0...Int64.max, using: &random)),
             checkSum: CheckSum(String(random.uuid().filter { $0 != "-" }))!,
             fileGroupUUID: Bool.random(using: &random) ? FileGroupUUID(random.uuid()) : nil,
-            appMetaData: AppMetaData(version: AppMetaDataVersion(.random(in: 0...9, using: &random)), contents: contents),
+            appMetaData: AppMetaData(
+                version: AppMetaDataVersion(.random(in: 0...9, using: &random)), contents: contents),
             undeleteServerFile: .random(using: &random))
 
         let decoded = try UploadFileRequest(query: request.encodedQuery)
@@ -104,8 +108,12 @@ struct QueryPropertyTests {
     @Test("Random bytes never crash the decoder", arguments: 0..<300 as Range<UInt64>)
     func randomBytes(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        let units = ["appMetaData=", "fileUUID=", "sharingGroupName=", "masterVersion=", "&", "=", "%", "%7B", "%22", "{", "\"", "\\", "a", "\0", "ä"]
-        let query = (0..<Int.random(in: 0...40, using: &random)).map { _ in units.randomElement(using: &random)! }.joined()
+        let units = [
+            "appMetaData=", "fileUUID=", "sharingGroupName=", "masterVersion=", "&", "=", "%", "%7B", "%22", "{", "\"",
+            "\\", "a", "\0", "ä",
+        ]
+        let query = (0..<Int.random(in: 0...40, using: &random)).map { _ in units.randomElement(using: &random)! }
+            .joined()
         for list in [UploadFileRequest.parameters, DoneUploadsRequest.parameters, HealthCheckRequest.parameters] {
             _ = DecodingCase.decode(Array(query.utf8), list)
         }

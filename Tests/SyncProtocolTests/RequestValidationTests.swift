@@ -36,7 +36,8 @@ struct RequestValidationTests {
         .init(UploadFileRequest.self, "checkSum=&\(file)\(upload)", .malformed(.checkSum, expected: .hexadecimal)),
         .init(UploadFileRequest.self, "checkSum=xy&\(file)\(upload)", .malformed(.checkSum, expected: .hexadecimal)),
         .init(
-            UploadFileRequest.self, "checkSum=0a&\(file)&fileVersion=0&masterVersion=4&mimeType=a%2Fb&sharingGroupUUID=g",
+            UploadFileRequest.self,
+            "checkSum=0a&\(file)&fileVersion=0&masterVersion=4&mimeType=a%2Fb&sharingGroupUUID=g",
             .malformed(.sharingGroupUUID, expected: .uuid)),
         .init(
             UploadFileRequest.self, "checkSum=0a&\(file)&fileVersion=0&masterVersion=4&mimeType=&\(group)",
@@ -115,7 +116,8 @@ struct RequestValidationTests {
     @Test(
         "A number is decimal digits and nothing else",
         arguments: [
-            "", "+5", "-5", " 5", "5 ", "%205", "5.0", "5e0", "0x5", "५", "1_000", "1,000", "99999999999999999999", "true",
+            "", "+5", "-5", " 5", "5 ", "%205", "5.0", "5e0", "0x5", "५", "1_000", "1,000", "99999999999999999999",
+            "true",
         ])
     func strictNumbers(text: String) {
         #expect(throws: RequestError.malformed(.masterVersion, expected: .integer64)) {
@@ -158,7 +160,9 @@ struct RequestValidationTests {
         #expect(request.numberOfAcceptors == 1)
     }
 
-    @Test("Booleans come as 1, 0, true and false", arguments: [("1", true), ("0", false), ("true", true), ("false", false)])
+    @Test(
+        "Booleans come as 1, 0, true and false",
+        arguments: [("1", true), ("0", false), ("true", true), ("false", false)])
     func booleans(text: String, value: Bool) throws {
         let request = try CreateSharingInvitationRequest(
             query: "allowSocialAcceptance=\(text)&permission=read&\(Self.group)")

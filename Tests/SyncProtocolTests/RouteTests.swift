@@ -14,7 +14,9 @@ struct RouteTests {
 
     @Test(
         "Anything but the exact name is an unknown path",
-        arguments: ["", "/", "//", "/index/", "/Index//", "//Index", "Index", "/Index/x", "/x/Index/", "/Index ", "/INDEX"])
+        arguments: [
+            "", "/", "//", "/index/", "/Index//", "//Index", "Index", "/Index/x", "/x/Index/", "/Index ", "/INDEX",
+        ])
     func unknown(path: String) {
         #expect(RouteLookup(method: "GET", path: path) == .unknownPath)
     }
@@ -102,7 +104,9 @@ struct RouteTests {
         #expect(try JSONDecoder().decode(ErrorBody.self, from: Data(body.body)) == body)
     }
 
-    @Test("An error body stays below 1 KiB and valid JSON, however long the sentence", arguments: ["a", "\"", "😀", "ä", "\0"])
+    @Test(
+        "An error body stays below 1 KiB and valid JSON, however long the sentence",
+        arguments: ["a", "\"", "😀", "ä", "\0"])
     func errorBodySize(unit: String) throws {
         let body = ErrorBody(
             error: String(repeating: unit, count: 5_000), code: String(repeating: "c", count: 500),

@@ -17,8 +17,10 @@ struct SeededGenerator: RandomNumberGenerator {
     /// Text of up to `maximumCharacters`, rich in what tends to break encoders; never with `&` unless asked for.
     mutating func text(maximumCharacters: Int, ampersands: Bool = false) -> String {
         var alphabet: [Unicode.Scalar] = [
-            "a", "Z", "0", " ", "+", "%", "'", "\"", "\\", "/", "\n", "\r", "\t", "\0", "\u{7F}", "\u{1}", "=", ";", ",", ":",
-            "{", "}", "[", "]", "?", "#", "ä", "é", "\u{301}", "漢", "😀", "\u{FFFD}", "\u{FFFF}", "\u{10FFFF}", "\u{2028}",
+            "a", "Z", "0", " ", "+", "%", "'", "\"", "\\", "/", "\n", "\r", "\t", "\0", "\u{7F}", "\u{1}", "=", ";",
+            ",", ":",
+            "{", "}", "[", "]", "?", "#", "ä", "é", "\u{301}", "漢", "😀", "\u{FFFD}", "\u{FFFF}", "\u{10FFFF}",
+            "\u{2028}",
         ]
         if ampersands { alphabet += ["&", "&", "&"] }
         var text = String.UnicodeScalarView()
