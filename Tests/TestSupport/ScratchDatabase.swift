@@ -43,14 +43,19 @@ public final class ScratchDatabase: Sendable {
 
     /// Installs and starts a server; takes a few seconds.
     public init() throws {
-        folder = NSTemporaryDirectory() + "/syncserver-db-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
+        folder = NSTemporaryDirectory() + "syncserver-db-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
         socketPath = folder + "/db.sock"
-        try FileManager.default.createDirectory(atPath: folder + "/data", withIntermediateDirectories: true)
+        // A folder for temporary tables of its own too: a starting server removes those of others (seen: 1051).
+        for name in ["data", "tmp"] {
+            try FileManager.default.createDirectory(atPath: "\(folder)/\(name)", withIntermediateDirectories: true)
+        }
         let install = Process()
         install.executableURL = URL(fileURLWithPath: "/usr/bin/mariadb-install-db")
         install.arguments =
-            ["--no-defaults", "--datadir=\(folder)/data", "--auth-root-authentication-method=normal", "--skip-test-db"]
-            + Self.userArguments
+            [
+                "--no-defaults", "--datadir=\(folder)/data", "--tmpdir=\(folder)/tmp", "--innodb-log-file-size=32M",
+                "--auth-root-authentication-method=normal", "--skip-test-db",
+            ] + Self.userArguments
         let log = FileManager.default.createFile(atPath: folder + "/install.log", contents: nil)
         let output = log ? FileHandle(forWritingAtPath: folder + "/install.log") : nil
         install.standardOutput = output
@@ -87,7 +92,7 @@ public final class ScratchDatabase: Sendable {
     public func start() throws {
         let arguments =
             [
-                "--no-defaults", "--datadir=\(folder)/data", "--socket=\(socketPath)", "--pid-file=\(folder)/db.pid",
+                "--no-defaults", "--datadir=\(folder)/data", "--tmpdir=\(folder)/tmp", "--socket=\(socketPath)", "--pid-file=\(folder)/db.pid",
                 "--skip-networking", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0",
                 "--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=64M",
                 "--innodb-log-file-size=32M", "--skip-name-resolve", "--performance-schema=OFF",
