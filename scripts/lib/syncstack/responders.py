@@ -57,7 +57,7 @@ class Responders:
     def down(self) -> None:
         """Drains: the launcher asks its children to finish what they have, and ends after the last of them."""
         entries = self._entries()
-        launcher = {pid: started for pid, started, role in entries if role == "launcher"}
+        launcher = {pid: started for pid, started, state in entries if state == "launcher"}
         stop(launcher, signal.SIGTERM, DRAIN_SECONDS)
         stop({pid: started for pid, started, _ in entries}, signal.SIGTERM, 1.0)
         self.pids_file.unlink(missing_ok=True)
@@ -65,11 +65,15 @@ class Responders:
             self.socket.unlink(missing_ok=True)
 
     def is_running(self) -> bool:
-        return any(role == "launcher" for _, _, role in self._entries())
+        return any(state == "launcher" for _, _, state in self._entries())
 
     def pids(self) -> list[int]:
         """The responders that live now, without the launcher."""
-        return [pid for pid, _, role in self._entries() if role == "child"]
+        return [pid for pid, _, state in self._entries() if state != "launcher"]
+
+    def all_ready(self) -> bool:
+        """Whether every responder has said READY=1 (sd_notify(3)), as systemd wants to hear it too."""
+        return [state for _, _, state in self._entries()].count("ready") == self.count
 
     def check(self) -> None:
         """Throws if the program keeps failing, so that nobody waits for it in vain."""
@@ -84,6 +88,6 @@ class Responders:
             return []
 
     def _entries(self) -> list[tuple[int, str, str]]:
-        """(pid, start time, role) of every listed process that still is the one meant."""
+        """(pid, start time, state) of every listed process that still is the one meant."""
         entries = [line.split() for line in self._lines() if not line.startswith("failures")]
-        return [(int(pid), started, role) for pid, started, role in entries if start_time(int(pid)) == started]
+        return [(int(pid), started, state) for pid, started, state in entries if start_time(int(pid)) == started]

@@ -7,7 +7,7 @@ import shlex
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from . import certificates, configuration
@@ -131,27 +131,17 @@ class Stack:
         ]
 
     def _wait_until_ready(self, settings: dict) -> None:
-        """Asks all three listening roles through nginx, as a phone would."""
+        """Waits for each syncd to say so itself, then asks through nginx as a phone would."""
         ports = settings["ports"]
         context = ssl.create_default_context(cafile=str(self.layout.ca_file))
-        groups = self._groups(settings)
-        probes = [
-            ("the sandbox", f"http://127.0.0.1:{ports['sandboxHTTP']}/sandbox/accounts", {200}, groups[3]),
-            ("syncd", f"https://127.0.0.1:{ports['https']}/HealthCheck/", {200}, groups[0]),
-            # Without credentials: any answer but nginx's own shows that somebody is there.
-            ("syncd-transfer", f"https://127.0.0.1:{ports['https']}/DownloadFile/", {400, 401}, groups[1]),
-        ]
-        for name, url, statuses, group in probes:
-            seen: list[int | str] = []
-
-            def answers(url: str = url, statuses: set[int] = statuses, group: Responders = group) -> bool:
-                group.check()
-                seen[:] = [status(url, context)]
-                return seen[0] in statuses
-
-            if not wait_until(answers, READY_SECONDS):
-                raise StackError(f"{name} is not ready after {READY_SECONDS:.0f} s ({url}: {seen[0]}).", group.log)
-        groups[2].check()
+        *roles, sandbox = self._groups(settings)
+        for group in roles:
+            wait_for(group, "did not report READY=1", group.all_ready)
+        for group, url in (
+            (sandbox, f"http://127.0.0.1:{ports['sandboxHTTP']}/sandbox/accounts"),
+            (roles[0], f"https://127.0.0.1:{ports['https']}/HealthCheck/"),
+        ):
+            wait_for(group, f"did not answer 200 at {url}", lambda url=url: status(url, context) == 200)
 
     def _known_settings(self) -> dict:
         return {"responders": DEFAULT_RESPONDERS, "build": "release", **self.layout.settings()}
@@ -174,8 +164,18 @@ class Stack:
             yield
 
 
-def status(url: str, context: ssl.SSLContext) -> int | str:
-    """The HTTP status of a GET, or what went wrong."""
+def wait_for(group: Responders, complaint: str, condition: Callable[[], bool]) -> None:
+    """Waits for a condition, but not in vain: throws as soon as the responders keep failing."""
+    def check() -> bool:
+        group.check()
+        return condition()
+
+    if not wait_until(check, READY_SECONDS):
+        raise StackError(f"{group.name} {complaint} within {READY_SECONDS:.0f} s.", group.log)
+
+
+def status(url: str, context: ssl.SSLContext) -> int | None:
+    """The HTTP status of a GET, if there is any."""
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     try:
@@ -183,5 +183,5 @@ def status(url: str, context: ssl.SSLContext) -> int | str:
             return reply.status
     except urllib.error.HTTPError as error:
         return error.code
-    except OSError as error:
-        return str(error)
+    except OSError:
+        return None
