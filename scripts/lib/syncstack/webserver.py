@@ -84,7 +84,7 @@ class WebServer:
         """
         for attempt in range(ATTEMPTS):
             ports = self._choose_ports(settings.get("ports", {}) if attempt == 0 else {}, wanted_port)
-            fingerprint = self._write_configuration(ports)
+            fingerprint = self.write_configuration(ports)
             if self.pid() is not None and settings.get("nginx") == fingerprint:
                 return
             self.down()
@@ -116,7 +116,7 @@ class WebServer:
             raise StackError(f"Port {wanted_port} is in use.")
         return ports
 
-    def _write_configuration(self, ports: dict) -> str:
+    def write_configuration(self, ports: dict) -> str:
         """Writes all that nginx reads and returns a digest of it."""
         layout = self.layout
         temporary = layout.nginx / "temporary"
