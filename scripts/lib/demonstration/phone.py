@@ -50,8 +50,8 @@ class Phone:
     def index(self, group: str) -> dict:
         return self.ask("GET", "Index", sharingGroupUUID=group)
 
-    def download(self, file: dict, group: str, master_version: int) -> bytes:
-        """The bytes of a file as the index lists it, once they fit the checksum announced before them."""
+    def download(self, file: dict, group: str, master_version: int) -> tuple[bytes, str | None]:
+        """A file as the index lists it, and its metadata, once the bytes fit the checksum announced before them."""
         reply = self.request(
             "GET", "DownloadFile", fileUUID=file["fileUUID"], fileVersion=file["fileVersion"],
             masterVersion=master_version, sharingGroupUUID=group, appMetaDataVersion=file.get("appMetaDataVersion"))
@@ -60,4 +60,4 @@ class Phone:
         message = reply.json()
         if message.get("checkSum") != hashlib.md5(reply.body).hexdigest():
             raise Deviation(f"{self.name}: the bytes do not have the checksum that was announced: {message}")
-        return reply.body
+        return reply.body, message.get("appMetaData")
