@@ -49,7 +49,7 @@ let package = Package(
         .target(name: "SyncProtocol", swiftSettings: strict),
         .target(name: "HTTPTransport", dependencies: [httpTypes], swiftSettings: strict),
         .target(
-            name: "Store", dependencies: ["MariaDB", "SyncProtocol"], resources: [.embedInCode("Migrations")],
+            name: "Store", dependencies: ["MariaDB", "OpenSSLCrypto", "SyncProtocol"], resources: [.embedInCode("Migrations")],
             swiftSettings: strict),
         .target(
             name: "CloudStorage", dependencies: ["HTTPTransport", "SyncProtocol", "OpenSSLCrypto", httpTypes],
