@@ -53,8 +53,9 @@ struct FaultRule: Sendable {
         }
         let status = try Self.count(object, "status")
         if let status, !(200...599).contains(status) { throw .badRequest("status is 200 to 599") }
+        let retryAfterSeconds = try Self.count(object, "retryAfter")
         effect = FaultEffect(
-            status: status, retryAfter: object["retryAfter"]?.string ?? (try Self.count(object, "retryAfter")).map(String.init),
+            status: status, retryAfter: retryAfterSeconds.map(String.init) ?? object["retryAfter"]?.string,
             latencyMilliseconds: try Self.count(object, "latencyMs") ?? 0,
             truncateAfterBytes: try Self.count(object, "truncateAfterBytes"),
             resetAfterBytes: try Self.count(object, "resetAfterBytes"), isAfterEffect: isAfterEffect,
@@ -62,7 +63,9 @@ struct FaultRule: Sendable {
             contentType: try Self.text(object, "contentType"), keepBytes: try Self.count(object, "keepBytes"),
             corruptAtByte: try Self.count(object, "corruptAtByte"))
         guard effect.doesSomething else {
-            throw .badRequest("a fault needs one of status, latencyMs, truncateAfterBytes, resetAfterBytes, afterEffect, keepBytes, corruptAtByte")
+            throw .badRequest(
+                "a fault needs one of status, latencyMs, truncateAfterBytes, resetAfterBytes, afterEffect, keepBytes, corruptAtByte"
+            )
         }
         requestJSON = json
     }

@@ -14,9 +14,8 @@ struct ContentWriter: ~Copyable {
 
     /// Continues the file at `path` after its first `count` bytes, which are read again for the checksum.
     init(path: String, resumingAt count: Int = 0) throws(StorageError) {
-        file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
-        digest = IncrementalDigest(.md5)
-        self.count = count
+        let file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
+        var digest = IncrementalDigest(.md5)
         var piece = [UInt8](repeating: 0, count: count == 0 ? 0 : Self.pieceBytes)
         var position = 0
         while position < count {
@@ -26,12 +25,10 @@ struct ContentWriter: ~Copyable {
             digest.update(piece[..<used])
             position += used
         }
-        let size = count
-        try resize(to: size)
-    }
-
-    private borrowing func resize(to size: Int) throws(StorageError) {
-        do { try file.resize(to: size) } catch { throw StorageError(description: "\(error)") }
+        do { try file.resize(to: count) } catch { throw StorageError(description: "\(error)") }
+        self.file = file
+        self.digest = digest
+        self.count = count
     }
 
     private static func read(
@@ -48,47 +45,48 @@ struct ContentWriter: ~Copyable {
         count += bytes.count
     }
 
-    /// How an ``append(_:skip:limit:keep:progress:)`` ended.
+    /// Ends the file: its MD5 in lower-case hexadecimal.
+    mutating func finish() -> String { digest.finishAndRestart().hexLowercase }
+}
+
+/// Carries a request's body to where it is stored, piece by piece.
+enum BodyPump {
+    /// How it ended.
     enum Ending: Equatable {
-        /// The body has ended, or `limit` was passed: `received` bytes came.
+        /// The body has ended: so many bytes came.
         case complete(received: Int)
-        /// The connection was lost.
+        /// The connection was lost; whole pieces before that are stored.
         case cut
     }
 
-    /// Appends a request's body.
+    /// Reads the body to its end.
     /// - Parameters:
     ///   - skip: bytes at the beginning that are stored already.
     ///   - keep: store no more than so many of the bytes after `skip`, and forget the rest.
-    ///   - progress: told the number of bytes stored after each piece.
-    mutating func append(
-        _ body: RequestBody, skip: Int, keep: Int? = nil, progress: (Int) -> Void
+    ///   - store: takes each piece.
+    static func run(
+        _ body: RequestBody, skip: Int = 0, keep: Int? = nil, store: (ArraySlice<UInt8>) throws(StorageError) -> Void
     ) throws(StorageError) -> Ending {
-        let piece = min(Self.pieceBytes, max(1, body.declaredLength ?? Self.pieceBytes))
-        var buffer = [UInt8](repeating: 0, count: piece)
+        let pieceBytes = min(ContentWriter.pieceBytes, max(1, body.declaredLength ?? ContentWriter.pieceBytes))
+        var piece = [UInt8](repeating: 0, count: pieceBytes)
         var received = 0
         var allowed = keep ?? Int.max
         while true {
             var filled = 0
             var isCut = false
-            do { try body.fill(&buffer, filled: &filled) } catch { isCut = true }
-            if isCut, filled < piece { return .cut }
+            do { try body.fill(&piece, filled: &filled) } catch { isCut = true }
+            if isCut, filled < pieceBytes { return .cut }
             let start = min(filled, max(0, skip - received))
-            let end = min(filled, allowed == Int.max ? filled : start + allowed)
+            let end = start + min(filled - start, allowed)
             if start < end {
-                try append(buffer[start..<end])
-                if allowed != Int.max { allowed -= end - start }
+                try store(piece[start..<end])
+                allowed -= allowed == Int.max ? 0 : end - start
             }
             received += filled
-            progress(count)
             if isCut { return .cut }
-            if filled < piece { return .complete(received: received) }
-            if let length = body.declaredLength, received == length { return .complete(received: received) }
+            if filled < pieceBytes || received == body.declaredLength { return .complete(received: received) }
         }
     }
-
-    /// Ends the file: its MD5 in lower-case hexadecimal.
-    mutating func finish() -> String { digest.finishAndRestart().hexLowercase }
 }
 
 /// Checksums of stored files.

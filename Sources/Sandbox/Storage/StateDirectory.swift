@@ -66,6 +66,12 @@ public struct StateDirectory: Sendable {
         }
     }
 
+    /// Size of the file at `path`, in bytes; 0 if there is none.
+    func size(_ path: String) -> Int {
+        guard let file = try? RegularFile(path, for: .reading) else { return 0 }
+        return (try? file.size()) ?? 0
+    }
+
     /// Removes a file if it is there.
     func remove(_ path: String) {
         try? Directory.removeFile(path)
@@ -82,7 +88,7 @@ public struct StorageError: Error, CustomStringConvertible {
     /// What the system said.
     public let description: String
 
-    static func translating<Result>(_ body: () throws(PosixError) -> Result) throws(StorageError) -> Result {
+    static func translating<Result: ~Copyable>(_ body: () throws(PosixError) -> Result) throws(StorageError) -> Result {
         do {
             return try body()
         } catch {

@@ -8,6 +8,13 @@ struct DriveCaller {
     /// Whether the user granted the scope for all files.
     let seesAll: Bool
 
+    /// The caller that started an upload, which counts until its end.
+    init(account: Account, project: String) {
+        self.account = account
+        self.project = project
+        seesAll = account.scopes.contains("https://www.googleapis.com/auth/drive")
+    }
+
     /// The caller that the request's access token stands for.
     /// - Throws: ``DriveError`` 401 for a token that does not work (any more), 403 if no Drive scope was granted.
     init(_ request: SandboxRequest, server: SandboxServer) throws(DriveError) {

@@ -12,7 +12,7 @@ struct DriveFile: Sendable {
     var parent: String?
     let createdAt: Date
     var modifiedAt: Date
-    /// When searches learn of it.
+    /// When it came into being here, whatever its created time says: searches learn of it a little later.
     var changedAt: Date
     /// Thrown away itself; a file inside a folder that was is in the bin too.
     var isTrashed = false

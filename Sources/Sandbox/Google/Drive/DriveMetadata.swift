@@ -27,18 +27,9 @@ struct DriveMetadata: Sendable {
     /// Reads the metadata from the request's JSON; no body at all stands for no metadata.
     /// - Throws: ``DriveError`` for what is not JSON, for members of a wrong kind, and for those that are read-only.
     init(_ bytes: [UInt8]) throws(DriveError) {
-        if bytes.isEmpty {
-            json = [:]
-            return
-        }
-        guard let value = try? JSONParser.parse(bytes), let object = value.object else {
-            throw DriveError(400, "parseError", "Parse Error")
-        }
-        try self.init(object: object, json: value)
-    }
-
-    private init(object: JSONObject, json: JSONValue) throws(DriveError) {
-        self.json = json
+        let value = bytes.isEmpty ? [:] : try? JSONParser.parse(bytes)
+        guard let value, let object = value.object else { throw DriveError(400, "parseError", "Parse Error") }
+        json = value
         for member in object.members {
             let name = member.name
             let value = member.value
@@ -79,7 +70,6 @@ struct DriveMetadata: Sendable {
         for (key, value) in properties { file.properties[key] = value }
         for (key, value) in appProperties { file.appProperties[key] = value }
         file.modifiedAt = modifiedTime ?? time
-        file.changedAt = time
     }
 
     private static func text(_ name: String, _ value: JSONValue) throws(DriveError) -> String {
