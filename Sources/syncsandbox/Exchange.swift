@@ -33,16 +33,15 @@ final class Exchange {
         var headers: [(name: String, value: String)] = []
         for (name, value) in slot.parameters {
             if name.hasPrefix("HTTP_") {
-                headers.append((name.dropFirst(5).replacing("_", with: "-"), value))
+                headers.append((String(name.dropFirst(5).map { $0 == "_" ? "-" : $0 }), value))
             } else if name == "CONTENT_TYPE" {
                 headers.append(("content-type", value))
             }
         }
         let body = RequestBody(declaredLength: slot.parameter("CONTENT_LENGTH").flatMap { Int($0) }) {
-            [unowned self] buffer, offset throws(RequestBodyError) in
+            [unowned self] buffer throws(RequestBodyError) in
             var span = buffer.mutableSpan
-            var rest = span.extracting(offset...)
-            do { return try slot.read(into: &rest) } catch { throw .cut }
+            do { return try slot.read(into: &span) } catch { throw .cut }
         }
         return SandboxRequest(
             method: slot.parameter("REQUEST_METHOD") ?? "GET", host: slot.parameter("HTTP_HOST") ?? "",

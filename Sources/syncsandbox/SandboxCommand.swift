@@ -1,7 +1,7 @@
-internal import ArgumentParser
+public import ArgumentParser
 internal import FastCGI
 internal import Posix
-internal import Sandbox
+public import Sandbox
 
 extension SandboxServer.Break: ExpressibleByArgument {}
 

@@ -52,6 +52,6 @@ struct Workers: ~Copyable {
 enum Pause {
     /// Blocks this thread for so many milliseconds.
     @Sendable static func wait(_ milliseconds: Int) {
-        _ = Signals.sleep(.milliseconds(milliseconds))
+        ThreadPause.wait(.milliseconds(milliseconds))
     }
 }

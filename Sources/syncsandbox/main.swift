@@ -1,1 +1,3 @@
+internal import ArgumentParser
+
 SandboxCommand.main()

@@ -10,8 +10,8 @@ public enum RequestBodyError: Error, Equatable {
 ///
 /// Belongs to the one thread that serves the request; faults that strike inside a body are applied here.
 public final class RequestBody {
-    /// Fills the buffer from the given offset; returns how many bytes came, 0 at the end of the body.
-    public typealias Source = (_ buffer: inout [UInt8], _ offset: Int) throws(RequestBodyError) -> Int
+    /// Fills the buffer from its start; returns how many bytes came, fewer than it holds only at the end of the body.
+    public typealias Source = (_ buffer: inout [UInt8]) throws(RequestBodyError) -> Int
 
     /// Bytes announced by `Content-Length`; `nil` if the length is not known.
     public let declaredLength: Int?
@@ -33,9 +33,9 @@ public final class RequestBody {
     /// A body that is in memory already.
     public convenience init(_ bytes: [UInt8]) {
         var position = 0
-        self.init(declaredLength: bytes.count) { buffer, offset in
-            let count = min(buffer.count - offset, bytes.count - position)
-            buffer.replaceSubrange(offset..<offset + count, with: bytes[position..<position + count])
+        self.init(declaredLength: bytes.count) { buffer in
+            let count = min(buffer.count, bytes.count - position)
+            buffer.replaceSubrange(..<count, with: bytes[position..<position + count])
             position += count
             return count
         }
@@ -46,19 +46,15 @@ public final class RequestBody {
     /// - Throws: ``RequestBodyError/cut``; what had arrived is still in the buffer, `filled` says how much.
     func fill(_ buffer: inout [UInt8], filled: inout Int) throws(RequestBodyError) {
         filled = 0
-        while filled < buffer.count {
-            let count = try source(&buffer, filled)
-            let place = filled
-            if let corrupt = corruptAtByte, corrupt >= receivedBytes, corrupt < receivedBytes + count {
-                buffer[place + corrupt - receivedBytes] ^= 1
-            }
-            receivedBytes += count
-            filled += count
-            if let limit = cutAfterBytes, count == 0 || receivedBytes >= limit {
-                filled = max(0, filled - max(0, receivedBytes - limit))
-                throw .cut
-            }
-            if count == 0 { return }
+        let count = try source(&buffer)
+        if let corrupt = corruptAtByte, corrupt >= receivedBytes, corrupt < receivedBytes + count {
+            buffer[corrupt - receivedBytes] ^= 1
+        }
+        receivedBytes += count
+        filled = count
+        if let limit = cutAfterBytes, count < buffer.count || receivedBytes >= limit {
+            filled = max(0, count - max(0, receivedBytes - limit))
+            throw .cut
         }
     }
 
