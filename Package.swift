@@ -89,7 +89,7 @@ let package = Package(
             swiftSettings: strict),
 
         // Emulated providers for development and tests.
-        .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", httpTypes], swiftSettings: strict),
+        .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .executableTarget(
             name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
 
@@ -107,7 +107,7 @@ let package = Package(
             name: "CloudStorageTests",
             dependencies: ["CloudStorage", "Accounts", "HTTPTransport", "Curl", "TestSupport"],
             swiftSettings: strict),
-        .testTarget(name: "SandboxTests", dependencies: ["Sandbox"], swiftSettings: strict),
+        .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .testTarget(
             name: "AcceptanceTests", dependencies: ["TestSupport", "OpenSSLCrypto", "Curl"], swiftSettings: strict),
     ]
