@@ -66,6 +66,7 @@ final class CurlTransport {
             method: outgoing.method.rawValue, url: outgoing.url,
             headers: outgoing.headers.map { (name: $0.name.rawName, value: $0.value) },
             body: outgoing.body.map { .bytes($0) } ?? .none)
+        request.usesFreshConnection = !outgoing.isRepeatable
         request.connectTimeout = min(Self.connectTimeout, deadline.remaining)
         return request
     }

@@ -88,7 +88,7 @@ private struct Upload {
         self.intent = intent
         content = PhoneUpload(
             context.body, lengthBytes: length, expected: plan.checkSum, storageType: plan.owner.storageType,
-            budget: context.services.partBudget, beforePart: { isLast in try intent.renew(isLastPart: isLast) })
+            budget: context.services.partBudget, keepAlive: { try intent.keepAlive() })
     }
 
     func run() throws -> StoredContent {
