@@ -180,7 +180,7 @@ struct UserTests {
 extension Error {
     /// Whether this says that a row with the same key exists.
     func isDuplicate(of key: String) -> Bool {
-        guard case StoreError.alreadyExists(key) = self else { return false }
-        return true
+        guard case .alreadyExists(let name)? = self as? StoreError else { return false }
+        return name == key
     }
 }
