@@ -7,7 +7,7 @@ struct ResponseReceiver {
     static let headerLimitBytes = 256 * 1024
 
     let onHead: (ResponseHead) -> Bool
-    let onBody: (RawSpan) -> Bool
+    let onBody: (Span<UInt8>) -> Bool
 
     /// Set once the caller's closure said to stop.
     private(set) var isCancelled = false
@@ -20,7 +20,7 @@ struct ResponseReceiver {
     private var headers: [(name: String, value: String)] = []
     private var headerBytes = 0
 
-    init(onHead: @escaping (ResponseHead) -> Bool, onBody: @escaping (RawSpan) -> Bool) {
+    init(onHead: @escaping (ResponseHead) -> Bool, onBody: @escaping (Span<UInt8>) -> Bool) {
         self.onHead = onHead
         self.onBody = onBody
     }
@@ -42,13 +42,13 @@ struct ResponseReceiver {
         guard let end = line.lastIndex(where: { $0 != 0x0D && $0 != 0x0A }) else { return finishHead() }
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return true }
         let name = Substring(line[..<colon])
-        let value = Substring(line[line.index(after: colon)...end]).utf8.trimmingBlanks
+        let value = Substring(line[line.index(after: colon)..<line.index(after: end)]).utf8.trimmingBlanks
         headers.append((name: String(name), value: String(value)))
         return true
     }
 
     /// Takes a piece of the body; false ends the transfer.
-    mutating func receiveBody(_ bytes: RawSpan) -> Bool {
+    mutating func receiveBody(_ bytes: Span<UInt8>) -> Bool {
         isCancelled = !onBody(bytes)
         return !isCancelled
     }

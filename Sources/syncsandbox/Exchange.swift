@@ -16,7 +16,7 @@ final class Exchange {
     }
 
     /// Waits for a request; false if a signal came instead.
-    func accept() -> Bool { slot.accept() == .request }
+    func accept() -> Bool { slot.accept(wakingSignal: Signals.waking) == .request }
 
     /// Answers the request.
     func serve() {
