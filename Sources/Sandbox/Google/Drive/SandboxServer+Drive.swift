@@ -72,7 +72,8 @@ extension SandboxServer {
                     throw DriveError(403, "insufficientFilePermissions", "The root folder cannot be changed.")
                 }
                 try change(&file, drive)
-                guard drive.usedBytes + (content.map { $0.size - (file.size ?? 0) } ?? 0) <= quotaBytes || content == nil
+                guard
+                    drive.usedBytes + (content.map { $0.size - (file.size ?? 0) } ?? 0) <= quotaBytes || content == nil
                 else { throw .quotaExceeded }
                 return file
             }
