@@ -35,7 +35,7 @@ struct UploadDecisionTests {
         isDeleted: Bool = false, metaDataVersion: Int32? = nil, owner: OwningUser? = nil
     ) -> FileRecord {
         var record = FileRecord(
-            fileUUID: file, owningUser: owner ?? me, deviceUUID: DeviceUUID(someFile().rawValue)!, createdAt: earlier,
+            fileUUID: file, owningUser: owner ?? me, deviceUUID: DeviceUUID(someFile().rawValue)!, createdAt: earlier, updatedAt: earlier,
             mimeType: MIMEType("text/plain")!, appMetaData: nil, appMetaDataVersion: nil, isDeleted: isDeleted,
             fileVersion: FileVersion(4), checkSum: nil, sizeBytes: nil, objectID: "o", providerHash: nil)
         record.appMetaDataVersion = metaDataVersion.map { AppMetaDataVersion($0) }
