@@ -107,8 +107,8 @@ let package = Package(
         .testTarget(
             name: "EndpointsTests",
             dependencies: [
-                "Endpoints", "Store", "CloudStorage", "Accounts", "SyncProtocol", "UserStorage", "HTTPTransport",
-                "OpenSSLCrypto", "MariaDB", "TestSupport", logging, httpTypes,
+                "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "SyncProtocol", "UserStorage", "HTTPTransport",
+                "OpenSSLCrypto", "MariaDB", "TestSupport", logging,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -13,6 +13,7 @@ final class FakeCloud: CloudProvider {
         var beforeDownload: (@Sendable () -> Void)?
         var uploadFailure: CloudStorageError?
         var describeFailure: CloudStorageError?
+        var deleteFailure: CloudStorageError?
         /// After so many bytes a download breaks off.
         var downloadBreaksAfterBytes: Int?
     }
@@ -21,6 +22,7 @@ final class FakeCloud: CloudProvider {
         var objects: [String: (name: String, bytes: [UInt8])] = [:]
         var behaviour = Behaviour()
         var describeCalls = 0
+        var deleted: [String] = []
     }
 
     private let state = Mutex(State())
@@ -32,6 +34,8 @@ final class FakeCloud: CloudProvider {
         get { state.withLock { $0.behaviour } }
         set { state.withLock { $0.behaviour = newValue } }
     }
+    /// Every object that was to be deleted, in order, whether or not it existed.
+    var deleted: [String] { state.withLock { $0.deleted } }
     var describeCalls: Int { state.withLock { $0.describeCalls } }
     var objects: [String: [UInt8]] { state.withLock { $0.objects.mapValues(\.bytes) } }
     func replace(_ objectID: String, by bytes: [UInt8]?) {
@@ -94,7 +98,11 @@ final class FakeCloud: CloudProvider {
         if limit < bytes.count { throw .unavailable(detail: "broken off") }
     }
 
-    func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) { replace(objectID, by: nil) }
+    func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
+        if let failure = behaviour.deleteFailure { throw failure }
+        state.withLock { $0.deleted.append(objectID) }
+        replace(objectID, by: nil)
+    }
 
     func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
         let found = state.withLock { $0.objects.first { $0.value.name == name } }

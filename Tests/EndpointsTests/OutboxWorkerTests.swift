@@ -1,0 +1,227 @@
+import CloudStorage
+import Foundation
+import Jobs
+import Logging
+import MariaDB
+import Store
+import Synchronization
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import Endpoints
+
+/// What requests leave to the jobs role; here, next to the requests that leave it.
+@Suite("Work after the reply")
+struct OutboxWorkerTests {
+    private let server: TestServer
+    private let alice: Phone
+    private let clock = Clock()
+
+    /// A clock that tests move.
+    private final class Clock: Sendable {
+        private let seconds = Atomic<Int64>(noon.secondsSince1970)
+        var now: WireDate { WireDate(secondsSince1970: seconds.load(ordering: .relaxed)) }
+        func advance(bySeconds count: Int64) { seconds.add(count, ordering: .relaxed) }
+    }
+
+    init() throws {
+        server = try TestServer()
+        alice = try server.signUp()
+    }
+
+    private func worker(_ name: String = "worker", warningFile: OutboxWorker.WarningFile? = nil) -> OutboxWorker {
+        let log = server.log
+        return OutboxWorker(
+            store: server.store, storage: server.services.storage, warningFile: warningFile, leaseOwner: name,
+            now: { [clock] in clock.now }, logger: Logger(label: "jobs", factory: { _ in log }))
+    }
+
+    /// Works until nothing is due.
+    private func work(as name: String = "worker") throws {
+        while try worker(name).run(transport: .unused) > 0 {}
+    }
+
+    private var outboxRows: Int { get throws { try server.count("SELECT COUNT(*) FROM outbox") } }
+
+    private func cloud(_ change: (inout FakeCloud.Behaviour) -> Void) {
+        var behaviour = FakeCloud.Behaviour()
+        change(&behaviour)
+        server.cloud.behaviour = behaviour
+    }
+
+    @Test("A replaced version and a deleted file's object go after the commit, and only those")
+    func replacedVersions() throws {
+        let file = someFile()
+        #expect(server.upload(someBytes(1), of: file, by: alice).status == 200)
+        #expect(server.commit(from: 0, by: alice).status == 200)
+        let first = try #require(server.cloud.objects.keys.first)
+        #expect(server.upload(someBytes(2), of: file, version: 1, master: 1, by: alice).status == 200)
+        try work()
+        #expect(server.cloud.deleted == [])
+        #expect(server.commit(from: 1, by: alice).status == 200)
+
+        try work()
+
+        #expect(server.cloud.deleted == [first])
+        #expect(Array(server.cloud.objects.values) == [someBytes(2)])
+        #expect(try outboxRows == 0)
+    }
+
+    @Test("Of twin uploads the object that lost is deleted, and never the one that is staged")
+    func twins() throws {
+        let (server, alice, file) = (server, alice, someFile())
+        _ = concurrently(5) { _ in server.upload(someBytes(9), of: file, by: alice) .status ?? 0 }
+
+        try work()
+
+        #expect(server.cloud.objects.count == 1)
+        #expect(server.commit(from: 0, by: alice).status == 200)
+        try work()
+        let reply = server.send(
+            DownloadFileRequest(
+                fileUUID: file, fileVersion: .first, masterVersion: MasterVersion(1), sharingGroupUUID: alice.group),
+            as: alice)
+        #expect(reply.body == someBytes(9))
+    }
+
+    @Test("An upload in progress is left alone; one that died is cleaned up once its lease has run out")
+    func leases() throws {
+        let (server, alice) = (server, alice)
+        cloud { behaviour in
+            behaviour.afterUpload = { [worker = worker()] in _ = try? worker.run(transport: .unused) }
+        }
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
+        #expect(server.cloud.deleted == [])
+
+        // As after a crash between the cloud's reply and the staging.
+        let owner = OwningUser(userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        server.cloud.put("orphan", "name", [1])
+        _ = try server.store.transaction { session in
+            try session.addIntent(
+                toStore: "orphan", named: "name", in: owner, leaseOwner: "dead",
+                until: WireDate(secondsSince1970: noon.secondsSince1970 + 90), at: noon)
+        }
+        try work()
+        #expect(server.cloud.deleted == [])
+        clock.advance(bySeconds: 90)
+        try work()
+        #expect(server.cloud.deleted == ["orphan"])
+    }
+
+    @Test("A row whose object somebody refers to is dropped, and the object stays")
+    func referenced() throws {
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
+        let object = try #require(server.cloud.objects.keys.first)
+        try work()
+        let owner = OwningUser(userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        for _ in 0..<2 {
+            try server.store.transaction { session in
+                _ = try session.addDeletion(of: object, in: owner, availableAt: noon, at: noon)
+            }
+            try work()
+            #expect(server.cloud.deleted == [])
+            #expect(try outboxRows == 0)
+            #expect(server.commit(from: 0, by: alice).status == 200)
+        }
+    }
+
+    @Test("What fails is tried again, later and later, and succeeds when the cloud is back")
+    func retried() throws {
+        cloud { $0.uploadFailure = .unavailable(detail: "s3cret") }
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 502)
+        try work()
+        cloud { $0.deleteFailure = .unavailable(detail: "s3cret") }
+        #expect(try outboxRows == 0, "an object that was never made is deleted already")
+        let owner = OwningUser(userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        try server.store.transaction { session in
+            _ = try session.addDeletion(of: "o", in: owner, availableAt: noon, at: noon)
+        }
+
+        var waits: [Int] = []
+        for _ in 0..<5 {
+            let now = clock.now.secondsSince1970
+            #expect(try worker().run(transport: .unused) == 1)
+            #expect(try worker().run(transport: .unused) == 0)
+            let wait = try server.count("SELECT UNIX_TIMESTAMP(available_at) FROM outbox") - Int(now)
+            waits.append(wait)
+            clock.advance(bySeconds: Int64(wait))
+        }
+        #expect(waits == waits.sorted() && Set(waits).count == waits.count, "\(waits)")
+        #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE last_error = 'unavailable'") == 1)
+        cloud { _ in }
+        try work()
+        #expect(server.cloud.deleted.last == "o")
+        #expect(try outboxRows == 0)
+    }
+
+    @Test("What only a person can mend is tried daily, and a wish of the provider to wait is granted")
+    func waits() throws {
+        try work()
+        let owner = OwningUser(userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        for (failure, seconds) in [(CloudStorageError.authorizationRevoked, 86_400), (.rateLimited(retryAfter: .seconds(5_000)), 5_000)] {
+            cloud { $0.deleteFailure = failure }
+            try server.store.transaction { session in
+                _ = try session.addDeletion(of: "o", in: owner, availableAt: noon, at: noon)
+            }
+            try work()
+            #expect(
+                try server.count("SELECT MIN(UNIX_TIMESTAMP(available_at)) FROM outbox")
+                    == Int(noon.secondsSince1970) + seconds)
+        }
+    }
+
+    @Test("However many workers there are, each object is deleted once")
+    func manyWorkers() throws {
+        try work()
+        let owner = OwningUser(userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        try server.store.transaction { session in
+            for number in 0..<60 {
+                _ = try session.addDeletion(of: "object \(number)", in: owner, availableAt: noon, at: noon)
+            }
+        }
+
+        let outcomes = concurrently(4) { number in
+            while try outboxRows > 0 { try work(as: "worker \(number)") }
+        }
+
+        #expect(outcomes.failures().map { "\($0)" } == [])
+        #expect(server.cloud.deleted.sorted() == (0..<60).map { "object \($0)" }.sorted())
+    }
+
+    @Test("A new owner gets the warning file once, also if the worker dies after writing it")
+    func warningFile() throws {
+        let file = OutboxWorker.WarningFile(name: "README.txt", contents: Array("Do not touch.".utf8))
+        // The lease runs out while the file is being written, so that the work is done twice.
+        let (server, clock, second) = (server, clock, worker("second", warningFile: file))
+        cloud { behaviour in
+            behaviour.afterUpload = {
+                clock.advance(bySeconds: 601)
+                #expect(throws: Never.self) { _ = try second.run(transport: .unused) }
+            }
+        }
+
+        #expect(try worker("first", warningFile: file).run(transport: .unused) == 1)
+
+        #expect(Array(server.cloud.objects.values) == [file.contents])
+        #expect(try outboxRows == 0)
+    }
+
+    @Test("Housekeeping withdraws what was never committed, and the object follows")
+    func housekeeping() throws {
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
+        let log = server.log
+        let housekeeper = Housekeeper(
+            store: server.store, stagingLifetimeDays: 7, now: { [clock] in clock.now },
+            logger: Logger(label: "jobs", factory: { _ in log }))
+
+        clock.advance(bySeconds: 7 * 86_400)
+        try housekeeper.run()
+        #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 1)
+        clock.advance(bySeconds: 1)
+        try housekeeper.run()
+        #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 0)
+        try work()
+        #expect(server.cloud.objects.isEmpty)
+    }
+}
