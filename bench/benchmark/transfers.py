@@ -42,7 +42,7 @@ class Transfers:
         parameters = {
             "fileUUID": uuid, "fileVersion": 0, "mimeType": "image/jpeg", "masterVersion": 0,
             "sharingGroupUUID": self.person.group, "checkSum": self.check_sum}
-        url = f"{self.stack.environment['SYNC_URL']}/UploadFile/{query(parameters)}"
+        url = f"{self.stack.environment['SYNC_URL']}/UploadFile{query(parameters)}"
         return self._curl(url, self.person.headers(), "-X", "POST", "-T", self.file)
 
     def upload_and_forget(self) -> float:
