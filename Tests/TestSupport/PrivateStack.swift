@@ -1,0 +1,91 @@
+public import Foundation
+import Synchronization
+
+/// A stack that this test process started for itself with `scripts/stack`.
+///
+/// A guard process takes it down as soon as this process has ended, however it ended.
+public final class PrivateStack: Sendable {
+    /// The folder with all of its state.
+    public let folder: URL
+    private let guardInput: FileHandle
+
+    /// The repository's root, found from this file's place in it.
+    public static let repository = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    /// Starts a stack and returns when it is ready.
+    ///
+    /// - Parameters:
+    ///   - name: a word for the folder's name.
+    ///   - responders: processes of the `api` role, and as many of the `transfer` role.
+    public init(_ name: String, responders: Int = 2) throws {
+        folder = FileManager.default.temporaryDirectory
+            .appending(path: "syncserver-\(name)-\(ProcessInfo.processInfo.processIdentifier)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        guardInput = try Self.startGuard(of: folder)
+        try Self.runScript(["up", folder.path, "--responders", String(responders)])
+    }
+
+    /// What `scripts/stack env` says now.
+    public func environment() throws -> StackEnvironment {
+        StackEnvironment(output: try Self.runScript(["env", folder.path]))
+    }
+
+    /// Starts a program in the background that is stopped together with the stack.
+    @discardableResult
+    public func start(_ arguments: [String], in directory: String) throws -> StackProcess {
+        let process = Process()
+        process.executableURL = URL(filePath: arguments[0])
+        process.arguments = Array(arguments.dropFirst())
+        process.currentDirectoryURL = URL(filePath: directory)
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        try guardInput.write(contentsOf: Data("\(process.processIdentifier)\n".utf8))
+        return StackProcess(process.processIdentifier)
+    }
+
+    /// A shell that waits for the end of its input, which is the end of this process.
+    private static func startGuard(of folder: URL) throws -> FileHandle {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = [
+            "-c",
+            """
+            trap '' INT HUP TERM
+            while read -r process; do processes="$processes $process"; done
+            "$1" down "$2"
+            [ -z "$processes" ] || kill $processes
+            [ -n "$SYNC_TEST_KEEP" ] || rm -rf "$2"
+            """,
+            "stack-guard", repository.appending(path: "scripts/stack").path, folder.path,
+        ]
+        let input = Pipe()
+        process.standardInput = input
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        return input.fileHandleForWriting
+    }
+
+    @discardableResult
+    private static func runScript(_ arguments: [String]) throws -> String {
+        let process = Process()
+        process.executableURL = repository.appending(path: "scripts/stack")
+        process.arguments = arguments
+        process.standardInput = FileHandle.nullDevice
+        // A file rather than a pipe: the daemons may keep it open, and nobody waits for its end.
+        let output = FileManager.default.temporaryDirectory.appending(path: "syncserver-stack-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: output) }
+        try Data().write(to: output)
+        let handle = try FileHandle(forWritingTo: output)
+        process.standardOutput = handle
+        process.standardError = handle
+        try process.run()
+        process.waitUntilExit()
+        let text = String(decoding: try Data(contentsOf: output), as: UTF8.self)
+        guard process.terminationStatus == 0 else { throw StackError.scriptFailed(text) }
+        return text
+    }
+}
