@@ -63,17 +63,24 @@ public struct TestServer: Sendable {
         return text
     }
 
+    /// A person who has an account at that provider and is not yet a user; `group` is a fresh UUID.
+    public func newcomer(
+        _ provider: SandboxProvider = .google, name: String = "New Person", folder: String = "Sync Tests",
+        quotaBytes: Int? = nil
+    ) throws -> TestUser {
+        let account = try sandbox.createAccount(provider, name: name, quotaBytes: quotaBytes)
+        return TestUser(server: self, account: account, userID: 0, group: UUID().uuidString, folder: folder)
+    }
+
     /// Creates a Google account and signs its owner up with a group of their own.
     public func signUpOwningUser(
         name: String = "Alice Example", folder: String = "Sync Tests", groupName: String? = nil,
         quotaBytes: Int? = nil
     ) throws -> TestUser {
-        let account = try sandbox.createAccount(.google, name: name, quotaBytes: quotaBytes)
-        let group = UUID().uuidString
-        var user = TestUser(server: self, account: account, userID: 0, group: group, folder: folder)
+        var user = try newcomer(name: name, folder: folder, quotaBytes: quotaBytes)
         let reply = try user.call(
             "POST", "AddUser",
-            ["sharingGroupUUID": group, "sharingGroupName": groupName, "cloudFolderName": folder])
+            ["sharingGroupUUID": user.group, "sharingGroupName": groupName, "cloudFolderName": folder])
         guard reply.status == 200, let userID = reply.json?.userId?.integer else {
             throw UnexpectedReply("AddUser", reply)
         }
@@ -86,8 +93,7 @@ public struct TestServer: Sendable {
         _ invitation: String, provider: SandboxProvider = .facebook, name: String = "Bob Example",
         folder: String = "Sync Tests"
     ) throws -> TestUser {
-        let account = try sandbox.createAccount(provider, name: name)
-        var user = TestUser(server: self, account: account, userID: 0, group: "", folder: folder)
+        var user = try newcomer(provider, name: name, folder: folder)
         let reply = try user.redeem(invitation)
         guard reply.status == 200, let userID = reply.json?.userId?.integer,
             let group = reply.json?.sharingGroupUUID?.text
