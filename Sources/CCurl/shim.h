@@ -1,3 +1,49 @@
 // libcurl. Variadic functions cannot be called from Swift; each gets a typed shim per argument type.
 #pragma once
 #include <curl/curl.h>
+
+/// curl_easy_setopt is variadic: for options that take a `long` (flags, seconds, sizes).
+static inline CURLcode shim_curl_setopt_long(CURL *handle, CURLoption option, long value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+/// curl_easy_setopt is variadic: for options that take a `curl_off_t` (64-bit sizes).
+static inline CURLcode shim_curl_setopt_offset(CURL *handle, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+/// curl_easy_setopt is variadic: for options that take a C string, which libcurl copies.
+static inline CURLcode shim_curl_setopt_string(CURL *handle, CURLoption option, const char *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+/// curl_easy_setopt is variadic: for options that take a pointer, which libcurl keeps (data, buffers).
+static inline CURLcode shim_curl_setopt_pointer(CURL *handle, CURLoption option, void *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+/// curl_easy_setopt is variadic: for options that take a header list, which libcurl keeps.
+static inline CURLcode shim_curl_setopt_list(CURL *handle, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+/// The one type of CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION.
+typedef size_t (*shim_curl_data_callback)(char *bytes, size_t size, size_t count, void *context);
+
+/// curl_easy_setopt is variadic: for CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION.
+static inline CURLcode shim_curl_setopt_callback(CURL *handle, CURLoption option, shim_curl_data_callback value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+/// curl_easy_getinfo is variadic: for values that are a `long`.
+static inline CURLcode shim_curl_getinfo_long(CURL *handle, CURLINFO info, long *value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+/// curl_easy_getinfo is variadic: for values that are a `curl_off_t`.
+static inline CURLcode shim_curl_getinfo_offset(CURL *handle, CURLINFO info, curl_off_t *value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+/// CURL_GLOBAL_DEFAULT is a macro built from macros.
+static inline CURLcode shim_curl_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }

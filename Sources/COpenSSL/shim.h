@@ -1,5 +1,6 @@
 // OpenSSL's libcrypto.
 #pragma once
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <openssl/err.h>

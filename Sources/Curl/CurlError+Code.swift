@@ -1,0 +1,35 @@
+internal import CCurl
+
+extension CurlError {
+    /// Gives a `CURLcode` its meaning (libcurl-errors(3)).
+    ///
+    /// - Parameter sentBytes: bytes of the request that libcurl handed to the connection.
+    init(_ code: CURLcode, message: String, sentBytes: Int) {
+        switch code {
+        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT:
+            self = .outOfMemory
+
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION,
+            CURLE_NOT_BUILT_IN:
+            self = .invalidRequest(reason: "libcurl code \(code.rawValue)")
+
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE,
+            CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
+            CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            self = .tls(code: code.rawValue, message: message)
+
+        case _ where sentBytes == 0:
+            self = .notSent(code: code.rawValue, message: message)
+
+        case CURLE_OPERATION_TIMEDOUT:
+            // One code for both; the text that tells them apart is that of libcurl's lib/speedcheck.c.
+            self = message.hasPrefix("Operation too slow") ? .tooSlow(message: message) : .timedOut(message: message)
+
+        case CURLE_PARTIAL_FILE:
+            self = .partial(message: message)
+
+        default:
+            self = .interrupted(code: code.rawValue, message: message)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+/// Why a request got no complete response, by what the caller can do about it.
+///
+/// `code` is the `CURLcode` (libcurl-errors(3)), `message` libcurl's text. The text may name hosts and addresses; it
+/// stands in `debugDescription`, for logs that only operators read, and never in `description`.
+public enum CurlError: Error, Equatable, Sendable {
+    /// No connection came about, or it broke before a byte of the request was sent: nothing has happened, and the
+    /// request may be repeated whatever it asks for.
+    case notSent(code: UInt32, message: String)
+    /// The peer's certificate does not verify, or TLS could not be agreed on; nothing of the request was sent. Do not
+    /// repeat: the operator must look.
+    case tls(code: UInt32, message: String)
+    /// The connection broke after the request was sent, wholly or in part: it may have taken effect, or not.
+    case interrupted(code: UInt32, message: String)
+    /// The total timeout passed after the request was sent, wholly or in part: it may have taken effect, or not.
+    case timedOut(message: String)
+    /// Fewer bytes than the low-speed limit flowed for the low-speed time, after the request was sent, wholly or in
+    /// part: it may have taken effect, or not.
+    case tooSlow(message: String)
+    /// The response ended before as many bytes had come as it announced.
+    case partial(message: String)
+    /// The response body is larger than the request's limit, or its headers than 256 KiB; the rest was not read.
+    case responseTooLarge(limitBytes: Int)
+    /// The caller's own closure stopped the transfer.
+    case cancelled
+    /// The request cannot be sent as it is (URL, method or a header is malformed): our defect. `reason` quotes nothing.
+    case invalidRequest(reason: String)
+    /// libcurl could not allocate memory.
+    case outOfMemory
+}
+
+extension CurlError: CustomStringConvertible, CustomDebugStringConvertible {
+    /// One sentence without host names or addresses, safe to show.
+    public var description: String {
+        switch self {
+        case .notSent: "The server could not be reached."
+        case .tls: "No secure connection could be made."
+        case .interrupted: "The connection broke; the outcome is unknown."
+        case .timedOut: "The request took too long; the outcome is unknown."
+        case .tooSlow: "The transfer was too slow; the outcome is unknown."
+        case .partial: "The response is incomplete."
+        case .responseTooLarge(let limit): "The response is larger than \(limit) bytes."
+        case .cancelled: "The transfer was stopped."
+        case .invalidRequest: "The request is malformed."
+        case .outOfMemory: "Out of memory."
+        }
+    }
+
+    /// Case, code and libcurl's own text: for operators' logs only.
+    public var debugDescription: String {
+        switch self {
+        case .notSent(let code, let message): "not sent: \(code) \(message)"
+        case .tls(let code, let message): "TLS: \(code) \(message)"
+        case .interrupted(let code, let message): "interrupted: \(code) \(message)"
+        case .timedOut(let message): "timed out: \(message)"
+        case .tooSlow(let message): "too slow: \(message)"
+        case .partial(let message): "partial: \(message)"
+        case .responseTooLarge(let limit): "response larger than \(limit) bytes"
+        case .cancelled: "cancelled"
+        case .invalidRequest(let reason): "invalid request: \(reason)"
+        case .outOfMemory: "out of memory"
+        }
+    }
+
+    /// Whether the server may have acted on the request.
+    public var mayHaveBeenSent: Bool {
+        switch self {
+        case .notSent, .tls, .invalidRequest, .outOfMemory: false
+        case .interrupted, .timedOut, .tooSlow, .partial, .responseTooLarge, .cancelled: true
+        }
+    }
+}

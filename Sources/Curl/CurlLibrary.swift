@@ -1,0 +1,13 @@
+internal import CCurl
+
+/// Process-wide setup of libcurl.
+public enum CurlLibrary {
+    /// Sets up libcurl; called once in `main`, before the first thread (curl_global_init(3)).
+    public static func initialize() {
+        let result = shim_curl_global_init()
+        precondition(result == CURLE_OK, "libcurl could not be initialized")
+    }
+
+    /// The version of libcurl in use, for logs.
+    public static var version: String { unsafe String(cString: curl_version()) }
+}

@@ -1,0 +1,160 @@
+internal import CCurl
+
+/// One libcurl easy handle, owned by one worker and reused to keep connections alive.
+///
+/// Follows no redirect, uses no proxy, verifies certificates always, speaks only HTTPS.
+/// Not `Sendable`: a handle must never be used by two threads at a time (libcurl-thread(3)).
+@safe
+public struct EasyHandle: ~Copyable {
+    private let handle: UnsafeMutableRawPointer
+    /// Where libcurl writes its error text (CURLOPT_ERRORBUFFER(3)): must outlive every transfer.
+    private let errorText: UnsafeMutableBufferPointer<CChar>
+    /// The list for CURLOPT_CONNECT_TO, which libcurl does not copy.
+    private let connectTo: HeaderList
+    private let routing: Routing
+    private let allowedProtocols: String
+
+    /// Makes a handle; connects to nothing yet.
+    ///
+    /// - Parameters:
+    ///   - routing: where connections go; to the hosts in the URLs unless told otherwise.
+    ///   - allowsPlainHTTP: `http` URLs are allowed too; for tests.
+    /// - Throws: ``CurlError/outOfMemory``.
+    public init(routing: Routing = .direct, allowsPlainHTTP: Bool = false) throws(CurlError) {
+        var connectTo = HeaderList()
+        if let target = routing.connectTo { try connectTo.append("::" + target) }
+        guard let handle = unsafe curl_easy_init() else { throw .outOfMemory }
+        unsafe self.handle = unsafe handle
+        unsafe errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        unsafe errorText.initialize(repeating: 0)
+        self.connectTo = connectTo
+        self.routing = routing
+        allowedProtocols = allowsPlainHTTP ? "https,http" : "https"
+    }
+
+    deinit {
+        unsafe curl_easy_cleanup(handle)
+        unsafe errorText.deallocate()
+    }
+
+    /// Sends the request and collects the response, with at most ``Request/responseBodyLimit`` bytes of body.
+    ///
+    /// A response of any status is a result.
+    /// - Throws: any ``CurlError``.
+    public mutating func perform(_ request: Request) throws(CurlError) -> Response {
+        var head: ResponseHead?
+        var body: [UInt8] = []
+        var overflowed = false
+        let limit = request.responseBodyLimit
+        do throws(CurlError) {
+            try perform(
+                request,
+                onHead: { received in
+                    head = received
+                    if let length = received.value(of: "Content-Length").flatMap({ Int($0) }), length <= limit {
+                        body.reserveCapacity(length)
+                    }
+                    return true
+                },
+                onBody: { bytes in
+                    overflowed = bytes.byteCount > limit - body.count
+                    if !overflowed { unsafe bytes.withUnsafeBytes { unsafe body.append(contentsOf: $0) } }
+                    return !overflowed
+                })
+        } catch {
+            throw overflowed ? .responseTooLarge(limitBytes: limit) : error
+        }
+        guard let head else { throw .interrupted(code: CURLE_WEIRD_SERVER_REPLY.rawValue, message: "no head") }
+        return Response(head: head, body: body)
+    }
+
+    /// Sends the request and hands the response on as it arrives, without a limit on its size.
+    ///
+    /// `onHead` is called once, before the first call of `onBody`; either may return false to stop the transfer, which
+    /// closes the connection. A body must not be trusted before this function has returned.
+    /// - Throws: any ``CurlError``; ``CurlError/cancelled`` if a closure returned false.
+    public mutating func perform(
+        _ request: Request, onHead: (ResponseHead) -> Bool, onBody: (RawSpan) -> Bool
+    ) throws(CurlError) {
+        try request.validate()
+        let outcome = withoutActuallyEscaping(onHead) { onHead in
+            withoutActuallyEscaping(onBody) { onBody in
+                transfer(request, ResponseReceiver(onHead: onHead, onBody: onBody))
+            }
+        }
+        try outcome.get()
+    }
+
+    private mutating func transfer(_ request: Request, _ receiver: consuming ResponseReceiver) -> Result<Void, CurlError> {
+        var receiver = receiver
+        // libcurl keeps the addresses of receiver, body and headers only until `run` returns.
+        let result: Result<Void, CurlError> = unsafe withUnsafeMutablePointer(to: &receiver) { receiver in
+            switch request.body {
+            case .none:
+                unsafe run(request, body: .init(start: nil, count: 0), receiver)
+            case .bytes(let bytes):
+                unsafe bytes.withUnsafeBytes { unsafe run(request, body: $0, receiver) }
+            }
+        }
+        guard case .failure = result else { return result }
+        if receiver.isCancelled { return .failure(.cancelled) }
+        if receiver.headersOverflowed {
+            return .failure(.responseTooLarge(limitBytes: ResponseReceiver.headerLimitBytes))
+        }
+        return result
+    }
+
+    private mutating func run(
+        _ request: Request, body: UnsafeRawBufferPointer, _ receiver: UnsafeMutablePointer<ResponseReceiver>
+    ) -> Result<Void, CurlError> {
+        // Keeps live connections, and forgets this request's options with their addresses (curl_easy_reset(3)).
+        defer { unsafe curl_easy_reset(handle) }
+        do throws(CurlError) {
+            let headers = try requestHeaders(of: request)
+            unsafe errorText[0] = 0
+            var options = unsafe OptionSetter(handle: handle)
+            unsafe options.set(CURLOPT_ERRORBUFFER, pointer: errorText.baseAddress)
+            unsafe options.set(CURLOPT_HTTPHEADER, list: headers.head)
+            unsafe options.set(CURLOPT_CONNECT_TO, list: connectTo.head)
+            if let caFile = routing.caFile { options.set(CURLOPT_CAINFO, caFile) }
+            options.set(CURLOPT_PROTOCOLS_STR, allowedProtocols)
+            options.setConnection(of: request)
+            unsafe options.setMethodAndBody(of: request, body)
+            unsafe options.setReceiver(receiver)
+            try options.check()
+            let code = unsafe curl_easy_perform(handle)
+            withExtendedLifetime(headers) {}
+            guard code == CURLE_OK else { throw CurlError(code, message: message(for: code), sentBytes: sentBytes) }
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// What libcurl wrote about the failure, or the code's general text.
+    private func message(for code: CURLcode) -> String {
+        let text = unsafe errorText.baseAddress.map { unsafe String(cString: $0) } ?? ""
+        return text.isEmpty ? unsafe String(cString: curl_easy_strerror(code)) : text
+    }
+
+    /// Bytes of head and body that libcurl handed to the connection (CURLINFO_REQUEST_SIZE(3)).
+    private var sentBytes: Int {
+        var size = 0
+        var uploaded: curl_off_t = 0
+        _ = unsafe shim_curl_getinfo_long(handle, CURLINFO_REQUEST_SIZE, &size)
+        _ = unsafe shim_curl_getinfo_offset(handle, CURLINFO_SIZE_UPLOAD_T, &uploaded)
+        return size + Int(uploaded)
+    }
+
+    private func requestHeaders(of request: Request) throws(CurlError) -> HeaderList {
+        var list = HeaderList()
+        for (name, value) in request.headers {
+            // "Name:" would remove the header; with a semicolon it is sent without a value (CURLOPT_HTTPHEADER(3)).
+            try list.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
+        }
+        // "Name:" removes what libcurl adds by itself: a wait for "100 Continue", and a form's content type.
+        if !request.hasHeader("Expect") { try list.append("Expect:") }
+        if !request.hasHeader("Content-Type") { try list.append("Content-Type:") }
+        return list
+    }
+}

@@ -1,0 +1,130 @@
+internal import CCurl
+
+/// Sets the options of one transfer and remembers the first that libcurl refused.
+@safe
+struct OptionSetter {
+    private let handle: UnsafeMutableRawPointer
+    private var failure: CURLcode?
+
+    init(handle: UnsafeMutableRawPointer) { unsafe self.handle = unsafe handle }
+
+    /// - Throws: ``CurlError`` for the first option that was refused.
+    func check() throws(CurlError) {
+        if let failure { throw CurlError(failure, message: "an option was refused", sentBytes: 0) }
+    }
+
+    /// Sets an option that is a number or a flag.
+    mutating func set(_ option: CURLoption, _ value: Int) {
+        note(unsafe shim_curl_setopt_long(handle, option, value))
+    }
+
+    /// Sets an option that is text; libcurl copies it.
+    mutating func set(_ option: CURLoption, _ value: String) {
+        note(unsafe shim_curl_setopt_string(handle, option, value))
+    }
+
+    /// Sets an option whose pointer libcurl keeps.
+    mutating func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) {
+        note(unsafe shim_curl_setopt_pointer(handle, option, pointer))
+    }
+
+    /// Sets an option whose list libcurl keeps.
+    mutating func set(_ option: CURLoption, list: UnsafeMutablePointer<curl_slist>?) {
+        note(unsafe shim_curl_setopt_list(handle, option, list))
+    }
+
+    /// Sets a callback.
+    mutating func set(_ option: CURLoption, callback: @escaping shim_curl_data_callback) {
+        note(unsafe shim_curl_setopt_callback(handle, option, callback))
+    }
+
+    private mutating func note(_ code: CURLcode) {
+        if code != CURLE_OK && failure == nil { failure = code }
+    }
+}
+
+extension OptionSetter {
+    /// Bodies at least this long are sent through a large buffer.
+    private static let bulkBytes = 64 * 1024
+
+    /// Sets what concerns the connection: TLS, versions, timeouts.
+    mutating func setConnection(of request: Request) {
+        // Signals would interrupt other threads (CURLOPT_NOSIGNAL(3)).
+        set(CURLOPT_NOSIGNAL, 1)
+        // A proxy in the environment would see where users' files go.
+        set(CURLOPT_PROXY, "")
+        set(CURLOPT_FOLLOWLOCATION, 0)
+        set(CURLOPT_SSL_VERIFYPEER, 1)
+        set(CURLOPT_SSL_VERIFYHOST, 2)
+        set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        switch request.httpVersion {
+        case .http1_1: set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        case .http2: set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        }
+        set(CURLOPT_TCP_KEEPALIVE, 1)
+        set(CURLOPT_TCP_KEEPIDLE, 30)
+        set(CURLOPT_TCP_KEEPINTVL, 15)
+        set(CURLOPT_CONNECTTIMEOUT_MS, request.connectTimeout.milliseconds)
+        if let total = request.totalTimeout { set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
+        if request.lowSpeedLimitBytesPerSecond > 0 {
+            set(CURLOPT_LOW_SPEED_LIMIT, request.lowSpeedLimitBytesPerSecond)
+            set(CURLOPT_LOW_SPEED_TIME, (request.lowSpeedTime.milliseconds + 999) / 1000)
+        }
+        if request.usesFreshConnection {
+            set(CURLOPT_FRESH_CONNECT, 1)
+            set(CURLOPT_FORBID_REUSE, 1)
+        }
+    }
+
+    /// Sets URL, method and body; `body` must stay in place until the transfer is over.
+    mutating func setMethodAndBody(of request: Request, _ body: UnsafeRawBufferPointer) {
+        set(CURLOPT_URL, request.url)
+        let isEmptyPost = ["POST", "PUT", "PATCH"].contains(request.method)
+        if body.count > 0 || isEmptyPost {
+            // Any method with a body is sent as a POST under another name: the bytes are read in place, and
+            // libcurl can start over with them when a kept connection turns out dead.
+            set(CURLOPT_POST, 1)
+            note(unsafe shim_curl_setopt_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
+            unsafe set(CURLOPT_POSTFIELDS, pointer: .init(mutating: body.baseAddress ?? Self.noBytes))
+            if body.count > Self.bulkBytes { set(CURLOPT_UPLOAD_BUFFERSIZE, request.uploadBufferBytes) }
+            if request.method != "POST" { set(CURLOPT_CUSTOMREQUEST, request.method) }
+        } else if request.method == "HEAD" {
+            set(CURLOPT_NOBODY, 1)
+        } else {
+            set(CURLOPT_HTTPGET, 1)
+            if request.method != "GET" { set(CURLOPT_CUSTOMREQUEST, request.method) }
+        }
+    }
+
+    /// Sets the callbacks; `receiver` must stay in place until the transfer is over.
+    mutating func setReceiver(_ receiver: UnsafeMutablePointer<ResponseReceiver>) {
+        set(CURLOPT_BUFFERSIZE, 128 * 1024)
+        unsafe set(CURLOPT_HEADERDATA, pointer: receiver)
+        unsafe set(CURLOPT_WRITEDATA, pointer: receiver)
+        unsafe set(CURLOPT_HEADERFUNCTION, callback: { bytes, size, count, context in
+            // Returning another number than was given makes libcurl stop (CURLOPT_HEADERFUNCTION(3)).
+            guard let bytes = unsafe bytes, let context = unsafe context else { return 0 }
+            let line = unsafe String(
+                decoding: UnsafeRawBufferPointer(start: bytes, count: size * count), as: UTF8.self)
+            let receiver = unsafe context.assumingMemoryBound(to: ResponseReceiver.self)
+            return unsafe receiver.pointee.receiveHeader(Substring(line).utf8) ? size * count : 0
+        })
+        unsafe set(CURLOPT_WRITEFUNCTION, callback: { bytes, size, count, context in
+            guard let bytes = unsafe bytes, let context = unsafe context else { return 0 }
+            let receiver = unsafe context.assumingMemoryBound(to: ResponseReceiver.self)
+            let piece = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
+            return unsafe receiver.pointee.receiveBody(piece.bytes) ? size * count : 0
+        })
+    }
+
+    /// An address for a body of no bytes: without one, libcurl would ask a read callback for the body.
+    private static var noBytes: UnsafeRawPointer { unsafe UnsafeRawPointer(StaticString("").utf8Start) }
+}
+
+extension Duration {
+    /// Whole milliseconds, at least 1, since 0 would mean libcurl's default.
+    fileprivate var milliseconds: Int {
+        let (seconds, attoseconds) = components
+        return max(1, Int(clamping: seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000))
+    }
+}

@@ -1,0 +1,75 @@
+/// Takes what libcurl's callbacks deliver, for the length of one transfer.
+///
+/// Lives on the stack of `perform`, inside one `withUnsafeMutablePointer`; notes failures, since no Swift error may
+/// cross C.
+struct ResponseReceiver {
+    /// Most bytes of header lines taken for one response.
+    static let headerLimitBytes = 256 * 1024
+
+    let onHead: (ResponseHead) -> Bool
+    let onBody: (RawSpan) -> Bool
+
+    /// Set once the caller's closure said to stop.
+    private(set) var isCancelled = false
+    /// Set once the header lines exceeded the limit.
+    private(set) var headersOverflowed = false
+    /// Set once the final head was delivered.
+    private(set) var headIsDelivered = false
+
+    private var status = 0
+    private var headers: [(name: String, value: String)] = []
+    private var headerBytes = 0
+
+    init(onHead: @escaping (ResponseHead) -> Bool, onBody: @escaping (RawSpan) -> Bool) {
+        self.onHead = onHead
+        self.onBody = onBody
+    }
+
+    /// Takes one header line, its line end included; false ends the transfer.
+    mutating func receiveHeader(_ line: Substring.UTF8View) -> Bool {
+        headerBytes += line.count
+        guard headerBytes <= Self.headerLimitBytes else {
+            headersOverflowed = true
+            return false
+        }
+        // Trailers of a chunked body come here too; nobody needs them.
+        guard !headIsDelivered else { return true }
+        let text = Substring(line)
+        if text.hasPrefix("HTTP/") && headers.isEmpty {
+            status = text.split(separator: " ", maxSplits: 2).dropFirst().first.flatMap { Int($0.prefix(3)) } ?? 0
+            return true
+        }
+        guard let end = line.lastIndex(where: { $0 != 0x0D && $0 != 0x0A }) else { return finishHead() }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return true }
+        let name = Substring(line[..<colon])
+        let value = Substring(line[line.index(after: colon)...end]).utf8.trimmingBlanks
+        headers.append((name: String(name), value: String(value)))
+        return true
+    }
+
+    /// Takes a piece of the body; false ends the transfer.
+    mutating func receiveBody(_ bytes: RawSpan) -> Bool {
+        isCancelled = !onBody(bytes)
+        return !isCancelled
+    }
+
+    /// The blank line: delivers the head, unless it is an interim one (1xx), which the final one follows.
+    private mutating func finishHead() -> Bool {
+        defer { headers = [] }
+        guard status >= 200 else { return true }
+        headIsDelivered = true
+        isCancelled = !onHead(ResponseHead(status: status, headers: headers))
+        return !isCancelled
+    }
+}
+
+extension Substring.UTF8View {
+    /// The text without blanks and tabs at both ends (RFC 9110, section 5.5).
+    fileprivate var trimmingBlanks: Substring {
+        let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+        guard let first = firstIndex(where: { !isBlank($0) }), let last = lastIndex(where: { !isBlank($0) }) else {
+            return ""
+        }
+        return Substring(self[first...last])
+    }
+}

@@ -1,0 +1,232 @@
+internal import CMariaDB
+internal import Glibc
+
+/// One connection to a MariaDB server, with its prepared statements.
+///
+/// Text is utf8mb4 (collation utf8mb4_general_ci), times are UTC, `sql_mode` is strict, the isolation level is
+/// REPEATABLE READ; each of these is set here, whatever the server's defaults. Nothing reconnects by itself, since that
+/// would lose an open transaction unseen.
+///
+/// Not `Sendable`: one thread at a time. It may move to another thread between two calls
+/// (https://mariadb.com/docs/connectors/mariadb-connector-c: a handle may not be shared *simultaneously*).
+@safe
+public struct Connection: ~Copyable {
+    private let handle: UnsafeMutablePointer<MYSQL>
+    private let statements = StatementCache()
+
+    /// False once the connection broke or its state is unknown: every further call fails, and it is to be dropped.
+    public private(set) var isUsable = true
+
+    /// Connects within the settings' connect timeout; fails at once if nobody listens.
+    /// - Throws: ``MariaDBError/unavailable(code:message:)``, ``MariaDBError/accessDenied(code:message:)``.
+    public init(_ settings: ConnectionSettings) throws(MariaDBError) {
+        guard let handle = unsafe mysql_init(nil) else {
+            throw .unavailable(code: UInt32(CR_OUT_OF_MEMORY), message: "out of memory")
+        }
+        do throws(MariaDBError) {
+            unsafe Self.configure(handle, settings)
+            unsafe try Self.connect(handle, settings)
+        } catch {
+            unsafe mysql_close(handle)
+            throw error
+        }
+        // Set after the last throw: from here on deinit closes the handle.
+        unsafe self.handle = unsafe handle
+    }
+
+    deinit {
+        statements.removeAll()
+        unsafe mysql_close(handle)
+    }
+
+    // MARK: Statements
+
+    /// Runs a statement that returns no rows.
+    ///
+    /// `sql` is prepared on its first use and kept prepared; `values` stand for its `?` in order.
+    /// - Throws: any ``MariaDBError`` but `poolExhausted`; ``MariaDBError/inDoubt(code:message:)`` if the connection
+    ///   broke outside a transaction.
+    @discardableResult
+    public mutating func execute(_ sql: StaticString, _ values: [Value] = []) throws(MariaDBError) -> ExecutionResult {
+        let isInTransaction = isInTransaction
+        do throws(MariaDBError) {
+            let statement = try prepared(sql)
+            try statement.execute(values)
+            if statement.hasResult { try statement.finishResult() }
+            return ExecutionResult(affectedRows: statement.affectedRows, lastInsertID: statement.lastInsertID)
+        } catch {
+            throw note(error, of: sql, mayHaveCommitted: !isInTransaction)
+        }
+    }
+
+    /// Runs a statement and calls `body` with each of its rows, in order, as they arrive.
+    ///
+    /// Rows are not kept: memory does not grow with their number. Do quick work only in `body`, since the server waits.
+    /// If `body` throws, the remaining rows are dropped and the connection stays usable.
+    /// - Throws: any ``MariaDBError`` but `poolExhausted`, or what `body` throws.
+    public mutating func query(
+        _ sql: StaticString, _ values: [Value] = [], _ body: (borrowing Row) throws(MariaDBError) -> Void
+    ) throws(MariaDBError) {
+        try run(sql, values, body)
+    }
+
+    /// The same for a `body` that throws a higher layer's error.
+    public mutating func query<Failure: MariaDBErrorConvertible>(
+        _ sql: StaticString, _ values: [Value] = [], _ body: (borrowing Row) throws(Failure) -> Void
+    ) throws(Failure) {
+        try run(sql, values, body)
+    }
+
+    /// Runs one or more statements, separated by semicolons, of text that comes from this program's own files.
+    ///
+    /// For migrations only: nothing is bound, nothing is prepared, rows are dropped. Statements before a failing one
+    /// have taken effect.
+    /// - Throws: as ``execute(_:_:)``.
+    public mutating func executeScript(_ trustedSQL: String) throws(MariaDBError) {
+        guard unsafe mysql_set_server_option(handle, MYSQL_OPTION_MULTI_STATEMENTS_ON) == 0 else {
+            throw note(failure, of: nil, mayHaveCommitted: false)
+        }
+        defer { _ = unsafe mysql_set_server_option(handle, MYSQL_OPTION_MULTI_STATEMENTS_OFF) }
+        try run(trustedSQL, mayCommit: true)
+        while unsafe mysql_more_results(handle) != 0 {
+            guard unsafe mysql_next_result(handle) == 0 else {
+                throw note(failure, of: nil, mayHaveCommitted: true)
+            }
+            dropResult()
+        }
+    }
+
+    // MARK: Transactions
+
+    /// Starts a transaction.
+    ///
+    /// - Parameters:
+    ///   - readOnly: the server refuses to change anything, and takes a cheaper path.
+    ///   - consistentSnapshot: all plain reads see the state of this moment; otherwise, that of the first read.
+    /// - Throws: ``MariaDBError/unavailable(code:message:)``; nothing has happened then.
+    public mutating func begin(readOnly: Bool = false, consistentSnapshot: Bool = false) throws(MariaDBError) {
+        precondition(!isInTransaction, "transactions do not nest")
+        switch (readOnly, consistentSnapshot) {
+        case (false, false): try run("START TRANSACTION", mayCommit: false)
+        case (true, false): try run("START TRANSACTION READ ONLY", mayCommit: false)
+        case (false, true): try run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ WRITE", mayCommit: false)
+        case (true, true): try run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", mayCommit: false)
+        }
+    }
+
+    /// Makes the transaction's changes permanent.
+    /// - Throws: ``MariaDBError/contention(code:message:)`` (rolled back; Galera refuses conflicts here),
+    ///   ``MariaDBError/inDoubt(code:message:)`` (connection broke: committed, or not).
+    public mutating func commit() throws(MariaDBError) { try run("COMMIT", mayCommit: true) }
+
+    /// Undoes the transaction's changes; does nothing outside a transaction.
+    /// - Throws: ``MariaDBError/unavailable(code:message:)``; the server rolls back by itself then.
+    public mutating func rollback() throws(MariaDBError) { try run("ROLLBACK", mayCommit: false) }
+
+    /// Whether a transaction is open, as the server's last reply said.
+    public var isInTransaction: Bool {
+        unsafe isUsable && shim_mariadb_server_status(handle) & UInt32(SERVER_STATUS_IN_TRANS) != 0
+    }
+
+    // MARK: Liveness
+
+    /// Asks the server for a sign of life: one round trip.
+    /// - Throws: ``MariaDBError/unavailable(code:message:)``.
+    public mutating func ping() throws(MariaDBError) {
+        try requireUsable()
+        guard unsafe mysql_ping(handle) == 0 else { throw note(failure, of: nil, mayHaveCommitted: false) }
+    }
+
+    /// Whether the server closed its end, or said something unasked, while the connection was idle.
+    ///
+    /// Costs one poll(2), no round trip. False does not prove that the server is alive: ask ``ping()``.
+    public var isHungUp: Bool {
+        var descriptor = unsafe pollfd(fd: Int32(mysql_get_socket(handle)), events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&descriptor, 1, 0) != 0
+    }
+
+    /// The number of statements kept prepared.
+    public var preparedStatementCount: Int { statements.count }
+
+    // MARK: Private detail
+
+    private mutating func run<Failure: MariaDBErrorConvertible>(
+        _ sql: StaticString, _ values: [Value], _ body: (borrowing Row) throws(Failure) -> Void
+    ) throws(Failure) {
+        let statement: Statement
+        do throws(MariaDBError) {
+            statement = try prepared(sql)
+            try statement.execute(values)
+            guard statement.hasResult else { return }
+            try statement.bindResult()
+        } catch {
+            throw Failure(note(error, of: sql, mayHaveCommitted: false))
+        }
+        var bodyFailure: Failure?
+        do throws(MariaDBError) {
+            while bodyFailure == nil, try statement.fetch() {
+                do throws(Failure) { try body(statement.row) } catch { bodyFailure = error }
+            }
+            try statement.finishResult()
+        } catch {
+            // After a failed fetch nothing is left to read; after a failed end the connection is broken.
+            try? statement.finishResult()
+            throw Failure(note(error, of: sql, mayHaveCommitted: false))
+        }
+        if let bodyFailure { throw bodyFailure }
+    }
+
+    private mutating func prepared(_ sql: StaticString) throws(MariaDBError) -> Statement {
+        try requireUsable()
+        return unsafe try statements.statement(for: sql, on: handle)
+    }
+
+    /// Runs one statement by the text protocol and drops its result.
+    private mutating func run(_ sql: String, mayCommit: Bool) throws(MariaDBError) {
+        try requireUsable()
+        var sql = sql
+        let result = sql.withUTF8 { text in
+            unsafe UnsafeRawBufferPointer(text).withMemoryRebound(to: CChar.self) { text in
+                unsafe mysql_real_query(handle, text.baseAddress, UInt(text.count))
+            }
+        }
+        guard result == 0 else { throw note(failure, of: nil, mayHaveCommitted: mayCommit) }
+        dropResult()
+    }
+
+    private func dropResult() {
+        if let result = unsafe mysql_use_result(handle) { unsafe mysql_free_result(result) }
+    }
+
+    private func requireUsable() throws(MariaDBError) {
+        guard isUsable else {
+            throw .unavailable(code: UInt32(CR_SERVER_GONE_ERROR), message: "the connection broke earlier")
+        }
+    }
+
+    /// Draws the conclusions for this connection from an error, and returns the error to throw.
+    private mutating func note(_ error: MariaDBError, of sql: StaticString?, mayHaveCommitted: Bool) -> MariaDBError {
+        switch error {
+        case .unavailable(let code, let message):
+            isUsable = false
+            // Errors of the server came as a reply: the statement was refused. Those of the client mean that no
+            // reply came.
+            let gotReply = code < 2000
+            return mayHaveCommitted && !gotReply ? .inDoubt(code: code, message: message) : error
+        case .contention(let code, _):
+            // The server lost the statement or cannot adapt it: prepare it anew.
+            if let sql, [ER_NEED_REPREPARE, ER_UNKNOWN_STMT_HANDLER].contains(Int32(bitPattern: code)) {
+                statements.remove(sql)
+            }
+            return error
+        case .inDoubt, .poolExhausted, .accessDenied, .duplicateKey, .constraint, .unexpectedValue, .programming:
+            return error
+        }
+    }
+
+    private var failure: MariaDBError { unsafe Self.failure(of: handle) }
+
+    private static func failure(of handle: UnsafeMutablePointer<MYSQL>) -> MariaDBError {
+        unsafe MariaDBError(code: mysql_errno(handle), message: String(cString: mysql_error(handle)))
+    }
+}

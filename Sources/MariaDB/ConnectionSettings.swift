@@ -1,0 +1,61 @@
+/// Where the database is, who we are there, and how long we wait for it.
+public struct ConnectionSettings: Sendable {
+    /// How the server is reached.
+    public enum Address: Sendable, Equatable {
+        /// A unix socket of this machine, by its path.
+        case unixSocket(path: String)
+        /// A TCP port; connections are encrypted if the server offers it.
+        case tcp(host: String, port: UInt16)
+    }
+
+    /// How the server is reached.
+    public var address: Address
+    /// The database account's name.
+    public var user: String
+    /// The account's password; empty if the server knows us by our unix user. Never printed.
+    public var password: String
+    /// The database that unqualified table names mean; nil for none.
+    public var database: String?
+    /// Longest wait for a connection to be made, handshake included; rounded up to whole seconds, at least 1.
+    public var connectTimeout: Duration
+    /// Longest wait for the next bytes of a reply, and for room to send; rounded up to whole seconds, at least 1.
+    /// A statement that works longer than this without a reply fails with ``MariaDBError/unavailable(code:message:)``.
+    public var readTimeout: Duration
+    /// Longest wait of one statement for a row lock (`innodb_lock_wait_timeout`); rounded up to whole seconds, at
+    /// least 1. Beyond it the statement fails with ``MariaDBError/contention(code:message:)``.
+    /// Keep it below ``readTimeout``.
+    public var lockWaitTimeout: Duration
+
+    /// Makes settings for a server at `address`: 5 s to connect, 20 s for a reply, 5 s for a lock, unless told otherwise.
+    public init(
+        address: Address, user: String, password: String, database: String?, connectTimeout: Duration = .seconds(5),
+        readTimeout: Duration = .seconds(20), lockWaitTimeout: Duration = .seconds(5)
+    ) {
+        self.address = address
+        self.user = user
+        self.password = password
+        self.database = database
+        self.connectTimeout = connectTimeout
+        self.readTimeout = readTimeout
+        self.lockWaitTimeout = lockWaitTimeout
+    }
+}
+
+extension ConnectionSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Address, user and database; no password.
+    public var description: String { "\(address) as \(user), database \(database ?? "(none)")" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// Everything but the password, so that `dump` of an enclosing type does not print it.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["address": address, "user": user, "database": database as Any])
+    }
+}
+
+extension Duration {
+    /// Whole seconds, rounded up, at least 1: what libmariadb and the server take as a timeout.
+    var wholeSeconds: UInt32 {
+        let (seconds, attoseconds) = components
+        return UInt32(clamping: max(1, attoseconds > 0 ? seconds + 1 : seconds))
+    }
+}

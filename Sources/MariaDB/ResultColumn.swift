@@ -1,0 +1,106 @@
+internal import CMariaDB
+
+/// The buffer that one column of a result is fetched into, reused from row to row.
+///
+/// Length and flags live in the same heap block as the number, because libmariadb keeps their addresses in its copy
+/// of the binding (mysql_stmt_bind_result(3)).
+@safe
+final class ResultColumn {
+    /// What libmariadb converts the column to.
+    enum Kind: Equatable {
+        case signed
+        case unsigned
+        case text
+    }
+
+    private struct Cell {
+        var number: Int64 = 0
+        var length: UInt = 0
+        var isNull: my_bool = 0
+        var isTruncated: my_bool = 0
+    }
+
+    /// Longer columns start with this much, and grow when a longer value comes.
+    private static let initialTextBytes = 1024
+    /// Buffers above this are given back after the result.
+    private static let keptTextBytes = 64 * 1024
+
+    let kind: Kind
+    private let cell: UnsafeMutablePointer<Cell>
+    private var text: UnsafeMutableRawBufferPointer
+
+    init(_ field: MYSQL_FIELD) {
+        switch unsafe field.type {
+        case MYSQL_TYPE_TINY, MYSQL_TYPE_SHORT, MYSQL_TYPE_INT24, MYSQL_TYPE_LONG, MYSQL_TYPE_LONGLONG,
+            MYSQL_TYPE_YEAR:
+            kind = unsafe field.flags & UInt32(UNSIGNED_FLAG) != 0 ? .unsigned : .signed
+        default:
+            kind = .text
+        }
+        unsafe cell = .allocate(capacity: 1)
+        unsafe cell.initialize(to: Cell())
+        let capacity = unsafe kind == .text ? min(max(Int(field.length), 32), Self.initialTextBytes) : 0
+        unsafe text = .allocate(byteCount: capacity, alignment: 1)
+    }
+
+    deinit {
+        unsafe text.deallocate()
+        unsafe cell.deallocate()
+    }
+
+    /// The binding that makes libmariadb write here; good until the buffer grows or this object goes.
+    var binding: MYSQL_BIND {
+        var binding = unsafe MYSQL_BIND()
+        unsafe binding.is_null = unsafe pointer(to: \.isNull)
+        unsafe binding.error = unsafe pointer(to: \.isTruncated)
+        unsafe binding.length = unsafe pointer(to: \.length)
+        switch kind {
+        case .signed, .unsigned:
+            unsafe binding.buffer_type = MYSQL_TYPE_LONGLONG
+            unsafe binding.buffer = unsafe UnsafeMutableRawPointer(pointer(to: \.number))
+            unsafe binding.buffer_length = 8
+            unsafe binding.is_unsigned = kind == .unsigned ? 1 : 0
+        case .text:
+            // Dates and decimals are converted to text by the library; bytes arrive as they are.
+            unsafe binding.buffer_type = MYSQL_TYPE_STRING
+            unsafe binding.buffer = unsafe text.baseAddress
+            unsafe binding.buffer_length = UInt(text.count)
+        }
+        return unsafe binding
+    }
+
+    /// Whether the present row holds NULL here.
+    var isNull: Bool { unsafe cell.pointee.isNull != 0 }
+
+    /// Whether the present row's value is longer than the buffer, so that only its beginning is there.
+    var needsMoreRoom: Bool { unsafe kind == .text && !isNull && Int(cell.pointee.length) > text.count }
+
+    /// Makes room for the present row's value; the binding is to be renewed, and the column fetched again.
+    func grow() {
+        let needed = unsafe Int(cell.pointee.length)
+        unsafe text.deallocate()
+        unsafe text = .allocate(byteCount: max(needed, 2 * Self.initialTextBytes) * 5 / 4, alignment: 1)
+    }
+
+    /// Gives a large buffer back once the result is done; whether the binding is to be renewed.
+    func shrink() -> Bool {
+        guard unsafe text.count > Self.keptTextBytes else { return false }
+        unsafe text.deallocate()
+        unsafe text = .allocate(byteCount: Self.initialTextBytes, alignment: 1)
+        return true
+    }
+
+    /// The number; bit pattern of it if unsigned.
+    var number: Int64 { unsafe cell.pointee.number }
+
+    /// The bytes of the present row's value; good until the next fetch.
+    var bytes: UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: text[..<min(Int(cell.pointee.length), text.count)])
+    }
+
+    private func pointer<Member>(to member: WritableKeyPath<Cell, Member>) -> UnsafeMutablePointer<Member> {
+        guard let pointer = unsafe UnsafeMutablePointer(mutating: UnsafePointer<Member>(unsafe cell.pointer(to: member)))
+        else { preconditionFailure("a stored property has an address") }
+        return unsafe pointer
+    }
+}

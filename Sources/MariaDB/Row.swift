@@ -1,0 +1,90 @@
+/// One row of a result, to be read while the closure that got it runs.
+///
+/// Columns are numbered from 0 in the order of the SELECT. Integer columns and ``withText(_:_:)`` cost no heap
+/// allocation.
+public struct Row: ~Copyable {
+    private let columns: [ResultColumn]
+
+    init(columns: [ResultColumn]) { self.columns = columns }
+
+    /// The number of columns.
+    public var columnCount: Int { columns.count }
+
+    /// Whether the column holds NULL.
+    public borrowing func isNull(_ column: Int) -> Bool { columns[column].isNull }
+
+    /// The integer in a column of an integer type, or of a DECIMAL or text that spells one (as SUM gives).
+    /// - Throws: ``MariaDBError/unexpectedValue(column:reason:)`` for NULL, for what is no integer, and above 2⁶³ − 1.
+    public borrowing func int(_ column: Int) throws(MariaDBError) -> Int64 {
+        guard let value = try optionalInt(column) else { throw .unexpectedValue(column: column, reason: "NULL") }
+        return value
+    }
+
+    /// The integer, or nil for NULL; otherwise like ``int(_:)``.
+    public borrowing func optionalInt(_ column: Int) throws(MariaDBError) -> Int64? {
+        let cell = columns[column]
+        guard !cell.isNull else { return nil }
+        switch cell.kind {
+        case .signed:
+            return cell.number
+        case .unsigned:
+            guard cell.number >= 0 else { throw .unexpectedValue(column: column, reason: "above 2^63 - 1") }
+            return cell.number
+        case .text:
+            guard let value = unsafe DecimalInteger.parse(cell.bytes.bytes) else {
+                throw .unexpectedValue(column: column, reason: "not an integer")
+            }
+            return value
+        }
+    }
+
+    /// Whether the integer is not 0; otherwise like ``int(_:)``.
+    public borrowing func bool(_ column: Int) throws(MariaDBError) -> Bool { try int(column) != 0 }
+
+    /// The text of the column; integers as decimal digits, dates as `yyyy-MM-dd HH:mm:ss`.
+    ///
+    /// Invalid UTF-8, which a utf8mb4 column cannot hold, is repaired.
+    /// - Throws: ``MariaDBError/unexpectedValue(column:reason:)`` for NULL.
+    public borrowing func text(_ column: Int) throws(MariaDBError) -> String {
+        guard let value = optionalText(column) else { throw .unexpectedValue(column: column, reason: "NULL") }
+        return value
+    }
+
+    /// The text, or nil for NULL; otherwise like ``text(_:)``.
+    public borrowing func optionalText(_ column: Int) -> String? {
+        let cell = columns[column]
+        guard !cell.isNull else { return nil }
+        switch cell.kind {
+        case .signed: return String(cell.number)
+        case .unsigned: return String(UInt64(bitPattern: cell.number))
+        case .text: return unsafe String(decoding: cell.bytes, as: UTF8.self)
+        }
+    }
+
+    /// The bytes of a text or binary column.
+    /// - Throws: ``MariaDBError/unexpectedValue(column:reason:)`` for NULL.
+    public borrowing func bytes(_ column: Int) throws(MariaDBError) -> [UInt8] {
+        guard let value = optionalBytes(column) else { throw .unexpectedValue(column: column, reason: "NULL") }
+        return value
+    }
+
+    /// The bytes, or nil for NULL; of an integer column, its decimal digits.
+    public borrowing func optionalBytes(_ column: Int) -> [UInt8]? {
+        let cell = columns[column]
+        guard !cell.isNull else { return nil }
+        guard cell.kind == .text else { return optionalText(column).map { Array($0.utf8) } }
+        return unsafe Array(cell.bytes)
+    }
+
+    /// Calls `body` with the column's bytes in place, nil for NULL, and returns what it returns; allocates nothing.
+    ///
+    /// For text, binary, date and DECIMAL columns; an integer column is a mistake of ours and stops the program.
+    public borrowing func withText<R, Failure: Error>(
+        _ column: Int, _ body: (RawSpan?) throws(Failure) -> R
+    ) throws(Failure) -> R {
+        let cell = columns[column]
+        precondition(cell.kind == .text, "withText reads text columns; use int for integers")
+        guard !cell.isNull else { return try body(nil) }
+        return try unsafe body(cell.bytes.bytes)
+    }
+}

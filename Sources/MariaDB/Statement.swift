@@ -1,0 +1,116 @@
+internal import CMariaDB
+
+/// One prepared statement of one connection, with its buffers for values and results.
+///
+/// Owned by the connection's ``StatementCache`` and closed in `deinit`, before the connection is.
+@safe
+final class Statement {
+    private let handle: UnsafeMutablePointer<MYSQL_STMT>
+    private var parameters = ParameterBuffer()
+    private var columns: [ResultColumn] = []
+
+    /// Prepares `sql` on the connection (mysql_stmt_prepare(3)).
+    init(_ sql: StaticString, on connection: UnsafeMutablePointer<MYSQL>) throws(MariaDBError) {
+        guard let handle = unsafe mysql_stmt_init(connection) else {
+            throw .unavailable(code: UInt32(CR_OUT_OF_MEMORY), message: "out of memory")
+        }
+        unsafe self.handle = unsafe handle
+        let text = unsafe UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self)
+        guard unsafe mysql_stmt_prepare(handle, text, UInt(sql.utf8CodeUnitCount)) == 0 else { throw failure }
+    }
+
+    deinit { unsafe _ = mysql_stmt_close(handle) }
+
+    /// Sends the values and runs the statement; a result, if there is one, waits to be fetched.
+    func execute(_ values: [Value]) throws(MariaDBError) {
+        let expected = unsafe Int(mysql_stmt_param_count(handle))
+        guard values.count == expected else {
+            throw .programming(code: 0, message: "\(expected) values expected, \(values.count) given")
+        }
+        if expected > 0 {
+            parameters.fill(with: values)
+            guard unsafe mysql_stmt_bind_param(handle, parameters.bindings.baseAddress) == 0 else { throw failure }
+        }
+        let result = unsafe mysql_stmt_execute(handle)
+        parameters.trim()
+        guard result == 0 else { throw failure }
+    }
+
+    /// Rows changed by the last execution; of an UPDATE, those whose values changed.
+    var affectedRows: Int { unsafe Int(clamping: mysql_stmt_affected_rows(handle)) }
+
+    /// The AUTO_INCREMENT value that the last execution made; 0 if none.
+    var lastInsertID: Int64 { unsafe Int64(clamping: mysql_stmt_insert_id(handle)) }
+
+    /// Whether the statement returns rows.
+    var hasResult: Bool { unsafe mysql_stmt_field_count(handle) > 0 }
+
+    /// Binds the result's columns; called once after each execution.
+    func bindResult() throws(MariaDBError) {
+        if columns.isEmpty { try makeColumns() }
+        try rebind()
+    }
+
+    /// Fetches the next row into the columns; false after the last one.
+    func fetch() throws(MariaDBError) -> Bool {
+        switch unsafe mysql_stmt_fetch(handle) {
+        case 0:
+            return true
+        case MYSQL_DATA_TRUNCATED:
+            try fetchLongColumns()
+            return true
+        case MYSQL_NO_DATA:
+            return false
+        default:
+            throw failure
+        }
+    }
+
+    /// The present row.
+    var row: Row { Row(columns: columns) }
+
+    /// Ends the result, reading and dropping the rows that were not fetched.
+    func finishResult() throws(MariaDBError) {
+        let result = unsafe mysql_stmt_free_result(handle)
+        var mustRebind = false
+        for column in columns where column.shrink() { mustRebind = true }
+        if mustRebind { try rebind() }
+        guard result == 0 else { throw failure }
+    }
+
+    /// The last error of this statement, with its meaning.
+    private var failure: MariaDBError {
+        unsafe MariaDBError(
+            code: mysql_stmt_errno(handle), message: String(cString: mysql_stmt_error(handle)))
+    }
+
+    private func makeColumns() throws(MariaDBError) {
+        guard let metadata = unsafe mysql_stmt_result_metadata(handle) else { throw failure }
+        defer { unsafe mysql_free_result(metadata) }
+        let count = unsafe Int(mysql_num_fields(metadata))
+        guard let fields = unsafe mysql_fetch_fields(metadata) else { throw failure }
+        columns = (0..<count).map { unsafe ResultColumn(fields[$0]) }
+    }
+
+    /// Tells libmariadb where the columns' buffers are; it copies the bindings (mysql_stmt_bind_result(3)).
+    private func rebind() throws(MariaDBError) {
+        let bindings = UnsafeMutableBufferPointer<MYSQL_BIND>.allocate(capacity: columns.count)
+        defer { unsafe bindings.deallocate() }
+        for (index, column) in columns.enumerated() {
+            unsafe bindings.initializeElement(at: index, to: column.binding)
+        }
+        guard unsafe mysql_stmt_bind_result(handle, bindings.baseAddress) == 0 else { throw failure }
+    }
+
+    /// Makes room for the present row's long values and fetches them again in full.
+    private func fetchLongColumns() throws(MariaDBError) {
+        var mustRebind = false
+        for (index, column) in columns.enumerated() where column.needsMoreRoom {
+            column.grow()
+            var binding = unsafe column.binding
+            guard unsafe mysql_stmt_fetch_column(handle, &binding, UInt32(index), 0) == 0 else { throw failure }
+            mustRebind = true
+        }
+        if mustRebind { try rebind() }
+    }
+}

@@ -1,0 +1,19 @@
+/// The sealing keys in use: one for new records, and older ones whose records can still be opened.
+///
+/// A key is replaced by making the new one current, keeping the old one, resealing every record whose
+/// ``SealedBox/keyIdentifier(of:)`` is not ``current``'s, and then dropping the old one.
+public struct KeyRing: Sendable {
+    /// Seals new records.
+    public let current: SealingKey
+    private let keys: [UInt32: SealingKey]
+
+    /// Makes a ring of the current key and any number of older ones.
+    public init(current: SealingKey, older: [SealingKey] = []) {
+        self.current = current
+        // The current key wins should an identifier stand twice, so that what is sealed can be opened.
+        keys = Dictionary((older + [current]).map { ($0.identifier, $0) }, uniquingKeysWith: { $1 })
+    }
+
+    /// The key of that name, or nil if it is not in the ring.
+    func key(identifier: UInt32) -> SealingKey? { keys[identifier] }
+}

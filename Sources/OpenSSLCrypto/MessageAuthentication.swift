@@ -1,0 +1,30 @@
+internal import COpenSSL
+
+/// Returns the HMAC-SHA256 of `message` under `key`: 32 raw bytes (RFC 2104, RFC 6234).
+///
+/// Keys of any length are allowed, the empty one too.
+public func hmacSHA256(key: [UInt8], message: [UInt8]) -> [UInt8] {
+    // HMAC(3) reads a null key as "reuse the last one", so an empty key still needs an address.
+    let presentKey = key.isEmpty ? [0] : key
+    return unsafe [UInt8](unsafeUninitializedCapacity: 32) { output, count in
+        let result = unsafe presentKey.withUnsafeBytes { keyBytes in
+            unsafe message.withUnsafeBufferPointer { messageBytes in
+                unsafe HMAC(
+                    EVP_sha256(), keyBytes.baseAddress, Int32(key.count), messageBytes.baseAddress,
+                    messageBytes.count, output.baseAddress, nil)
+            }
+        }
+        precondition(unsafe result != nil, "HMAC fails only for want of memory")
+        count = 32
+    }
+}
+
+/// Whether two secrets are equal, in a time that depends on their lengths only (CRYPTO_memcmp(3)).
+public func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+    guard left.count == right.count else { return false }
+    return unsafe left.withUnsafeBytes { leftBytes in
+        unsafe right.withUnsafeBytes { rightBytes in
+            unsafe CRYPTO_memcmp(leftBytes.baseAddress, rightBytes.baseAddress, leftBytes.count) == 0
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import FoundationEssentials
+
+/// A secret key of 32 bytes for ``SealedBox``; never prints its bytes.
+public struct SealingKey: Sendable {
+    /// Length of a key in bytes: AES-256.
+    public static let byteCount = 32
+
+    /// Names the key in sealed records: the first four bytes of its HMAC over a fixed text.
+    ///
+    /// Derived, so that a key file needs no number next to it and cannot be numbered wrongly; tells nothing about
+    /// the key.
+    public let identifier: UInt32
+
+    let bytes: [UInt8]
+
+    /// Makes a key of 32 bytes, which must be random.
+    /// - Throws: ``CryptoError/invalidKey`` if there are not exactly 32.
+    public init(_ bytes: [UInt8]) throws(CryptoError) {
+        guard bytes.count == Self.byteCount else { throw .invalidKey }
+        self.bytes = bytes
+        let name = hmacSHA256(key: bytes, message: Array("SyncServer sealing key identifier".utf8))
+        identifier = name.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// Makes a key of the base64 text of 32 bytes, as a key file holds it; white space around the text is ignored.
+    /// - Throws: ``CryptoError/invalidKey`` if the text is not base64 (RFC 4648, section 4) of exactly 32 bytes.
+    public init(base64 text: String) throws(CryptoError) {
+        guard let data = Data(base64Encoded: String(text.trimming(while: \.isWhitespace))) else { throw .invalidKey }
+        try self.init([UInt8](data))
+    }
+}
+
+extension SealingKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Always `<redacted>`.
+    public var description: String { "<redacted>" }
+    /// Always `<redacted>`.
+    public var debugDescription: String { "<redacted>" }
+    /// Shows nothing, so that `dump` and string interpolation of an enclosing type print no key.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension String {
+    /// The text without the characters at both ends that satisfy `isDropped`.
+    fileprivate func trimming(while isDropped: (Character) -> Bool) -> Substring {
+        var rest = drop(while: isDropped)
+        while let last = rest.last, isDropped(last) { rest.removeLast() }
+        return rest
+    }
+}
