@@ -18,10 +18,14 @@ public final class PrivateStack: Sendable {
     /// - Parameters:
     ///   - name: a word for the folder's name.
     ///   - responders: processes of the `api` role, and as many of the `transfer` role.
-    public init(_ name: String, responders: Int = 2) throws {
+    ///   - overrides: members of the server's configuration that differ from the stack's usual ones, as JSON.
+    public init(_ name: String, responders: Int = 2, overrides: String? = nil) throws {
         folder = FileManager.default.temporaryDirectory
             .appending(path: "syncserver-\(name)-\(ProcessInfo.processInfo.processIdentifier)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        if let overrides {
+            try Data(overrides.utf8).write(to: folder.appending(path: "syncd-overrides.json"))
+        }
         guardInput = try Self.startGuard(of: folder)
         try Self.runScript(["up", folder.path, "--responders", String(responders)])
     }
@@ -31,20 +35,8 @@ public final class PrivateStack: Sendable {
         StackEnvironment(output: try Self.runScript(["env", folder.path]))
     }
 
-    /// Starts a program in the background that is stopped together with the stack.
-    @discardableResult
-    public func start(_ arguments: [String], in directory: String) throws -> StackProcess {
-        let process = Process()
-        process.executableURL = URL(filePath: arguments[0])
-        process.arguments = Array(arguments.dropFirst())
-        process.currentDirectoryURL = URL(filePath: directory)
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        try guardInput.write(contentsOf: Data("\(process.processIdentifier)\n".utf8))
-        return StackProcess(process.processIdentifier)
-    }
+    /// Starts again what has ended, and restarts what has changed.
+    public func restore() throws { try Self.runScript(["up", folder.path]) }
 
     /// A shell that waits for the end of its input, which is the end of this process.
     private static func startGuard(of folder: URL) throws -> FileHandle {
@@ -54,9 +46,8 @@ public final class PrivateStack: Sendable {
             "-c",
             """
             trap '' INT HUP TERM
-            while read -r process; do processes="$processes $process"; done
+            cat >/dev/null
             "$1" down "$2"
-            [ -z "$processes" ] || kill $processes
             [ -n "$SYNC_TEST_KEEP" ] || rm -rf "$2"
             """,
             "stack-guard", repository.appending(path: "scripts/stack").path, folder.path,

@@ -1,5 +1,4 @@
 import Foundation
-import OpenSSLCrypto
 
 /// A file as a client has it before it is uploaded.
 public struct TestFile: Sendable {
@@ -19,7 +18,7 @@ public struct TestFile: Sendable {
 
     /// A new file of random bytes.
     public init(randomBytes count: Int, mimeType: String = "image/jpeg") {
-        contents = RandomBytes.some(count)
+        contents = RandomData.bytes(count)
         self.mimeType = mimeType
     }
 
@@ -42,31 +41,3 @@ public struct TestFile: Sendable {
     }
 }
 
-/// Data that no test can have met before.
-public enum RandomBytes {
-    /// So many random bytes; from a fast generator, not for secrets.
-    public static func some(_ count: Int) -> [UInt8] {
-        var generator = SystemRandomNumberGenerator()
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count + 8)
-        while bytes.count < count {
-            var word = generator.next()
-            for _ in 0..<8 {
-                bytes.append(UInt8(truncatingIfNeeded: word))
-                word >>= 8
-            }
-        }
-        bytes.removeLast(bytes.count - count)
-        return bytes
-    }
-}
-
-/// Checksums in the form of the wire.
-public enum Checksum {
-    /// MD5 in lower-case hexadecimal digits.
-    public static func md5(_ bytes: [UInt8]) -> String {
-        var digest = IncrementalMD5()
-        digest.update(bytes)
-        return digest.finish()
-    }
-}
