@@ -25,6 +25,9 @@ public struct NotEventually: Error, CustomStringConvertible {
     /// What was waited for.
     public let expectation: String
 
+    /// Notes what was waited for.
+    public init(expectation: String) { self.expectation = expectation }
+
     /// A sentence for a test's report.
     public var description: String { "did not happen in time: \(expectation)" }
 }

@@ -62,21 +62,8 @@ public final class PrivateStack: Sendable {
 
     @discardableResult
     private static func runScript(_ arguments: [String]) throws -> String {
-        let process = Process()
-        process.executableURL = repository.appending(path: "scripts/stack")
-        process.arguments = arguments
-        process.standardInput = FileHandle.nullDevice
-        // A file rather than a pipe: the daemons may keep it open, and nobody waits for its end.
-        let output = FileManager.default.temporaryDirectory.appending(path: "syncserver-stack-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: output) }
-        try Data().write(to: output)
-        let handle = try FileHandle(forWritingTo: output)
-        process.standardOutput = handle
-        process.standardError = handle
-        try process.run()
-        process.waitUntilExit()
-        let text = String(decoding: try Data(contentsOf: output), as: UTF8.self)
-        guard process.terminationStatus == 0 else { throw StackError.scriptFailed(text) }
-        return text
+        let command = try Command(repository.appending(path: "scripts/stack").path, arguments)
+        guard command.status == 0 else { throw StackError.scriptFailed(command.output) }
+        return command.output
     }
 }

@@ -22,6 +22,14 @@ public struct TestServer: Sendable {
     }
 
     private static let faultyResult = Result { try TestServer(PrivateStack("faults")) }
+    private static let configuredResult = Result { try TestServer(PrivateStack("configured", responders: 1, overrides: overrides)) }
+    private static let overrides = """
+        {
+            "allowedSignInTypes": {"Google": true}, "iOSMinimumClientVersion": "19.3.0",
+            "maxNumberDeviceUUIDPerUser": 2, "maximumUploadBytes": 1000000, "signInTokenTimeToLive": 2,
+            "transferThreads": 4
+        }
+        """
     private static let fragileResult = Result { try TestServer(PrivateStack("resilience", responders: 3)) }
 
     /// The stack that most tests share: the one in the environment, else one that is started at the first call.
@@ -30,11 +38,19 @@ public struct TestServer: Sendable {
     /// A second stack, for tests that make the providers fail. They run one at a time.
     public static func withFaults() throws -> TestServer { try faultyResult.get() }
 
+    /// A small stack whose configuration differs from the usual one in many ways.
+    public static func configuredDifferently() throws -> TestServer { try configuredResult.get() }
+
     /// A third stack, for tests that stop and kill its processes. They run one at a time.
     public static func toBreak() throws -> TestServer { try fragileResult.get() }
 
     /// Describes a stack that this process started.
     public init(_ stack: PrivateStack) throws { try self.init(stack.environment(), stack: stack) }
+
+    /// The processes of one part as they are now; see ``StackEnvironment/processes(_:)``.
+    public func processes(_ part: String) throws -> [StackProcess] {
+        try (stack?.environment() ?? environment).processes(part)
+    }
 
     private init(_ environment: StackEnvironment, stack: PrivateStack?) throws {
         address = try HTTPAddress(environment.value("SYNC_HTTP_URL"))
