@@ -56,7 +56,8 @@ struct GoodRequest: Sendable {
             method: "POST", name: "AddUser", sender: .newGoogleAccount,
             query: [("cloudFolderName", "F"), ("sharingGroupUUID", "{new}")],
             required: ["cloudFolderName", "sharingGroupUUID"]),
-        GoodRequest(method: "GET", name: "Index", sender: .owner, query: [("sharingGroupUUID", "{group}")], required: []),
+        GoodRequest(
+            method: "GET", name: "Index", sender: .owner, query: [("sharingGroupUUID", "{group}")], required: []),
         upload,
         GoodRequest(
             method: "GET", name: "GetUploads", sender: .owner, query: [("sharingGroupUUID", "{group}")],
@@ -67,7 +68,9 @@ struct GoodRequest: Sendable {
             required: ["masterVersion", "sharingGroupUUID"]),
         GoodRequest(
             method: "GET", name: "DownloadFile", sender: .owner,
-            query: [("fileUUID", "{new}"), ("fileVersion", "0"), ("masterVersion", "0"), ("sharingGroupUUID", "{group}")],
+            query: [
+                ("fileUUID", "{new}"), ("fileVersion", "0"), ("masterVersion", "0"), ("sharingGroupUUID", "{group}"),
+            ],
             required: ["fileUUID", "fileVersion", "masterVersion", "sharingGroupUUID"]),
         GoodRequest(
             method: "POST", name: "CreateSharingInvitation", sender: .owner,
@@ -142,7 +145,8 @@ extension BadInput {
             let missing = endpoint == "Index" ? 404 : 410
             return [
                 good.bad("group of 37 characters", query: good.replacing("sharingGroupUUID", "{group}0"), 400),
-                good.bad("group that is odd", query: good.replacing("sharingGroupUUID", "%27%20OR%20%271%27=%271"), missing),
+                good.bad(
+                    "group that is odd", query: good.replacing("sharingGroupUUID", "%27%20OR%20%271%27=%271"), missing),
                 good.bad("group that is not there", query: good.replacing("sharingGroupUUID", "{new}"), missing),
             ]
         }
@@ -165,7 +169,8 @@ extension BadInput {
             GoodRequest.upload.bad("mimeType=\(value)", query: GoodRequest.upload.replacing("mimeType", value), 400)
         }
         + ["-1", "2147483648"].map { value in
-            GoodRequest.upload.bad("fileVersion=\(value)", query: GoodRequest.upload.replacing("fileVersion", value), 400)
+            GoodRequest.upload.bad(
+                "fileVersion=\(value)", query: GoodRequest.upload.replacing("fileVersion", value), 400)
         }
         + ["0", "11", "-1", "4294967297"].map { value in
             let good = GoodRequest.named("CreateSharingInvitation")
@@ -182,19 +187,25 @@ extension BadInput {
         }
     }
 
-    static let tooLong: [BadInput] = [
-        ("AddUser", "sharingGroupName", 256), ("AddUser", "cloudFolderName", 257), ("AddUser", "sharingGroupUUID", 37),
-        ("DoneUploads", "sharingGroupName", 256), ("UploadFile", "fileGroupUUID", 37),
-        ("RedeemSharingInvitation", "sharingInvitationUUID", 37),
-    ].map { endpoint, name, count in
-        let good = GoodRequest.named(endpoint)
-        return good.bad("\(name) of \(count) characters", query: good.replacing(name, String(repeating: "a", count: count)), 400)
-    } + ["HealthCheck", "Index", "UploadFile", "DoneUploads", "GetSharingInvitationInfo"].flatMap { endpoint in
-        [61_000, 70_000, 200_000].map { count in
+    static let tooLong: [BadInput] =
+        [
+            ("AddUser", "sharingGroupName", 256), ("AddUser", "cloudFolderName", 257),
+            ("AddUser", "sharingGroupUUID", 37),
+            ("DoneUploads", "sharingGroupName", 256), ("UploadFile", "fileGroupUUID", 37),
+            ("RedeemSharingInvitation", "sharingInvitationUUID", 37),
+        ].map { endpoint, name, count in
             let good = GoodRequest.named(endpoint)
-            return good.bad("\(count) bytes of query", query: good.replacing("zz", String(repeating: "x", count: count)), 414)
+            return good.bad(
+                "\(name) of \(count) characters", query: good.replacing(name, String(repeating: "a", count: count)), 400
+            )
         }
-    }
+        + ["HealthCheck", "Index", "UploadFile", "DoneUploads", "GetSharingInvitationInfo"].flatMap { endpoint in
+            [61_000, 70_000, 200_000].map { count in
+                let good = GoodRequest.named(endpoint)
+                return good.bad(
+                    "\(count) bytes of query", query: good.replacing("zz", String(repeating: "x", count: count)), 414)
+            }
+        }
 
     static let methods = GoodRequest.all.flatMap { good in
         ["GET", "POST", "PUT", "DELETE", "PATCH"].filter { $0 != good.method }.map { method in
@@ -207,7 +218,8 @@ extension BadInput {
 
     static let paths = [
         "/index/", "/INDEX/", "/Index/extra", "/Index.html", "/Index%00/", "/Uploadfile/", "/Index/../Nowhere/",
-        "/Index%20/", "/%2e%2e/", "/.git/config", "/sandbox/accounts", "/CheckPrimaryCreds/", "/api/Index/", "/%F0%9F%90%B1/",
+        "/Index%20/", "/%2e%2e/", "/.git/config", "/sandbox/accounts", "/CheckPrimaryCreds/", "/api/Index/",
+        "/%F0%9F%90%B1/",
     ].map { path in
         BadInput(
             testDescription: "path \(path)", sender: .owner, method: "GET", path: path, query: [],

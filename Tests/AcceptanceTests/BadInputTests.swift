@@ -28,7 +28,9 @@ struct BadInputTests {
         #expect(BadInput.all.count >= 150)
     }
 
-    @Test("Each wrong request is refused for what it is, never with a 5xx [7] [11] [15] [20] [30] [44] [99] [125] [128] [262] [265] [274] [279] [320] [322] [324]", arguments: BadInput.all)
+    @Test(
+        "Each wrong request is refused for what it is, never with a 5xx [7] [11] [15] [20] [30] [44] [99] [125] [128] [262] [265] [274] [279] [320] [322] [324]",
+        arguments: BadInput.all)
     func refused(input: BadInput) throws {
         let people = try Self.people.get()
         let sender: TestUser? =
@@ -118,7 +120,8 @@ struct BadInputTests {
         let headers = people.owner.headers.map { "\($0.name): \($0.value)\r\n" }.joined() + "Connection: close\r\n"
         var conversation = try HTTPConversation(to: people.server.address, timeout: .seconds(30))
         try conversation.send(
-            text.replacingOccurrences(of: "{upload}", with: upload).replacingOccurrences(of: "{headers}", with: headers))
+            text.replacingOccurrences(of: "{upload}", with: upload).replacingOccurrences(of: "{headers}", with: headers)
+        )
 
         let reply = try conversation.reply()
 

@@ -186,7 +186,9 @@ extension PrivateStackTests {
             try await expectFailedUpload(by: alice, 507)
         }
 
-        @Test("A revoked authorisation: uploads are 410, downloads gone, with metadata and without a body [130] [232] [233]")
+        @Test(
+            "A revoked authorisation: uploads are 410, downloads gone, with metadata and without a body [130] [232] [233]"
+        )
         func revoked() throws {
             let alice = try server.signUpOwningUser()
             let bob = try alice.newMember(.write)

@@ -128,7 +128,8 @@ struct CommitTests {
         #expect(try carol.index().files.count == 1)
     }
 
-    @Test("A push message that cannot be sent does no harm [209]", arguments: ["Hello", "100% done & dusted + 🎉\n", ""])
+    @Test(
+        "A push message that cannot be sent does no harm [209]", arguments: ["Hello", "100% done & dusted + 🎉\n", ""])
     func push(message: String) throws {
         let alice = try server.signUpOwningUser()
         _ = try alice.newMember(.read)

@@ -108,7 +108,9 @@ extension PrivateStackTests {
             phones.removeAll()
         }
 
-        @Test("Without an owning account type the server refuses to start, and says why [16]", arguments: ["{}", "{\"Facebook\": true}", "{\"Google\": false}"])
+        @Test(
+            "Without an owning account type the server refuses to start, and says why [16]",
+            arguments: ["{}", "{\"Facebook\": true}", "{\"Google\": false}"])
         func noOwningType(types: String) throws {
             let good = try server.environment.value("CONFIG_FILE")
             var settings = try #require(

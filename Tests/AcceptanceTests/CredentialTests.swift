@@ -125,7 +125,8 @@ struct CredentialTests {
         let junk = alice.with(account: alice.account.replacing(header: "access_token", with: "junk"))
 
         expectError(try junk.commit(masterVersion: 0, overriding: ["masterVersion": "many"]), 401)
-        expectError(try alice.commit(masterVersion: 0, group: UUID().uuidString, overriding: ["masterVersion": "x"]), 400)
+        expectError(
+            try alice.commit(masterVersion: 0, group: UUID().uuidString, overriding: ["masterVersion": "x"]), 400)
     }
 
     @Test("An expired access token of the server is renewed without anybody noticing [21] [346]")

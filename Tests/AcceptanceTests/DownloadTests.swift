@@ -8,7 +8,9 @@ struct DownloadTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A committed file comes back with its checksum [213] [214] [326]", arguments: ["text/plain", "application/x-url"])
+    @Test(
+        "A committed file comes back with its checksum [213] [214] [326]",
+        arguments: ["text/plain", "application/x-url"])
     func committed(mimeType: String) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 10_000, mimeType: mimeType)

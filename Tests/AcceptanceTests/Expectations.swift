@@ -5,7 +5,8 @@ import Testing
 /// Expects what every reply must have: the version exactly once, in lower case, as three integers.
 func expectVersion(_ reply: HTTPReply, sourceLocation: SourceLocation = #_sourceLocation) {
     let versions = reply.headers.filter { $0.name == "syncserver-version" }.map(\.value)
-    #expect(reply.values(of: "syncserver-version").count == 1, "version header of \(reply)", sourceLocation: sourceLocation)
+    #expect(
+        reply.values(of: "syncserver-version").count == 1, "version header of \(reply)", sourceLocation: sourceLocation)
     #expect(versions.count == 1, "letter case of the version header", sourceLocation: sourceLocation)
     let parts = (versions.first ?? "").split(separator: ".", omittingEmptySubsequences: false)
     #expect(parts.count == 3 && parts.allSatisfy { Int($0) != nil }, sourceLocation: sourceLocation)
@@ -26,7 +27,8 @@ func expectError(
 ) {
     #expect(statuses.contains(reply.status), "got \(reply)", sourceLocation: sourceLocation)
     expectVersion(reply, sourceLocation: sourceLocation)
-    #expect(reply.values(of: "content-type").first?.hasPrefix("application/json") == true, sourceLocation: sourceLocation)
+    #expect(
+        reply.values(of: "content-type").first?.hasPrefix("application/json") == true, sourceLocation: sourceLocation)
     #expect(reply.body.count < 1024, sourceLocation: sourceLocation)
     let code = reply.json?.code?.text
     #expect(reply.json?.error?.text?.isEmpty == false, "no error in \(reply)", sourceLocation: sourceLocation)
@@ -53,7 +55,8 @@ func expectStale(
 func expectJSON(_ reply: HTTPReply, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(reply.status == 200, "got \(reply)", sourceLocation: sourceLocation)
     #expect(reply.json != nil, "no JSON object in \(reply)", sourceLocation: sourceLocation)
-    #expect(reply.values(of: "content-type").first?.hasPrefix("application/json") == true, sourceLocation: sourceLocation)
+    #expect(
+        reply.values(of: "content-type").first?.hasPrefix("application/json") == true, sourceLocation: sourceLocation)
     expectVersion(reply, sourceLocation: sourceLocation)
 }
 

@@ -61,7 +61,8 @@ struct HealthTests {
         #expect(bare.json == slashed.json && bare.json != nil)
     }
 
-    @Test("Paths are case-sensitive and whole [7]", arguments: ["/healthcheck/", "/HealthCheck/more", "/HealthChec", "/"])
+    @Test(
+        "Paths are case-sensitive and whole [7]", arguments: ["/healthcheck/", "/HealthCheck/more", "/HealthChec", "/"])
     func exactPaths(path: String) throws {
         expectError(try server.address.perform(HTTPCall("GET", path)), 404)
     }

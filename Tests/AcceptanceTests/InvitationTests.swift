@@ -58,7 +58,9 @@ struct InvitationTests {
         expectJSON(try alice.createInvitation(overriding: ["numberOfAcceptors": count]))
     }
 
-    @Test("Any other number of acceptors is not [262] [265]", arguments: ["0", "11", "-1", "4294967297", "one", "1.5", ""])
+    @Test(
+        "Any other number of acceptors is not [262] [265]",
+        arguments: ["0", "11", "-1", "4294967297", "one", "1.5", ""])
     func wrongAcceptors(count: String) throws {
         let alice = try server.signUpOwningUser()
 

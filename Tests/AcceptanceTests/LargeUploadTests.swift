@@ -40,7 +40,8 @@ extension PrivateStackTests {
             try server.sandbox.delete(file.cloudName(device: alice.device), in: alice.account)
         }
 
-        static func upload(_ data: EndlessData, _ parameters: [String: String?], by user: TestUser) throws -> HTTPReply {
+        static func upload(_ data: EndlessData, _ parameters: [String: String?], by user: TestUser) throws -> HTTPReply
+        {
             let call = HTTPCall("POST", "/UploadFile/\(ClientQuery.text(parameters))", headers: user.headers)
             var conversation = try HTTPConversation(to: user.server.address)
             try conversation.send(call.head(for: user.server.address, contentLength: data.count))

@@ -73,7 +73,9 @@ extension PrivateStackTests {
 
         deinit { try? server.sandbox.clearFaults() }
 
-        @Test("The commit succeeds without a count, and the deletion is tried until it is done [200] [208]", arguments: [500, 429])
+        @Test(
+            "The commit succeeds without a count, and the deletion is tried until it is done [200] [208]",
+            arguments: [500, 429])
         func retried(status: Int) async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile("old")

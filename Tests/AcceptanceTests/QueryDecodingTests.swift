@@ -28,7 +28,9 @@ struct QueryDecodingTests {
         #expect(header.utf8.allSatisfy { (0x20...0x7e).contains($0) })
     }
 
-    @Test("Group names with any characters", arguments: ["Tom & Jerry", "a&b&c", "1+1", "50% & more", "Zoë\n🐱", "'; --", "x=y"])
+    @Test(
+        "Group names with any characters",
+        arguments: ["Tom & Jerry", "a&b&c", "1+1", "50% & more", "Zoë\n🐱", "'; --", "x=y"])
     func groupNames(name: String) throws {
         let alice = try server.signUpOwningUser()
 
@@ -46,11 +48,13 @@ struct QueryDecodingTests {
         let pairs = [
             "sharingGroupUUID=" + alice.group.replacingOccurrences(of: "-", with: "%2d"), "masterVersion=%30",
             "fileVersion=0", "fileUUID=\(file.uuid)", "checkSum=\(file.checkSum)", "mimeType=text/plain",
-            "appMetaData=" + metadata.replacingOccurrences(of: " ", with: "%20").replacingOccurrences(of: "\"", with: "%22"),
+            "appMetaData="
+                + metadata.replacingOccurrences(of: " ", with: "%20").replacingOccurrences(of: "\"", with: "%22"),
         ]
 
         let reply = try server.address.perform(
-            HTTPCall("POST", "/UploadFile/?" + pairs.joined(separator: "&"), headers: alice.headers, body: file.contents))
+            HTTPCall(
+                "POST", "/UploadFile/?" + pairs.joined(separator: "&"), headers: alice.headers, body: file.contents))
         #expect(reply.status == 200, "\(reply)")
         try alice.commitStaged(masterVersion: 0)
 
@@ -65,7 +69,8 @@ struct QueryDecodingTests {
 
         try alice.stage(file, masterVersion: 0, overriding: ["zebra": "1", "aardvark": "&&=", "testLockSync": "0"])
         #expect(
-            try alice.commit(masterVersion: 0, overriding: ["zebra": "1"]).json?.numberUploadsTransferred == .integer(1))
+            try alice.commit(masterVersion: 0, overriding: ["zebra": "1"]).json?.numberUploadsTransferred == .integer(1)
+        )
         expectJSON(try alice.call("GET", "Index", ["sharingGroupUUID": alice.group, "other": "x"]))
     }
 

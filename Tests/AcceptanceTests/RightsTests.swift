@@ -8,7 +8,9 @@ struct RightsTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A reader can neither upload nor commit, and a stale version does not hide that [238]", arguments: [SandboxProvider.facebook, .google])
+    @Test(
+        "A reader can neither upload nor commit, and a stale version does not hide that [238]",
+        arguments: [SandboxProvider.facebook, .google])
     func reader(provider: SandboxProvider) throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read, provider: provider)
@@ -39,7 +41,9 @@ struct RightsTests {
         #expect(entry?.cloudStorageType?.text == "Google")
     }
 
-    @Test("The next version of the owner's file stays in the owner's storage and stays theirs [242]", arguments: [SandboxProvider.facebook, .google])
+    @Test(
+        "The next version of the owner's file stays in the owner's storage and stays theirs [242]",
+        arguments: [SandboxProvider.facebook, .google])
     func nextVersion(provider: SandboxProvider) async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("Alice's")

@@ -22,7 +22,9 @@ extension PrivateStackTests {
         @Test("A provider that cannot be asked is a 502, never a 401", arguments: [SandboxProvider.google, .facebook])
         func providerDown(provider: SandboxProvider) async throws {
             let person = try server.newcomer(provider)
-            for host in ["www.googleapis.com", "oauth2.googleapis.com", "openidconnect.googleapis.com", "graph.facebook.com"] {
+            for host in [
+                "www.googleapis.com", "oauth2.googleapis.com", "openidconnect.googleapis.com", "graph.facebook.com",
+            ] {
                 try server.sandbox.inject(SandboxFault(host: host, status: 503))
             }
 
@@ -53,7 +55,9 @@ extension PrivateStackTests {
             #expect(try alice.index().masterVersion == 0)
         }
 
-        @Test("A lost reply of the code exchange does not lose the user their storage", arguments: ["oauth2.googleapis.com", "www.googleapis.com"])
+        @Test(
+            "A lost reply of the code exchange does not lose the user their storage",
+            arguments: ["oauth2.googleapis.com", "www.googleapis.com"])
         func exchangeReplyLost(host: String) async throws {
             let alice = try server.newcomer()
             let path = host.hasPrefix("oauth2") ? "/token" : "/oauth2/v4/token"

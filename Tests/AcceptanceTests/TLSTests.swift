@@ -17,11 +17,15 @@ struct TLSTests {
         return try handle.perform(request)
     }
 
-    @Test("A whole conversation by HTTP/2 and HTTP/1.1: sign up, upload, commit, download", arguments: [Request.HTTPVersion.http1_1, .http2])
+    @Test(
+        "A whole conversation by HTTP/2 and HTTP/1.1: sign up, upload, commit, download",
+        arguments: [Request.HTTPVersion.http1_1, .http2])
     func conversation(version: Request.HTTPVersion) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 1_500_000)
-        func send(_ method: String, _ endpoint: String, _ parameters: [String: String?], _ body: [UInt8] = []) throws -> Response {
+        func send(_ method: String, _ endpoint: String, _ parameters: [String: String?], _ body: [UInt8] = []) throws
+            -> Response
+        {
             var request = Request(
                 method: method, url: "\(server.secureURL)/\(endpoint)/\(ClientQuery.text(parameters))",
                 headers: alice.headers, body: body.isEmpty ? .none : .bytes(body))

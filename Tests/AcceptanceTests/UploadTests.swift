@@ -50,7 +50,9 @@ struct UploadTests {
         #expect(try alice.commitStaged(masterVersion: 0) == 2)
     }
 
-    @Test("Bodies of awkward sizes arrive whole [134]", arguments: [0, 1, 262_143, 262_144, 262_145, 1_048_576, 5_000_001])
+    @Test(
+        "Bodies of awkward sizes arrive whole [134]",
+        arguments: [0, 1, 262_143, 262_144, 262_145, 1_048_576, 5_000_001])
     func sizes(count: Int) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: count)
@@ -125,7 +127,9 @@ struct UploadTests {
         #expect(try stranger.index().files.isEmpty)
     }
 
-    @Test("A file or group UUID that is none is refused [125] [320]", arguments: ["foobar", "", "1234", "../../etc/passwd"])
+    @Test(
+        "A file or group UUID that is none is refused [125] [320]",
+        arguments: ["foobar", "", "1234", "../../etc/passwd"])
     func notAUUID(text: String) throws {
         let alice = try server.signUpOwningUser()
 
@@ -162,7 +166,9 @@ struct UploadTests {
         #expect(reply.messageParameters != nil)
     }
 
-    @Test("The request's Content-Type does not matter", arguments: ["multipart/form-data; boundary=x", "application/json", ""])
+    @Test(
+        "The request's Content-Type does not matter",
+        arguments: ["multipart/form-data; boundary=x", "application/json", ""])
     func contentType(type: String) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()

@@ -40,4 +40,3 @@ public struct TestFile: Sendable {
         return "\(uuid).\(device).\(version).\(suffixes[mimeType] ?? "dat")"
     }
 }
-

@@ -22,7 +22,9 @@ public struct TestServer: Sendable {
     }
 
     private static let faultyResult = Result { try TestServer(PrivateStack("faults")) }
-    private static let configuredResult = Result { try TestServer(PrivateStack("configured", responders: 1, overrides: overrides)) }
+    private static let configuredResult = Result {
+        try TestServer(PrivateStack("configured", responders: 1, overrides: overrides))
+    }
     private static let overrides = """
         {
             "allowedSignInTypes": {"Google": true}, "iOSMinimumClientVersion": "19.3.0",
