@@ -32,13 +32,14 @@ let package = Package(
     ],
     targets: [
         // C libraries of the system.
+        .systemLibrary(name: "CPosix"),
         .systemLibrary(name: "CFastCGI", pkgConfig: "fcgi", providers: [.apt(["libfcgi-dev"])]),
         .systemLibrary(name: "CMariaDB", pkgConfig: "libmariadb", providers: [.apt(["libmariadb-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
         // One safe wrapper each: values in and out, no C type above this line.
-        .target(name: "Posix", swiftSettings: strict),
+        .target(name: "Posix", dependencies: ["CPosix"], swiftSettings: strict),
         .target(name: "FastCGI", dependencies: ["CFastCGI"], swiftSettings: strict),
         .target(name: "MariaDB", dependencies: ["CMariaDB"], swiftSettings: strict),
         .target(name: "Curl", dependencies: ["CCurl"], swiftSettings: strict),
@@ -48,7 +49,7 @@ let package = Package(
         .target(name: "SyncProtocol", swiftSettings: strict),
         .target(name: "HTTPTransport", dependencies: [httpTypes], swiftSettings: strict),
         .target(
-            name: "Store", dependencies: ["MariaDB", "SyncProtocol"], resources: [.embedInCode("Migrations")],
+            name: "Store", dependencies: ["MariaDB", "OpenSSLCrypto", "SyncProtocol"], resources: [.embedInCode("Migrations")],
             swiftSettings: strict),
         .target(
             name: "CloudStorage", dependencies: ["HTTPTransport", "SyncProtocol", "OpenSSLCrypto", httpTypes],

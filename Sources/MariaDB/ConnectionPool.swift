@@ -63,6 +63,29 @@ public final class ConnectionPool: Sendable {
         try lend(body)
     }
 
+    /// Lends a connection by value, for callers that wrap it in a type of their own; pair each call with
+    /// ``giveBack(_:)``.
+    /// - Throws: as ``withConnection(_:)`` before its body runs.
+    public func lease() throws(MariaDBError) -> Connection {
+        guard free.wait(timeout: .now() + leaseTimeout.dispatchInterval) == .success else {
+            state.withLock { $0.statistics.leaseTimeouts += 1 }
+            throw .poolExhausted
+        }
+        do throws(MariaDBError) {
+            return try checkOut()
+        } catch {
+            free.signal()
+            throw error
+        }
+    }
+
+    /// Takes back a connection that ``lease()`` lent, rolling back what it left open.
+    public func giveBack(_ connection: consuming Connection) {
+        if connection.isInTransaction { try? connection.rollback() }
+        checkIn(connection)
+        free.signal()
+    }
+
     /// Closes all idle connections; those lent out are closed or kept as usual when they come back.
     public func closeIdle() {
         // Taken out under the lock, closed after it.
@@ -85,17 +108,11 @@ public final class ConnectionPool: Sendable {
     private func lend<Result, Failure: MariaDBErrorConvertible>(
         _ body: (inout Connection) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        guard free.wait(timeout: .now() + leaseTimeout.dispatchInterval) == .success else {
-            state.withLock { $0.statistics.leaseTimeouts += 1 }
-            throw Failure(.poolExhausted)
-        }
-        defer { free.signal() }
         var connection: Connection
-        do throws(MariaDBError) { connection = try checkOut() } catch { throw Failure(error) }
+        do throws(MariaDBError) { connection = try lease() } catch { throw Failure(error) }
         let result: Swift.Result<Result, Failure>
         do throws(Failure) { result = .success(try body(&connection)) } catch { result = .failure(error) }
-        if connection.isInTransaction { try? connection.rollback() }
-        checkIn(connection)
+        giveBack(connection)
         return try result.get()
     }
 

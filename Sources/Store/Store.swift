@@ -1,1 +1,66 @@
-// Store
+public import MariaDB
+
+/// The server's memory: users, sharing groups, files, and what must still be done.
+///
+/// Shared by all threads. A connection is leased for the length of one transaction and never while a phone or a cloud
+/// is being waited for: the closures here must not do either.
+public final class Store: Sendable {
+    /// How often a transaction is tried when others stand in its way.
+    public static let maximumAttempts = 8
+
+    private let pool: ConnectionPool
+    private let pause: @Sendable (Duration) -> Void
+
+    /// - Parameter pause: blocks the calling thread between attempts.
+    public init(pool: ConnectionPool, pause: @escaping @Sendable (Duration) -> Void) {
+        self.pool = pool
+        self.pause = pause
+    }
+
+    /// Runs `body` in one transaction and commits it; whatever `body` throws undoes it.
+    ///
+    /// Deadlocks, lock timeouts and certification failures make the whole transaction run again, so `body` may run
+    /// several times and must have no effect outside the session. Between attempts there is a short random pause.
+    public func transaction<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
+        var attempt = 1
+        while true {
+            do {
+                return try withSession { session in
+                    try session.begin()
+                    let result = try body(&session)
+                    try session.commit()
+                    return result
+                }
+            } catch StoreError.contention where attempt < Self.maximumAttempts {
+                pause(.milliseconds(Int.random(in: 1...(5 << min(attempt, 6)))))
+                attempt += 1
+            }
+        }
+    }
+
+    /// Runs `body` on one consistent snapshot: everything it reads was true at the same moment.
+    public func snapshot<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
+        try withSession { session in
+            try session.beginSnapshot()
+            let result = try body(&session)
+            try session.commit()
+            return result
+        }
+    }
+
+    /// Runs `body` outside a transaction, each statement on its own; for single reads.
+    public func withSession<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
+        let connection: Connection
+        do { connection = try pool.lease() } catch { throw StoreError(error) }
+        var session = StoreSession(connection)
+        let result = Swift.Result { try body(&session) }
+        pool.giveBack(session.end())
+        return try result.get()
+    }
+
+    /// Whether the database answers.
+    /// - Throws: ``StoreError/unavailable(_:)``.
+    public func check() throws {
+        try withSession { session in try session.check() }
+    }
+}

@@ -1,0 +1,43 @@
+# The front door; each verb is a script that can be called by itself.
+
+.PHONY: help run stop test bench check build install clean
+
+help:
+	@echo 'make run      install what is missing, build, start a private stack, demonstrate; leaves the stack up'
+	@echo 'make stop     stop that stack'
+	@echo 'make test     all tests, with a stack of their own'
+	@echo 'make check    formatting, lints, configuration files'
+	@echo 'make bench    benchmarks, as ratios to baselines measured in the same run'
+	@echo 'make build    the programs, into .build/release'
+	@echo 'make install  the programs and their configuration, below DESTDIR'
+	@echo 'make clean    stop the stacks of this clone, remove their data and all that was built'
+
+run:
+	@scripts/run
+
+stop:
+	@scripts/stack down .stack/run
+
+test:
+	@scripts/test
+
+bench:
+	@scripts/bootstrap
+	@scripts/build release
+	@bench/run
+
+check:
+	@scripts/bootstrap
+	@scripts/check
+
+build:
+	@scripts/build release
+
+install: build
+	@scripts/install
+
+clean:
+	@for stack in .stack/*/stack.json; do \
+		[ ! -e "$$stack" ] || scripts/stack down "$${stack%/stack.json}"; \
+	done
+	rm -rf .stack .build .build-*

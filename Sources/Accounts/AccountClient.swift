@@ -1,0 +1,46 @@
+public import HTTPTransport
+
+/// Sends the requests of account providers and repeats those that failed for a passing reason.
+public struct AccountClient {
+    private let transport: Transport
+    private let deadline: Deadline
+    private let backoff: Backoff
+
+    public init(transport: Transport, deadline: Deadline, backoff: Backoff) {
+        self.transport = transport
+        self.deadline = deadline
+        self.backoff = backoff
+    }
+
+    /// The reply to `request`, whatever its status, except 429 and 5xx, which are tried again.
+    ///
+    /// - Parameter isRepeatable: `false` for requests that work once, such as the exchange of a code: then only what was
+    ///   surely not handled is sent again.
+    func send(_ request: OutgoingRequest, isRepeatable: Bool = true) throws(AccountError) -> Reply {
+        var attempt = 0
+        while true {
+            attempt += 1
+            let detail: String
+            var told: Duration?
+            do {
+                let reply = try transport.send(request, by: deadline)
+                guard reply.status == 429 || reply.status >= 500 else { return reply }
+                detail = "status \(reply.status)"
+                told = reply.head.retryAfter
+            } catch {
+                switch error {
+                case .notSent: detail = "no connection"
+                case .interrupted:
+                    guard isRepeatable else { throw .unavailable(detail: "connection lost") }
+                    detail = "connection lost"
+                case .timedOut: throw .timedOut
+                case .replyTooLarge, .cancelled: throw .unavailable(detail: "\(error)")
+                case .refused(let reason): throw .misconfigured(detail: reason)
+                }
+            }
+            guard backoff.wait(before: attempt, told: told, deadline: deadline) else {
+                throw .unavailable(detail: detail)
+            }
+        }
+    }
+}

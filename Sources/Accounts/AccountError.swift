@@ -1,0 +1,17 @@
+/// Why an account provider's answer does not let us go on.
+public enum AccountError: Error, Equatable {
+    /// The presented token is not good: expired, revoked, of another app, or not a token at all.
+    case rejected
+    /// The authorization code is used, expired, or not the caller's.
+    case codeRejected
+    /// The person has not granted the permission that their storage needs.
+    case scopeMissing
+    /// The stored refresh token no longer works; only the person can mend that, by signing in.
+    case revoked
+    /// The provider could not be asked, or asks us to slow down; the detail is for the log only.
+    case unavailable(detail: String)
+    /// The provider did not answer by the deadline.
+    case timedOut
+    /// The provider refuses us, not the user: the operator must look at client ids and secrets.
+    case misconfigured(detail: String)
+}

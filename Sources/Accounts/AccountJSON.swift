@@ -1,0 +1,19 @@
+import FoundationEssentials
+import HTTPTransport
+
+/// Reads the JSON bodies of account providers.
+enum AccountJSON {
+    /// - Throws: ``AccountError/unavailable(detail:)``: a provider that sends something else is not working.
+    static func decode<T: Decodable>(_ type: T.Type, _ reply: Reply) throws(AccountError) -> T {
+        do {
+            return try JSONDecoder().decode(type, from: Data(reply.body))
+        } catch {
+            throw .unavailable(detail: "unreadable reply with status \(reply.status)")
+        }
+    }
+}
+
+/// The error body of OAuth's token endpoint (RFC 6749, section 5.2).
+struct OAuthErrorBody: Decodable {
+    var error: String
+}

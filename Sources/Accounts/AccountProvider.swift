@@ -1,0 +1,46 @@
+public import SyncProtocol
+
+/// One kind of account with which people sign in.
+public protocol AccountProvider: Sendable {
+    var accountType: AccountType { get }
+
+    /// Asks the provider who the presented token belongs to, and that it was made for our app.
+    /// - Throws: ``AccountError/rejected``, or that the provider could not be asked.
+    func verify(
+        _ presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> SignInProfile
+
+    /// Turns an authorization code into tokens that the server may keep.
+    ///
+    /// - Returns: the tokens, which belong to `profile`; `nil` if this kind of account has no codes.
+    /// - Throws: ``AccountError/codeRejected``, ``AccountError/scopeMissing``.
+    func exchange(
+        code: String, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials?
+
+    /// What to keep of the presented credentials when there is no code to exchange.
+    func credentials(from presented: PresentedCredentials) -> StoredCredentials
+
+    /// A longer-lived token for the phone itself, for accounts whose provider hands those out.
+    func replacementToken(
+        for presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> String?
+
+    /// Renews the access token.
+    /// - Throws: ``AccountError/revoked`` if the provider says that it never will.
+    func refresh(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) -> StoredCredentials
+}
+
+extension AccountProvider {
+    public func exchange(
+        code: String, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials? { nil }
+
+    public func replacementToken(
+        for presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> String? { nil }
+
+    public func refresh(
+        _ stored: StoredCredentials, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials { throw .revoked }
+}

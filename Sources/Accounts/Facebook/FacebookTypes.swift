@@ -1,0 +1,42 @@
+import FoundationEssentials
+
+// Members are named as on the wire.
+
+/// Reply of `/me`.
+struct FacebookUser: Decodable {
+    /// Identifies the person within our app.
+    var id: String
+    var name: String?
+}
+
+/// Reply of `debug_token`.
+struct FacebookTokenInspection: Decodable {
+    struct Content: Decodable {
+        var app_id: String?
+        /// `USER` for people; pages and apps have tokens too.
+        var type: String?
+        var is_valid: Bool
+        var user_id: String?
+        /// Seconds since 1970; 0 means never.
+        var expires_at: Int64?
+
+        func lifetime(at now: Date) -> Duration? {
+            guard let expires_at, expires_at > 0 else { return nil }
+            return .seconds(max(0, expires_at - Int64(now.timeIntervalSince1970)))
+        }
+    }
+    var data: Content
+}
+
+/// Reply of `oauth/access_token`.
+struct FacebookTokens: Decodable {
+    var access_token: String
+}
+
+/// The Graph API's error body.
+struct FacebookErrorBody: Decodable {
+    struct Content: Decodable {
+        var code: Int
+    }
+    var error: Content
+}

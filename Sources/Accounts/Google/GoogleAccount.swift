@@ -1,0 +1,125 @@
+public import SyncProtocol
+import HTTPTransport
+import HTTPTypes
+import OpenSSLCrypto
+
+/// Google accounts: access tokens made on the phone, codes exchanged by the server
+/// (Google Identity, "Using OAuth 2.0 for Web Server Applications").
+public struct GoogleAccount: AccountProvider {
+    private static let userInfo = "https://www.googleapis.com/oauth2/v3/userinfo"
+    private static let tokenInfo = "https://oauth2.googleapis.com/tokeninfo"
+    private static let token = "https://oauth2.googleapis.com/token"
+    private static let driveScopes: Set = [
+        "https://www.googleapis.com/auth/drive.file", "https://www.googleapis.com/auth/drive",
+    ]
+
+    private let clientID: String
+    private let clientSecret: String
+    private let otherClientIDs: Set<String>
+
+    /// - Parameters:
+    ///   - clientID: the server's OAuth client.
+    ///   - otherClientIDs: the clients of our apps, where they are not of the same project as the server's.
+    public init(clientID: String, clientSecret: String, otherClientIDs: [String]) {
+        self.clientID = clientID
+        self.clientSecret = clientSecret
+        self.otherClientIDs = Set(otherClientIDs)
+    }
+
+    public var accountType: AccountType { .google }
+
+    /// `userinfo` says whose token it is, but accepts tokens made for any app; `tokeninfo` says for which app.
+    public func verify(
+        _ presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> SignInProfile {
+        let url = PercentEncoding.url(Self.tokenInfo, [("access_token", presented.accessToken)])
+        let reply = try client.send(OutgoingRequest(.get, url))
+        try Self.requireSuccess(reply)
+        let info = try AccountJSON.decode(GoogleTokenInfo.self, reply)
+        guard [info.aud, info.azp].compactMap(\.self).contains(where: isOurs) else { throw .rejected }
+        let user = try userInfo(presented.accessToken, through: client)
+        if let sub = info.sub, sub != user.sub { throw .rejected }
+        return SignInProfile(
+            providerUserID: user.sub, displayName: user.name ?? "",
+            tokenLifetime: info.expires_in.flatMap { Int64($0) }.map { .seconds($0) })
+    }
+
+    public func exchange(
+        code: String, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials? {
+        let reply = try client.send(
+            .form(
+                Self.token,
+                [
+                    ("grant_type", "authorization_code"), ("code", code), ("client_id", clientID),
+                    ("client_secret", clientSecret), ("redirect_uri", ""),
+                ]), isRepeatable: false)
+        guard reply.status == 200 else {
+            throw try Self.isInvalidGrant(reply) ? .codeRejected : Self.refusal(reply)
+        }
+        let tokens = try AccountJSON.decode(GoogleTokens.self, reply)
+        if let scope = tokens.scope, Self.driveScopes.isDisjoint(with: scope.split(separator: " ").map(String.init)) {
+            throw .scopeMissing
+        }
+        guard try userInfo(tokens.access_token, through: client).sub == profile.providerUserID else {
+            throw .codeRejected
+        }
+        return StoredCredentials(
+            accessToken: tokens.access_token, refreshToken: tokens.refresh_token,
+            codeHash: IncrementalDigest.digest(of: Array(code.utf8), .sha256).hexLowercase)
+    }
+
+    public func credentials(from presented: PresentedCredentials) -> StoredCredentials {
+        StoredCredentials(accessToken: presented.accessToken)
+    }
+
+    public func refresh(
+        _ stored: StoredCredentials, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials {
+        guard let refreshToken = stored.refreshToken else { throw .revoked }
+        let reply = try client.send(
+            .form(
+                Self.token,
+                [
+                    ("grant_type", "refresh_token"), ("refresh_token", refreshToken), ("client_id", clientID),
+                    ("client_secret", clientSecret),
+                ]))
+        guard reply.status == 200 else {
+            throw try Self.isInvalidGrant(reply) ? .revoked : Self.refusal(reply)
+        }
+        let tokens = try AccountJSON.decode(GoogleTokens.self, reply)
+        return stored.updated(
+            with: StoredCredentials(accessToken: tokens.access_token, refreshToken: tokens.refresh_token))
+    }
+
+    /// Listed, or of the same project as the server's client: a client id begins with the project's number.
+    private func isOurs(_ audience: String) -> Bool {
+        if audience == clientID || otherClientIDs.contains(audience) { return true }
+        let project = clientID.prefix(while: { $0 != "-" })
+        return !project.isEmpty && project.allSatisfy(\.isNumber) && audience.hasPrefix(project + "-")
+    }
+
+    private func userInfo(_ token: String, through client: AccountClient) throws(AccountError) -> GoogleUserInfo {
+        let reply = try client.send(OutgoingRequest(.get, Self.userInfo, headers: [.authorization: "Bearer " + token]))
+        try Self.requireSuccess(reply)
+        return try AccountJSON.decode(GoogleUserInfo.self, reply)
+    }
+
+    private static func requireSuccess(_ reply: Reply) throws(AccountError) {
+        switch reply.status {
+        case 200: return
+        case 400, 401: throw .rejected
+        default: throw .unavailable(detail: "status \(reply.status)")
+        }
+    }
+
+    private static func isInvalidGrant(_ reply: Reply) throws(AccountError) -> Bool {
+        guard reply.status == 400 else { return false }
+        return try AccountJSON.decode(OAuthErrorBody.self, reply).error == "invalid_grant"
+    }
+
+    private static func refusal(_ reply: Reply) -> AccountError {
+        let word = (try? AccountJSON.decode(OAuthErrorBody.self, reply))?.error ?? "status \(reply.status)"
+        return .misconfigured(detail: "Google's token endpoint says \(word)")
+    }
+}

@@ -1,0 +1,32 @@
+public import SyncProtocol
+
+/// What a phone sends along with a request to say who its user is.
+public struct PresentedCredentials: Sendable {
+    public var accountType: AccountType
+    /// Header `access_token`.
+    public var accessToken: String
+    /// Header `SyncServer-authorization-code`: works once, and is sent with every request all the same.
+    public var authorizationCode: String?
+
+    public init(accountType: AccountType, accessToken: String, authorizationCode: String? = nil) {
+        self.accountType = accountType
+        self.accessToken = accessToken
+        self.authorizationCode = authorizationCode
+    }
+}
+
+/// Who the provider says the user is.
+public struct SignInProfile: Equatable, Sendable {
+    /// The provider's identifier of the person; together with the account type it is their identity for us.
+    public var providerUserID: String
+    /// What other members see; may be empty.
+    public var displayName: String
+    /// How long the provider will honour the token at most; `nil` if it does not say.
+    public var tokenLifetime: Duration?
+
+    public init(providerUserID: String, displayName: String, tokenLifetime: Duration? = nil) {
+        self.providerUserID = providerUserID
+        self.displayName = displayName
+        self.tokenLifetime = tokenLifetime
+    }
+}

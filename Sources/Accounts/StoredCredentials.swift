@@ -1,0 +1,29 @@
+/// The tokens that the server keeps for one user; at rest only in sealed form.
+public struct StoredCredentials: Equatable, Sendable, Codable {
+    public var accessToken: String?
+    public var refreshToken: String?
+    /// SHA-256, in hexadecimal digits, of the authorization code that these tokens came from.
+    public var codeHash: String?
+
+    public init(accessToken: String? = nil, refreshToken: String? = nil, codeHash: String? = nil) {
+        self.accessToken = accessToken
+        self.refreshToken = refreshToken
+        self.codeHash = codeHash
+    }
+
+    /// These credentials with newer ones laid over them: what the newer ones lack is kept.
+    ///
+    /// Google, for one, sends a refresh token only at the first consent.
+    public func updated(with newer: StoredCredentials) -> StoredCredentials {
+        StoredCredentials(
+            accessToken: newer.accessToken ?? accessToken, refreshToken: newer.refreshToken ?? refreshToken,
+            codeHash: newer.codeHash ?? codeHash)
+    }
+}
+
+// Never print what is inside.
+extension StoredCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "<redacted>" }
+    public var debugDescription: String { "<redacted>" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

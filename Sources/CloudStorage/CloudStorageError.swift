@@ -1,0 +1,33 @@
+/// What a provider's failure means for the caller; nothing else leaves an adapter.
+public enum CloudStorageError: Error {
+    /// The object is definitely not there.
+    case notFound
+    /// The person's permission is gone and cannot be renewed: they must sign in again.
+    case authorizationRevoked
+    /// The person's storage is full.
+    case quotaExceeded
+    /// The provider asks us to slow down, for longer than the deadline allows.
+    case rateLimited(retryAfter: Duration?)
+    /// The provider failed in a way that may pass; the detail is for the log only.
+    case unavailable(detail: String)
+    /// The provider did not answer by the deadline.
+    case timedOut
+    /// What the provider stored is not what we sent.
+    case contentMismatch
+    /// The provider refuses for a reason that will not pass; the code is the provider's own word, for the log.
+    case rejected(code: String)
+    /// The content that was to be uploaded ended early or was found wrong; nothing was published.
+    case contentFailed(any Error)
+    /// The receiver of a download ended it.
+    case downloadCancelled
+}
+
+extension CloudStorageError {
+    /// Whether trying again later may succeed without anybody doing anything.
+    public var isTransient: Bool {
+        switch self {
+        case .rateLimited, .unavailable, .timedOut, .contentMismatch, .contentFailed, .downloadCancelled: true
+        case .notFound, .authorizationRevoked, .quotaExceeded, .rejected: false
+        }
+    }
+}

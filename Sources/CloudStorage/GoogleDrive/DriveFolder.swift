@@ -1,0 +1,53 @@
+import HTTPTransport
+import HTTPTypes
+
+/// Finds or makes the folder in a person's drive that holds our files.
+///
+/// Its identifier is remembered before the folder exists, by compare-and-swap, and creating a folder with an identifier
+/// that is taken changes nothing. So processes that need the folder at the same moment end up with the same one.
+struct DriveFolder {
+    let access: StorageAccess
+    let identifiers: DriveIdentifierReserve
+
+    /// The folder's identifier; the folder exists when this returns.
+    func identifier() throws(CloudStorageError) -> String {
+        let remembered = access.folder.folderID
+        if let remembered {
+            if !access.folder.isDueForVerification() { return remembered }
+            if try isUsable(remembered) { return remembered }
+        }
+        guard let name = access.folder.name else { throw .rejected(code: "account without folder name") }
+        if let existing = try search(name) { return try access.folder.replace(remembered, by: existing) }
+        let chosen = try access.folder.replace(remembered, by: try identifiers.take(for: access))
+        try create(name, as: chosen)
+        return chosen
+    }
+
+    /// Whether the folder is still there, and not in the bin.
+    private func isUsable(_ folderID: String) throws(CloudStorageError) -> Bool {
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        do {
+            let folder = try GoogleDrive.describe(folderID, with: &client)
+            return folder.trashed != true && folder.mimeType == GoogleDrive.folderType
+        } catch .notFound {
+            return false
+        }
+    }
+
+    /// The oldest folder of that name at the root of the drive.
+    private func search(_ name: String) throws(CloudStorageError) -> String? {
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        let query = "name = \(DriveQuery.literal(name)) and mimeType = '\(GoogleDrive.folderType)'"
+            + " and 'root' in parents and trashed = false"
+        return try DriveQuery.list(query, with: &client).first { $0.name == name }?.id
+    }
+
+    private func create(_ name: String, as folderID: String) throws(CloudStorageError) {
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: [409]) }
+        let folder = DriveNewFile(id: folderID, name: name, mimeType: GoogleDrive.folderType, parents: ["root"])
+        var request = OutgoingRequest(.post, PercentEncoding.url(GoogleDrive.files, [("fields", "id")]))
+        request.headers[.contentType] = "application/json; charset=UTF-8"
+        request.body = try DriveJSON.encode(folder)[...]
+        _ = try client.sendRepeatably(request)
+    }
+}

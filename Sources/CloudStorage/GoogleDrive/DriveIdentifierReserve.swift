@@ -1,0 +1,31 @@
+import HTTPTransport
+import HTTPTypes
+import Synchronization
+
+/// Identifiers for new objects, fetched from Drive in small lots per account (Drive API, `files.generateIds`).
+///
+/// Identifiers that are never used cost nothing, so a process that ends just forgets its lot.
+final class DriveIdentifierReserve: Sendable {
+    private static let lot = 16
+    private static let maximumAccounts = 1_000
+    private let identifiers = Mutex<[Int64: [String]]>([:])
+
+    /// An identifier that nobody else has.
+    func take(for access: StorageAccess) throws(CloudStorageError) -> String {
+        let key = access.tokens.accountKey
+        if let known = identifiers.withLock({ $0[key]?.popLast() }) { return known }
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        let url = PercentEncoding.url(
+            GoogleDrive.files + "/generateIds",
+            [("count", "\(Self.lot)"), ("space", "drive"), ("type", "files")])
+        var fresh = try DriveJSON.decode(
+            DriveGeneratedIDs.self, try client.sendRepeatably(OutgoingRequest(.get, url)).body
+        ).ids
+        guard let taken = fresh.popLast() else { throw .unavailable(detail: "Drive generated no identifiers") }
+        identifiers.withLock { reserve in
+            if reserve.count >= Self.maximumAccounts { reserve.removeAll() }
+            reserve[key] = fresh
+        }
+        return taken
+    }
+}

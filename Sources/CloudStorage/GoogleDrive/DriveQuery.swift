@@ -1,0 +1,36 @@
+import HTTPTransport
+import HTTPTypes
+
+/// Searches with Drive's query language (Drive API, "Search query terms and operators").
+enum DriveQuery {
+    /// `text` as a literal of the query language.
+    static func literal(_ text: String) -> String {
+        var escaped = "'"
+        for character in text {
+            if character == "'" || character == "\\" { escaped.append("\\") }
+            escaped.append(character)
+        }
+        return escaped + "'"
+    }
+
+    /// All files that match, the one created first in front; equal times are ordered by identifier, so that every
+    /// process makes the same choice among duplicates.
+    static func list(_ query: String, with client: inout ProviderClient) throws(CloudStorageError) -> [DriveFile] {
+        var found: [DriveFile] = []
+        var pageToken: String?
+        repeat {
+            var items = [
+                (name: "q", value: query), (name: "spaces", value: "drive"), (name: "corpora", value: "user"),
+                (name: "pageSize", value: "100"),
+                (name: "fields", value: "nextPageToken,files(\(DriveFile.fields))"),
+            ]
+            if let pageToken { items.append((name: "pageToken", value: pageToken)) }
+            let url = PercentEncoding.url(GoogleDrive.files, items)
+            let page = try DriveJSON.decode(
+                DriveFileList.self, try client.sendRepeatably(OutgoingRequest(.get, url)).body)
+            found += page.files
+            pageToken = page.nextPageToken
+        } while pageToken != nil && found.count < 1_000
+        return found.sorted { ($0.createdTime ?? "", $0.id) < ($1.createdTime ?? "", $1.id) }
+    }
+}

@@ -1,0 +1,75 @@
+import FoundationEssentials
+
+/// A file resource as far as we ask for it (Drive API v3, `files`).
+struct DriveFile: Decodable {
+    /// The members that every request asks for; Drive's default reply omits most of them.
+    static let fields = "id,name,size,md5Checksum,headRevisionId,trashed,mimeType,createdTime"
+
+    var id: String
+    var name: String?
+    /// A 64-bit number as text.
+    var size: String?
+    var md5Checksum: String?
+    var headRevisionId: String?
+    var trashed: Bool?
+    var mimeType: String?
+    var createdTime: String?
+
+    var stored: StoredObject {
+        StoredObject(
+            objectID: id, name: name ?? "", sizeBytes: size.flatMap { Int64($0) } ?? 0, providerHash: md5Checksum,
+            revision: headRevisionId)
+    }
+}
+
+struct DriveFileList: Decodable {
+    var files: [DriveFile]
+    var nextPageToken: String?
+}
+
+struct DriveGeneratedIDs: Decodable {
+    var ids: [String]
+}
+
+/// What we say about a new file or folder.
+struct DriveNewFile: Encodable {
+    var id: String
+    var name: String
+    var mimeType: String
+    var parents: [String]
+}
+
+/// Drive's error body; older replies have `errors`, newer ones may have only `status`.
+struct DriveErrorBody: Decodable {
+    struct Content: Decodable {
+        var code: Int?
+        var status: String?
+        var errors: [Item]?
+    }
+    struct Item: Decodable {
+        var reason: String?
+    }
+    var error: Content
+
+    /// The most specific word for what went wrong.
+    var reason: String { error.errors?.first?.reason ?? error.status ?? "unknown" }
+}
+
+/// JSON with the settings that all of Drive's bodies share.
+enum DriveJSON {
+    static func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws(CloudStorageError) -> T {
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch {
+            throw .unavailable(detail: "unreadable reply from Drive")
+        }
+    }
+
+    static func encode(_ value: some Encodable) throws(CloudStorageError) -> [UInt8] {
+        do {
+            return [UInt8](try JSONEncoder().encode(value))
+        } catch {
+            throw .rejected(code: "unencodable request")
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import FoundationEssentials
+import HTTPTransport
+
+/// Sorts Drive's replies by what they ask of us (Drive API, "Resolve errors").
+enum DriveVerdict {
+    /// - Parameter answers: statuses that the caller wants to see although they are no success.
+    static func judge(_ reply: Reply, answers: Set<Int>) -> ReplyVerdict {
+        if (200..<300).contains(reply.status) || answers.contains(reply.status) { return .answer }
+        let reason = (try? JSONDecoder().decode(DriveErrorBody.self, from: Data(reply.body)))?.reason ?? "unknown"
+        switch (reply.status, reason) {
+        case (401, _), (403, "dailyLimitExceededUnreg"):
+            return .tokenRejected
+        case (403, "rateLimitExceeded"), (403, "userRateLimitExceeded"), (408, _), (429, _), (500..., _):
+            return .tryAgain(after: reply.head.retryAfter, detail: "status \(reply.status) \(reason)")
+        case (403, "storageQuotaExceeded"), (403, "quotaExceeded"):
+            return .failure(.quotaExceeded)
+        case (403, "dailyLimitExceeded"), (403, "downloadQuotaExceeded"), (403, "sharingRateLimitExceeded"):
+            return .failure(.rateLimited(retryAfter: reply.head.retryAfter))
+        case (404, _), (403, "appNotAuthorizedToFile"):
+            return .failure(.notFound)
+        default:
+            return .failure(.rejected(code: "\(reply.status) \(reason)"))
+        }
+    }
+}

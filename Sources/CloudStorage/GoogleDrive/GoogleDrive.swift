@@ -1,0 +1,70 @@
+public import SyncProtocol
+import HTTPTransport
+import HTTPTypes
+
+/// Google Drive (API v3) under the scope `drive.file`: we see only what we have made.
+///
+/// Names are not unique in a Drive folder, so nothing here looks a name up before it writes. Identifiers are asked from
+/// Drive beforehand (`files.generateIds`), which makes a repeated creation harmless: the second one is a conflict
+/// with our own object.
+public struct GoogleDrive: CloudProvider {
+    static let files = "https://www.googleapis.com/drive/v3/files"
+    static let upload = "https://www.googleapis.com/upload/drive/v3/files"
+    static let folderType = "application/vnd.google-apps.folder"
+
+    private let identifiers = DriveIdentifierReserve()
+
+    public init() {}
+
+    public var storageType: CloudStorageType { .google }
+
+    public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
+        let folderID = try DriveFolder(access: access, identifiers: identifiers).identifier()
+        let objectID = try identifiers.take(for: access)
+        return ObjectReservation(name: name, objectID: objectID, folderID: folderID)
+    }
+
+    public func upload(
+        _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
+    ) throws(CloudStorageError) -> StoredObject {
+        guard let objectID = reservation.objectID, let folderID = reservation.folderID else {
+            throw .rejected(code: "reservation without identifier")
+        }
+        let file = DriveNewFile(id: objectID, name: reservation.name, mimeType: mimeType, parents: [folderID])
+        return try DriveUpload(content: content, file: file, access: access).run()
+    }
+
+    public func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        return try Self.describe(objectID, with: &client).stored
+    }
+
+    static func describe(_ objectID: String, with client: inout ProviderClient) throws(CloudStorageError) -> DriveFile {
+        let url = PercentEncoding.url(
+            files + "/" + PercentEncoding.encode(objectID), [("fields", DriveFile.fields)])
+        return try DriveJSON.decode(DriveFile.self, try client.sendRepeatably(OutgoingRequest(.get, url)).body)
+    }
+
+    public func download(
+        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+    ) throws(CloudStorageError) {
+        let url = PercentEncoding.url(Self.files + "/" + PercentEncoding.encode(objectID), [("alt", "media")])
+        var download = ResumableDownload(access: access) { DriveVerdict.judge($0, answers: []) }
+        try download.run(url, receive: receive)
+    }
+
+    public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: [404]) }
+        let url = Self.files + "/" + PercentEncoding.encode(objectID)
+        _ = try client.sendRepeatably(OutgoingRequest(.delete, url))
+    }
+
+    public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
+        guard let folderID = access.folder.folderID else { return nil }
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        let query = "name = \(DriveQuery.literal(name)) and \(DriveQuery.literal(folderID)) in parents"
+            + " and trashed = false"
+        let matches = try DriveQuery.list(query, with: &client)
+        return matches.first { $0.name == name }?.stored
+    }
+}

@@ -1,0 +1,45 @@
+internal import CFastCGI
+internal import Glibc
+
+/// A socket on which this process accepts FastCGI connections.
+///
+/// It is usually shared with sibling processes and with systemd, so it is never shut down or closed here:
+/// `shutdown(2)` on it would end it for everybody.
+public struct ListeningSocket: Sendable {
+    let descriptor: CInt
+
+    /// The socket that the service manager handed over, if there is one.
+    ///
+    /// Either by the protocol of sd_listen_fds(3) (`LISTEN_PID`, `LISTEN_FDS`, first descriptor 3), or as standard
+    /// input, the way FastCGI process managers have always done it (FastCGI specification, section 2.2).
+    public static func inherited() -> ListeningSocket? {
+        if environment("LISTEN_PID").flatMap({ Int32($0) }) == getpid(),
+            let count = environment("LISTEN_FDS").flatMap({ Int($0) }), count >= 1
+        {
+            return ListeningSocket(descriptor: 3)
+        }
+        return isListening(0) ? ListeningSocket(descriptor: 0) : nil
+    }
+
+    /// Makes a Unix-domain socket at `path`, replacing a socket file that is there.
+    ///
+    /// - Parameter backlog: connections the kernel queues while all threads are busy.
+    /// - Throws: ``FastCGIError/socket(errno:)``.
+    public static func bind(path: String, backlog: Int32 = 1024) throws(FastCGIError) -> ListeningSocket {
+        let descriptor = unsafe FCGX_OpenSocket(path, backlog)
+        guard descriptor >= 0 else { throw .socket(errno: errno) }
+        return ListeningSocket(descriptor: descriptor)
+    }
+
+    private static func environment(_ name: String) -> String? {
+        guard let value = unsafe getenv(name) else { return nil }
+        return unsafe String(cString: value)
+    }
+
+    /// Whether `descriptor` is a socket in the listening state (socket(7), `SO_ACCEPTCONN`).
+    private static func isListening(_ descriptor: CInt) -> Bool {
+        var value: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        return unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &value, &length) == 0 && value != 0
+    }
+}

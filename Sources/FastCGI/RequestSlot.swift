@@ -1,0 +1,113 @@
+internal import CFastCGI
+
+/// Room for one FastCGI request at a time, owned by one worker thread and reused for all its requests.
+///
+/// Not `Sendable`: libfcgi allows many threads, each with a request of its own, never one request on two threads
+/// (fcgiapp.h). The connection to the web server is closed after each request, since idle kept connections would
+/// each occupy a thread.
+@safe
+public struct RequestSlot: ~Copyable {
+    // On the heap, since the streams inside point back at it.
+    private let request: UnsafeMutablePointer<FCGX_Request>
+
+    /// - Throws: ``FastCGIError/library(code:)``.
+    public init(on socket: ListeningSocket) throws(FastCGIError) {
+        let request = UnsafeMutablePointer<FCGX_Request>.allocate(capacity: 1)
+        unsafe request.initialize(to: FCGX_Request())
+        let code = unsafe FCGX_InitRequest(request, socket.descriptor, FCGI_FAIL_ACCEPT_ON_INTR)
+        guard code == 0 else {
+            unsafe request.deallocate()
+            throw .library(code: code)
+        }
+        unsafe self.request = unsafe request
+    }
+
+    deinit {
+        unsafe FCGX_Free(request, 1)
+        unsafe request.deallocate()
+    }
+
+    /// Waits for the next request, ending the previous one if ``finish()`` was not called.
+    ///
+    /// - Returns: what ended the wait; ``Acceptance/interrupted`` also when a signal arrived, so that the caller can
+    ///   look whether it should stop.
+    public mutating func accept() -> Acceptance {
+        unsafe FCGX_Accept_r(request) == 0 ? .request : .interrupted
+    }
+
+    /// Why ``RequestSlot/accept()`` returned.
+    public enum Acceptance: Equatable, Sendable {
+        case request
+        case interrupted
+    }
+
+    /// The value of a FastCGI parameter, with invalid UTF-8 replaced; `nil` if the web server did not pass it.
+    public borrowing func parameter(_ name: String) -> String? {
+        guard let value = unsafe FCGX_GetParam(name, request.pointee.envp) else { return nil }
+        return unsafe String(cString: value)
+    }
+
+    /// All FastCGI parameters, as `(name, value)` pairs in the order of arrival.
+    public var parameters: [(name: String, value: String)] {
+        var pairs: [(name: String, value: String)] = []
+        guard var entry = unsafe request.pointee.envp else { return pairs }
+        while let text = unsafe entry.pointee {
+            let pair = unsafe String(cString: text)
+            if let equals = pair.utf8.firstIndex(of: UInt8(ascii: "=")) {
+                pairs.append((String(pair[..<equals]), String(pair[pair.index(after: equals)...])))
+            }
+            unsafe entry += 1
+        }
+        return pairs
+    }
+
+    /// Reads the next bytes of the request's body into the beginning of `buffer`, blocking until it is full or the
+    /// body ends.
+    ///
+    /// - Returns: the number of bytes read; fewer than asked for only at the end of the body, 0 once it has ended.
+    /// - Throws: ``FastCGIError/aborted`` if the peer hung up: to libfcgi that looks like the end of the body until its
+    ///   error state is asked for.
+    public mutating func read(into buffer: inout MutableSpan<UInt8>) throws(FastCGIError) -> Int {
+        let wanted = min(buffer.count, Int(Int32.max))
+        let count = unsafe buffer.withUnsafeMutableBytes { bytes in
+            unsafe FCGX_GetStr(
+                bytes.baseAddress?.assumingMemoryBound(to: CChar.self), CInt(wanted), request.pointee.in)
+        }
+        if Int(count) < wanted, unsafe FCGX_GetError(request.pointee.in) != 0 { throw .aborted }
+        return Int(count)
+    }
+
+    /// Appends to the reply: header lines, an empty line, then the body (RFC 3875, section 6).
+    /// - Throws: ``FastCGIError/aborted`` if the peer is gone.
+    public mutating func write(_ bytes: Span<UInt8>) throws(FastCGIError) {
+        guard !bytes.isEmpty else { return }
+        let written = unsafe bytes.withUnsafeBytes { bytes in
+            unsafe FCGX_PutStr(
+                bytes.baseAddress?.assumingMemoryBound(to: CChar.self), CInt(bytes.count), request.pointee.out)
+        }
+        guard Int(written) == bytes.count else { throw .aborted }
+    }
+
+    /// Appends `bytes` to the reply.
+    /// - Throws: ``FastCGIError/aborted`` if the peer is gone.
+    public mutating func write(_ bytes: [UInt8]) throws(FastCGIError) {
+        try write(bytes.span)
+    }
+
+    /// Sends what has been written so far.
+    /// - Throws: ``FastCGIError/aborted`` if the peer is gone.
+    public mutating func flush() throws(FastCGIError) {
+        guard unsafe FCGX_FFlush(request.pointee.out) == 0 else { throw .aborted }
+    }
+
+    /// Ends the reply properly and closes the connection.
+    public mutating func finish() {
+        unsafe FCGX_Finish_r(request)
+    }
+
+    /// Ends the connection without a proper end of the reply, so that the web server cannot take what was sent
+    /// for a complete one.
+    public mutating func abandon() {
+        unsafe FCGX_Free(request, 1)
+    }
+}

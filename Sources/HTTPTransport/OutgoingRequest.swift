@@ -1,0 +1,31 @@
+public import HTTPTypes
+
+/// One HTTP request to a provider.
+public struct OutgoingRequest: Sendable {
+    public var method: HTTPRequest.Method
+    /// An absolute https URL, already percent-encoded.
+    public var url: String
+    public var headers: HTTPFields
+    /// The body, kept by the sender until the call returns; `nil` sends none.
+    public var body: ArraySlice<UInt8>?
+    /// Largest reply body that is kept in memory; beyond it the call fails.
+    public var replyLimitBytes: Int
+
+    public init(
+        _ method: HTTPRequest.Method, _ url: String, headers: HTTPFields = [:], body: ArraySlice<UInt8>? = nil,
+        replyLimitBytes: Int = 1 << 20
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.replyLimitBytes = replyLimitBytes
+    }
+
+    /// A POST of `fields` as `application/x-www-form-urlencoded`, every value fully percent-encoded.
+    public static func form(_ url: String, _ fields: [(name: String, value: String)]) -> OutgoingRequest {
+        let text = fields.map { $0.name + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
+        return OutgoingRequest(
+            .post, url, headers: [.contentType: "application/x-www-form-urlencoded"], body: ArraySlice(text.utf8))
+    }
+}

@@ -1,0 +1,25 @@
+/// Percent-encoding for the URLs that we send (RFC 3986, section 2.1).
+public enum PercentEncoding {
+    /// Encodes everything but unreserved characters, so that the result fits any part of a URL or a form value.
+    public static func encode(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                bytes.append(byte)
+            default:
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// `base` with `items` appended as a query.
+    public static func url(_ base: String, _ items: [(name: String, value: String)]) -> String {
+        guard !items.isEmpty else { return base }
+        return base + "?" + items.map { $0.name + "=" + encode($0.value) }.joined(separator: "&")
+    }
+}

@@ -1,0 +1,39 @@
+/// Sends requests to providers; made by the composition root, one per worker thread.
+///
+/// A value of closures, so that the domain does not know which HTTP library does the work and tests can script replies.
+/// Not `Sendable`: it holds a connection cache that belongs to one thread.
+public struct Transport {
+    /// Receives a part of a reply's body; `false` ends the transfer with ``TransportError/cancelled``.
+    public typealias BodyReceiver = (Span<UInt8>) -> Bool
+
+    private let sendRequest: (OutgoingRequest, Deadline) throws(TransportError) -> Reply
+    private let streamReply:
+        (OutgoingRequest, Deadline, (ReplyHead) -> Bool, BodyReceiver) throws(TransportError) -> ReplyHead
+
+    public init(
+        send: @escaping (OutgoingRequest, Deadline) throws(TransportError) -> Reply,
+        stream: @escaping (
+            OutgoingRequest, Deadline, (ReplyHead) -> Bool, BodyReceiver
+        ) throws(TransportError) -> ReplyHead
+    ) {
+        sendRequest = send
+        streamReply = stream
+    }
+
+    /// Sends `request` and returns the reply, whatever its status, before `deadline`.
+    public func send(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Reply {
+        try sendRequest(request, deadline)
+    }
+
+    /// Sends `request` and hands over the reply's body as it arrives.
+    ///
+    /// The deadline holds until the head has arrived; the body may take as long as it keeps flowing.
+    /// - Parameters:
+    ///   - head: called once, before the body; `false` skips the body and ends the call normally.
+    ///   - body: called for each part, in order.
+    public func stream(
+        _ request: OutgoingRequest, by deadline: Deadline, head: (ReplyHead) -> Bool, body: BodyReceiver
+    ) throws(TransportError) -> ReplyHead {
+        try streamReply(request, deadline, head, body)
+    }
+}

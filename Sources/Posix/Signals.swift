@@ -1,0 +1,54 @@
+internal import Glibc
+
+/// Process-wide signal set-up; call from `main`, before the first thread starts.
+public enum Signals {
+    /// The signals that ask a responder to do something.
+    public enum Request: Equatable, Sendable {
+        /// SIGTERM or SIGINT: finish what is in flight, then exit.
+        case stop
+        /// SIGUSR1: open the log file again, since logrotate has moved it.
+        case reopenLogs
+        /// None arrived in time.
+        case none
+    }
+
+    /// Makes writing to a closed socket an error instead of the end of the process.
+    public static func ignoreBrokenPipes() {
+        _ = signal(SIGPIPE, SIG_IGN)
+    }
+
+    /// Installs an empty handler without `SA_RESTART`, so that ``WorkerThread/wake()`` makes a blocked system call
+    /// return with `EINTR` (signal(7)).
+    public static func makeWakeable() {
+        var action = sigaction()
+        unsafe action.__sigaction_handler.sa_handler = { _ in }
+        _ = unsafe sigaction(SIGUSR2, &action, nil)
+    }
+
+    /// Blocks SIGTERM, SIGINT and SIGUSR1 in this thread and all it will start, for ``wait(upTo:)``.
+    public static func block() {
+        var set = handled
+        _ = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    /// Waits for one of the blocked signals.
+    public static func wait(upTo limit: Duration) -> Request {
+        var set = handled
+        var timeout = timespec(
+            tv_sec: Int(limit.components.seconds), tv_nsec: Int(limit.components.attoseconds / 1_000_000_000))
+        switch unsafe sigtimedwait(&set, nil, &timeout) {
+        case SIGTERM, SIGINT: return .stop
+        case SIGUSR1: return .reopenLogs
+        default: return .none
+        }
+    }
+
+    private static var handled: sigset_t {
+        var set = sigset_t()
+        unsafe sigemptyset(&set)
+        unsafe sigaddset(&set, SIGTERM)
+        unsafe sigaddset(&set, SIGINT)
+        unsafe sigaddset(&set, SIGUSR1)
+        return set
+    }
+}

@@ -1,0 +1,60 @@
+internal import CPosix
+internal import Glibc
+
+/// A plain POSIX thread.
+///
+/// Blocking in it is fine: it belongs to nobody's cooperative pool.
+@safe
+public struct WorkerThread: ~Copyable, Sendable {
+    private let identifier: pthread_t
+
+    /// Starts a thread that runs `body` once.
+    ///
+    /// - Parameters:
+    ///   - name: shown by `top -H` and debuggers; cut to 15 bytes (prctl(2), `PR_SET_NAME`).
+    ///   - stackBytes: size of its stack; memory is used only as it is touched.
+    /// - Throws: ``PosixError`` if the system has no room for another thread.
+    public init(
+        name: String, stackBytes: Int = 512 * 1024, _ body: sending @escaping () -> Void
+    ) throws(PosixError) {
+        var attributes = pthread_attr_t()
+        unsafe pthread_attr_init(&attributes)
+        defer { unsafe pthread_attr_destroy(&attributes) }
+        unsafe pthread_attr_setstacksize(&attributes, stackBytes)
+        let start = unsafe Unmanaged.passRetained(ThreadBody(name: name, run: body))
+        var identifier = pthread_t()
+        let code = unsafe pthread_create(
+            &identifier, &attributes,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                let start = unsafe Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue()
+                _ = unsafe posix_name_this_thread(start.name)
+                start.run()
+                return nil
+            }, start.toOpaque())
+        guard code == 0 else {
+            unsafe start.release()
+            throw PosixError(call: "pthread_create", code: code)
+        }
+        self.identifier = identifier
+    }
+
+    /// Interrupts a blocking system call of the thread, if ``Signals/makeWakeable()`` was called before.
+    public borrowing func wake() {
+        _ = pthread_kill(identifier, SIGUSR2)
+    }
+
+    /// Waits until the thread has ended.
+    public consuming func join() {
+        pthread_join(identifier, nil)
+    }
+
+    private final class ThreadBody {
+        let name: String
+        let run: () -> Void
+        init(name: String, run: @escaping () -> Void) {
+            self.name = name
+            self.run = run
+        }
+    }
+}

@@ -1,0 +1,134 @@
+public import MariaDB
+
+/// Brings the database's schema to the version that this program needs, and checks that it is there.
+public struct MigrationRunner: ~Copyable {
+    private var connection: Connection
+    private let leaseOwner: String
+
+    /// How long a process may be silent before another one takes over its migration.
+    private static let leaseSeconds: Int64 = 600
+
+    /// - Parameter leaseOwner: a text that no other process uses.
+    public init(_ settings: ConnectionSettings, leaseOwner: String) throws(StoreError) {
+        do { connection = try Connection(settings) } catch { throw StoreError(error) }
+        self.leaseOwner = leaseOwner
+    }
+
+    /// Applies what is missing.
+    ///
+    /// Harmless to repeat and to run on several hosts at once: a committed lease row decides who works (`GET_LOCK` would
+    /// be local to a node of a cluster, and DDL commits row locks away). MariaDB commits DDL at once, so each
+    /// file is safe to run again after a crash in its middle.
+    /// - Returns: the names of the steps that were applied now.
+    /// - Throws: ``MigrationError`` if another process is at it or an applied step is not the one we know; ``StoreError``.
+    public mutating func migrate() throws -> [String] {
+        try translate { connection throws(MariaDBError) in
+            try connection.executeScript(
+                """
+                CREATE TABLE IF NOT EXISTS schema_migrations (
+                    version    INT NOT NULL PRIMARY KEY,
+                    name       VARCHAR(100) NOT NULL,
+                    checksum   BINARY(32) NOT NULL,
+                    applied_at DATETIME NOT NULL
+                ) ENGINE = InnoDB;
+                CREATE TABLE IF NOT EXISTS schema_lease (
+                    lease_id   INT NOT NULL PRIMARY KEY,
+                    owner      VARCHAR(64) NULL,
+                    held_until DATETIME NOT NULL
+                ) ENGINE = InnoDB;
+                INSERT IGNORE INTO schema_lease (lease_id, owner, held_until) VALUES (1, NULL, '2000-01-01 00:00:00');
+                """)
+        }
+        guard try takeLease() else { throw MigrationError.inProgressElsewhere }
+        var applied: [String] = []
+        let present = try presentVersions()
+        for migration in Migration.all where !present.contains(migration.version) {
+            try translate { connection throws(MariaDBError) in
+                try connection.executeScript(migration.sql)
+                try connection.execute(
+                    "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, UTC_TIMESTAMP())",
+                    [.int(Int64(migration.version)), .text(migration.name), .bytes(migration.checksum)])
+            }
+            applied.append(migration.name)
+        }
+        try translate { connection throws(MariaDBError) in
+            _ = try connection.execute("UPDATE schema_lease SET owner = NULL WHERE lease_id = 1")
+        }
+        return applied
+    }
+
+    /// Checks that the schema is exactly the one that this program needs.
+    /// - Throws: ``MigrationError`` if it is older, newer, or was changed; ``StoreError``.
+    public mutating func verify() throws {
+        let present: Set<Int>
+        do {
+            present = try presentVersions()
+        } catch StoreError.defect {
+            // The table does not exist.
+            throw MigrationError.outdated(missing: Migration.all.map(\.name))
+        }
+        let missing = Migration.all.filter { !present.contains($0.version) }
+        guard missing.isEmpty else { throw MigrationError.outdated(missing: missing.map(\.name)) }
+        let known = Set(Migration.all.map(\.version))
+        guard present.isSubset(of: known) else { throw MigrationError.newer(present.subtracting(known).sorted()) }
+    }
+
+    private mutating func takeLease() throws -> Bool {
+        let owner = leaseOwner
+        return try translate { connection throws(MariaDBError) in
+            try connection.execute(
+                """
+                UPDATE schema_lease
+                   SET owner = ?, held_until = UTC_TIMESTAMP() + INTERVAL ? SECOND
+                 WHERE lease_id = 1
+                   AND (owner IS NULL OR owner = ? OR held_until < UTC_TIMESTAMP())
+                """,
+                [.text(owner), .int(Self.leaseSeconds), .text(owner)]
+            ).affectedRows == 1
+        }
+    }
+
+    private mutating func presentVersions() throws -> Set<Int> {
+        var present: [Int: [UInt8]] = [:]
+        try translate { connection throws(MariaDBError) in
+            try connection.query("SELECT version, checksum FROM schema_migrations") { row throws(MariaDBError) in
+                present[Int(try row.int(0))] = try row.bytes(1)
+            }
+        }
+        for migration in Migration.all {
+            if let checksum = present[migration.version], checksum != migration.checksum {
+                throw MigrationError.altered(migration.name)
+            }
+        }
+        return Set(present.keys)
+    }
+
+    private mutating func translate<Result>(
+        _ body: (inout Connection) throws(MariaDBError) -> Result
+    ) throws -> Result {
+        do throws(MariaDBError) { return try body(&connection) } catch { throw StoreError(error) }
+    }
+}
+
+/// Why the schema cannot be used or changed.
+public enum MigrationError: Error, Equatable, CustomStringConvertible {
+    /// Another process migrates now.
+    case inProgressElsewhere
+    /// Steps are missing: run `syncctl migrate`.
+    case outdated(missing: [String])
+    /// The database has steps that this program does not know: it is too old for the database.
+    case newer([Int])
+    /// A step was applied with another text than the one we know.
+    case altered(String)
+
+    public var description: String {
+        switch self {
+        case .inProgressElsewhere: "another process is migrating the database; try again when it has finished"
+        case .outdated(let missing):
+            "the database lacks these steps of the schema: \(missing.joined(separator: ", ")); run `syncctl migrate`"
+        case .newer(let versions):
+            "the database has steps that this program does not know (\(versions)); install the newer release"
+        case .altered(let name): "step \(name) of the schema was applied with another text than the one released"
+        }
+    }
+}

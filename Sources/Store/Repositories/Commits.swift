@@ -1,0 +1,215 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// Why a staged change cannot become part of the group.
+public enum CommitRefusal: Error, Equatable {
+    /// The file's committed version, metadata version or state is not the one that the change was staged for.
+    case outdated(FileUUID)
+    /// The file is in another group already.
+    case belongsElsewhere(FileUUID)
+    /// The owner in whose storage a new file must lie, or lies already, has left.
+    case ownerGone
+}
+
+/// What is known of the newest commit of a group.
+public struct RememberedCommit: Equatable, Sendable {
+    public var userID: UserID
+    public var deviceUUID: DeviceUUID
+    /// SHA-256 over everything the request said.
+    public var requestHash: [UInt8]
+    /// The master version that the commit led to.
+    public var masterVersion: MasterVersion
+    public var transferred: Int32
+
+    public init(
+        userID: UserID, deviceUUID: DeviceUUID, requestHash: [UInt8], masterVersion: MasterVersion, transferred: Int32
+    ) {
+        self.userID = userID
+        self.deviceUUID = deviceUUID
+        self.requestHash = requestHash
+        self.masterVersion = masterVersion
+        self.transferred = transferred
+    }
+}
+
+extension StoreSession {
+    /// Makes everything staged in an area part of its group, as master version `version`, and hands replaced and deleted
+    /// objects to the outbox.
+    ///
+    /// Call inside a transaction that has just advanced the master version to `version`. All or nothing: the
+    /// transaction must be undone when this throws.
+    /// - Parameter owningUser: the member's effective owning user, for new files.
+    /// - Returns: how many changes were applied.
+    /// - Throws: ``CommitRefusal`` for the first change that does not fit, or ``StoreError``.
+    public mutating func commitStaged(
+        in area: StagingArea, owningUser: OwningUser?, as version: MasterVersion, at now: WireDate
+    ) throws -> Int32 {
+        let changes = try stagedChanges(in: area)
+        for change in changes {
+            let current = try file(change.fileUUID, in: area.groupID, locked: true)
+            switch (change.kind, current) {
+            case (.upload, nil):
+                try commitNew(change, in: area, owningUser: owningUser, as: version)
+            case (.upload, let current?), (.undelete, let current?):
+                try commitNext(change, over: current, in: area, as: version, at: now)
+            case (.metadata, let current?):
+                try commitMetadata(change, over: current, in: area, as: version)
+            case (.deletion, let current?):
+                try commitDeletion(change, of: current, in: area, as: version, at: now)
+            case (.undelete, nil), (.metadata, nil), (.deletion, nil):
+                throw CommitRefusal.outdated(change.fileUUID)
+            }
+        }
+        guard try unstageAll(in: area) == changes.count else {
+            throw StoreError.corrupt(table: "staged_changes", column: "user_id")
+        }
+        return Int32(clamping: changes.count)
+    }
+
+    private mutating func commitNew(
+        _ change: StagedChange, in area: StagingArea, owningUser: OwningUser?, as version: MasterVersion
+    ) throws {
+        guard let content = change.content, let mimeType = change.mimeType, let createdAt = change.createdAt,
+            let updatedAt = change.updatedAt
+        else { throw StoreError.corrupt(table: "staged_changes", column: "kind") }
+        guard change.fileVersion == .first else { throw CommitRefusal.outdated(change.fileUUID) }
+        guard let owningUser, owningUser == content.owningUser else { throw CommitRefusal.ownerGone }
+        guard try !isLiveElsewhere(change.fileUUID, otherThan: area.groupID) else {
+            throw CommitRefusal.belongsElsewhere(change.fileUUID)
+        }
+        try execute(
+            """
+            INSERT INTO files
+                   (sharing_group_id, file_uuid, file_group_uuid, owning_user_id, storage_type, device_uuid,
+                    created_at, updated_at, mime_type, app_metadata, app_metadata_version, file_version, check_sum,
+                    sha256, size_bytes, object_id, object_revision, provider_hash, changed_at_master_version)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
+                .text(orNull: change.fileGroupUUID?.rawValue), .int(content.owningUser.userID.rawValue),
+                .text(content.owningUser.storageType.rawValue), .text(area.deviceUUID.rawValue), .date(createdAt),
+                .date(updatedAt), .text(mimeType.rawValue), .text(orNull: change.appMetaData),
+                .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .int(0),
+                .text(content.checkSum.rawValue), .bytes(orNull: content.sha256), .int(orNull: content.sizeBytes),
+                .text(orNull: content.objectID), .text(orNull: content.objectRevision),
+                .text(orNull: content.providerHash), .int(version.rawValue),
+            ])
+    }
+
+    private mutating func commitNext(
+        _ change: StagedChange, over current: FileRecord, in area: StagingArea, as version: MasterVersion,
+        at now: WireDate
+    ) throws {
+        guard let content = change.content, let updatedAt = change.updatedAt else {
+            throw StoreError.corrupt(table: "staged_changes", column: "kind")
+        }
+        guard change.fileVersion == current.fileVersion.next, change.kind == .undelete || !current.isDeleted,
+            Self.isNextMetaData(change, after: current)
+        else { throw CommitRefusal.outdated(change.fileUUID) }
+        guard content.owningUser == current.owningUser, try user(current.owningUser.userID) != nil else {
+            throw CommitRefusal.ownerGone
+        }
+        try execute(
+            """
+            UPDATE files
+               SET file_version = ?, device_uuid = ?, updated_at = ?, check_sum = ?, sha256 = ?, size_bytes = ?,
+                   object_id = ?, object_revision = ?, provider_hash = ?, is_deleted = FALSE,
+                   app_metadata = IF(? IS NULL, app_metadata, ?),
+                   app_metadata_version = IFNULL(?, app_metadata_version),
+                   changed_at_master_version = ?
+             WHERE sharing_group_id = ?
+               AND file_uuid = ?
+            """,
+            [
+                .int(orNull: change.fileVersion.map { Int64($0.rawValue) }), .text(area.deviceUUID.rawValue),
+                .date(updatedAt), .text(content.checkSum.rawValue), .bytes(orNull: content.sha256),
+                .int(orNull: content.sizeBytes), .text(orNull: content.objectID),
+                .text(orNull: content.objectRevision), .text(orNull: content.providerHash),
+                .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .text(orNull: change.appMetaData),
+                .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .int(version.rawValue),
+                .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
+            ])
+        if let replaced = current.objectID, replaced != content.objectID {
+            try addDeletion(of: replaced, in: current.owningUser, availableAt: now, at: now)
+        }
+    }
+
+    private mutating func commitMetadata(
+        _ change: StagedChange, over current: FileRecord, in area: StagingArea, as version: MasterVersion
+    ) throws {
+        guard !current.isDeleted, change.appMetaDataVersion != nil, Self.isNextMetaData(change, after: current) else {
+            throw CommitRefusal.outdated(change.fileUUID)
+        }
+        try execute(
+            """
+            UPDATE files
+               SET app_metadata = ?, app_metadata_version = ?, changed_at_master_version = ?
+             WHERE sharing_group_id = ?
+               AND file_uuid = ?
+            """,
+            [
+                .text(orNull: change.appMetaData), .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }),
+                .int(version.rawValue), .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
+            ])
+    }
+
+    private mutating func commitDeletion(
+        _ change: StagedChange, of current: FileRecord, in area: StagingArea, as version: MasterVersion,
+        at now: WireDate
+    ) throws {
+        guard change.fileVersion == current.fileVersion else { throw CommitRefusal.outdated(change.fileUUID) }
+        try execute(
+            """
+            UPDATE files
+               SET is_deleted = TRUE, object_id = NULL, object_revision = NULL, changed_at_master_version = ?
+             WHERE sharing_group_id = ?
+               AND file_uuid = ?
+            """,
+            [.int(version.rawValue), .int(area.groupID.rawValue), .text(change.fileUUID.rawValue)])
+        if let objectID = current.objectID {
+            try addDeletion(of: objectID, in: current.owningUser, availableAt: now, at: now)
+        }
+    }
+
+    /// Whether the change brings no metadata, or the next version of them.
+    private static func isNextMetaData(_ change: StagedChange, after current: FileRecord) -> Bool {
+        guard let version = change.appMetaDataVersion else { return true }
+        return version.rawValue == (current.appMetaDataVersion?.rawValue ?? -1) + 1
+    }
+
+    /// Remembers a commit and its reply, for the case that the reply is lost and the request comes again.
+    public mutating func remember(_ commit: RememberedCommit, of groupID: SharingGroupID) throws(StoreError) {
+        try execute(
+            """
+            UPDATE sharing_groups
+               SET last_commit_version = ?, last_commit_user_id = ?, last_commit_device_uuid = ?,
+                   last_commit_request_hash = ?, last_commit_transferred = ?
+             WHERE sharing_group_id = ?
+            """,
+            [
+                .int(commit.masterVersion.rawValue), .int(commit.userID.rawValue), .text(commit.deviceUUID.rawValue),
+                .bytes(commit.requestHash), .int(Int64(commit.transferred)), .int(groupID.rawValue),
+            ])
+    }
+
+    /// The newest commit of a group, if nothing has changed the group since.
+    public mutating func rememberedCommit(of groupID: SharingGroupID) throws(StoreError) -> RememberedCommit? {
+        try first(
+            """
+            SELECT last_commit_user_id, last_commit_device_uuid, last_commit_request_hash, last_commit_version,
+                   last_commit_transferred
+              FROM sharing_groups
+             WHERE sharing_group_id = ?
+               AND last_commit_version = master_version
+            """,
+            [.int(groupID.rawValue)]
+        ) { row throws(StoreError) in
+            RememberedCommit(
+                userID: UserID(try row.number(0)),
+                deviceUUID: try row.identifier(1, "sharing_groups", "last_commit_device_uuid"),
+                requestHash: row.optionalBytes(2) ?? [], masterVersion: MasterVersion(try row.number(3)),
+                transferred: try row.number32(4, "sharing_groups", "last_commit_transferred"))
+        }
+    }
+}

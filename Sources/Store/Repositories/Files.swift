@@ -1,0 +1,171 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// The bytes of one file version: where they lie and what they are.
+public struct StoredContent: Equatable, Sendable {
+    public var owningUser: OwningUser
+    /// In the flavour of the owner's storage; what clients compare.
+    public var checkSum: CheckSum
+    /// `nil` only for files taken over from an older server.
+    public var sha256: [UInt8]?
+    public var sizeBytes: Int64?
+    /// The provider's identifier of the object.
+    public var objectID: String?
+    public var objectRevision: String?
+    /// The provider's own hash, if it is another one than `checkSum`.
+    public var providerHash: String?
+
+    public init(
+        owningUser: OwningUser, checkSum: CheckSum, sha256: [UInt8]?, sizeBytes: Int64?, objectID: String?,
+        objectRevision: String?, providerHash: String?
+    ) {
+        self.owningUser = owningUser
+        self.checkSum = checkSum
+        self.sha256 = sha256
+        self.sizeBytes = sizeBytes
+        self.objectID = objectID
+        self.objectRevision = objectRevision
+        self.providerHash = providerHash
+    }
+}
+
+/// A committed file.
+public struct FileRecord: Equatable, Sendable {
+    public var fileUUID: FileUUID
+    public var owningUser: OwningUser
+    public var deviceUUID: DeviceUUID
+    public var createdAt: WireDate
+    public var mimeType: MIMEType
+    public var appMetaData: String?
+    public var appMetaDataVersion: AppMetaDataVersion?
+    public var isDeleted: Bool
+    public var fileVersion: FileVersion
+    /// `nil` only for very old files taken over from an older server.
+    public var checkSum: CheckSum?
+    public var sizeBytes: Int64?
+    /// `nil` once the file is deleted.
+    public var objectID: String?
+    public var providerHash: String?
+}
+
+extension StoreSession {
+    private static let table = "files"
+
+    /// A committed file of a group, deleted ones included.
+    ///
+    /// - Parameter locked: whether the row stays locked to the end of the transaction.
+    public mutating func file(
+        _ file: FileUUID, in groupID: SharingGroupID, locked: Bool = false
+    ) throws(StoreError) -> FileRecord? {
+        let values: [Value] = [.int(groupID.rawValue), .text(file.rawValue)]
+        if locked {
+            return try first(
+                """
+                SELECT file_uuid, owning_user_id, storage_type, device_uuid, created_at, mime_type, app_metadata,
+                       app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash
+                  FROM files
+                 WHERE sharing_group_id = ?
+                   AND file_uuid = ?
+                   FOR UPDATE
+                """, values, Self.file(from:))
+        }
+        return try first(
+            """
+            SELECT file_uuid, owning_user_id, storage_type, device_uuid, created_at, mime_type, app_metadata,
+                   app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash
+              FROM files
+             WHERE sharing_group_id = ?
+               AND file_uuid = ?
+            """, values, Self.file(from:))
+    }
+
+    private static func file(from row: borrowing Row) throws(StoreError) -> FileRecord {
+        guard let mimeType = MIMEType(try row.string(5)) else { throw .corrupt(table: table, column: "mime_type") }
+        var metaDataVersion: AppMetaDataVersion?
+        if !row.isNull(7) { metaDataVersion = AppMetaDataVersion(try row.number32(7, table, "app_metadata_version")) }
+        return FileRecord(
+            fileUUID: try row.identifier(0, table, "file_uuid"),
+            owningUser: OwningUser(
+                userID: UserID(try row.number(1)), storageType: try row.word(2, table, "storage_type")),
+            deviceUUID: try row.identifier(3, table, "device_uuid"), createdAt: try row.date(4, table, "created_at"),
+            mimeType: mimeType, appMetaData: row.optionalText(6), appMetaDataVersion: metaDataVersion,
+            isDeleted: try row.flag(8), fileVersion: FileVersion(try row.number32(9, table, "file_version")),
+            checkSum: try row.optionalIdentifier(10, table, "check_sum"), sizeBytes: try row.optionalNumber(11),
+            objectID: row.optionalText(12), providerHash: row.optionalText(13))
+    }
+
+    /// Writes all files of a group, deleted ones included, in the order of their UUIDs.
+    ///
+    /// Rows go from the connection's buffers into the reply without becoming values in between.
+    public mutating func writeFiles(
+        of group: Membership, to writer: inout IndexResponseWriter
+    ) throws(StoreError) {
+        try connection.query(
+            """
+            SELECT file_uuid, device_uuid, file_group_uuid, created_at, updated_at, mime_type, is_deleted,
+                   app_metadata_version, file_version, owning_user_id, storage_type
+              FROM files
+             WHERE sharing_group_id = ?
+             ORDER BY file_uuid
+            """,
+            [.int(group.groupID.rawValue)]
+        ) { row throws(StoreError) in
+            writer.beginFile()
+            row.withText(0) { if let text = $0 { writer.fileUUID(text) } }
+            row.withText(1) { if let text = $0 { writer.deviceUUID(text) } }
+            row.withText(2) { if let text = $0 { writer.fileGroupUUID(text) } }
+            writer.sharingGroupUUID(group.groupUUID)
+            row.withText(3) { if let text = $0 { writer.creationDate(text) } }
+            row.withText(4) { if let text = $0 { writer.updateDate(text) } }
+            row.withText(5) { if let text = $0 { writer.mimeType(text) } }
+            writer.deleted(try row.flag(6))
+            if !row.isNull(7) {
+                writer.appMetaDataVersion(
+                    AppMetaDataVersion(try row.number32(7, Self.table, "app_metadata_version")))
+            }
+            writer.fileVersion(FileVersion(try row.number32(8, Self.table, "file_version")))
+            writer.owningUserID(UserID(try row.number(9)))
+            writer.cloudStorageType(try row.word(10, Self.table, "storage_type"))
+            writer.endFile()
+        }
+    }
+
+    /// Whether a file with that UUID is live in another group: a file belongs to one group for ever.
+    public mutating func isLiveElsewhere(
+        _ file: FileUUID, otherThan groupID: SharingGroupID
+    ) throws(StoreError) -> Bool {
+        try first(
+            """
+            SELECT 1
+              FROM files
+             WHERE file_uuid = ?
+               AND sharing_group_id <> ?
+               AND NOT is_deleted
+             LIMIT 1
+            """,
+            [.text(file.rawValue), .int(groupID.rawValue)]) { _ in true } ?? false
+    }
+
+    /// Remembers where a file's object is now, if the file still is at that version and nobody is about to delete
+    /// the object.
+    /// - Returns: whether the object was adopted.
+    public mutating func adopt(
+        objectID: String, revision: String?, as file: FileRecord, in groupID: SharingGroupID
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            UPDATE files
+               SET object_id = ?, object_revision = ?
+             WHERE sharing_group_id = ?
+               AND file_uuid = ?
+               AND file_version = ?
+               AND NOT is_deleted
+               AND NOT EXISTS (SELECT 1 FROM outbox o
+                                WHERE o.user_id = files.owning_user_id AND o.object_id = ?)
+            """,
+            [
+                .text(objectID), .text(orNull: revision), .int(groupID.rawValue), .text(file.fileUUID.rawValue),
+                .int(Int64(file.fileVersion.rawValue)), .text(objectID),
+            ]) == 1
+    }
+}

@@ -1,0 +1,91 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// An open invitation to a sharing group.
+public struct InvitationRecord: Equatable, Sendable {
+    public var groupID: SharingGroupID
+    public var groupUUID: SharingGroupUUID
+    public var invitingUserID: UserID
+    /// Will own the new files of a redeemer without storage.
+    public var owningUserID: UserID
+    public var permission: Permission
+    public var allowsSocialAcceptance: Bool
+    public var remainingAcceptors: Int
+}
+
+extension StoreSession {
+    /// An invitation that is neither expired nor used up and whose group exists; `nil` otherwise.
+    public mutating func invitation(
+        _ invitation: SharingInvitationUUID, at now: WireDate
+    ) throws(StoreError) -> InvitationRecord? {
+        try first(
+            """
+            SELECT i.sharing_group_id, g.sharing_group_uuid, i.inviting_user_id, i.owning_user_id, i.permission,
+                   i.allows_social_acceptance, i.remaining_acceptors
+              FROM invitations i
+              JOIN sharing_groups g ON g.sharing_group_id = i.sharing_group_id
+             WHERE i.invitation_uuid = ?
+               AND i.expires_at > ?
+               AND NOT g.is_deleted
+            """,
+            [.text(invitation.rawValue), .date(now)], Self.invitation(from:))
+    }
+
+    private static func invitation(from row: borrowing Row) throws(StoreError) -> InvitationRecord {
+        InvitationRecord(
+            groupID: SharingGroupID(try row.number(0)),
+            groupUUID: try row.identifier(1, "sharing_groups", "sharing_group_uuid"),
+            invitingUserID: UserID(try row.number(2)), owningUserID: UserID(try row.number(3)),
+            permission: try permission(row.string(4)), allowsSocialAcceptance: try row.flag(5),
+            remainingAcceptors: Int(try row.number(6)))
+    }
+
+    public mutating func addInvitation(
+        _ invitation: SharingInvitationUUID, to groupID: SharingGroupID, by invitingUserID: UserID,
+        owningUserID: UserID, permission: Permission, allowsSocialAcceptance: Bool, acceptors: Int, expires: WireDate
+    ) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO invitations
+                   (invitation_uuid, sharing_group_id, inviting_user_id, owning_user_id, permission,
+                    allows_social_acceptance, remaining_acceptors, expires_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .text(invitation.rawValue), .int(groupID.rawValue), .int(invitingUserID.rawValue),
+                .int(owningUserID.rawValue), .text(permission.queryText), .bool(allowsSocialAcceptance),
+                .int(Int64(acceptors)), .date(expires),
+            ])
+    }
+
+    /// Uses up one acceptance; the last one removes the invitation.
+    ///
+    /// The decision is made in SQL: of two redeemers of a last acceptance only one gets `true`.
+    /// Call inside a transaction that has locked the group.
+    public mutating func useAcceptance(
+        of invitation: SharingInvitationUUID, at now: WireDate
+    ) throws(StoreError) -> Bool {
+        let used = try execute(
+            """
+            UPDATE invitations
+               SET remaining_acceptors = remaining_acceptors - 1
+             WHERE invitation_uuid = ?
+               AND expires_at > ?
+               AND remaining_acceptors > 0
+            """,
+            [.text(invitation.rawValue), .date(now)])
+        guard used == 1 else { return false }
+        try execute(
+            "DELETE FROM invitations WHERE invitation_uuid = ? AND remaining_acceptors = 0",
+            [.text(invitation.rawValue)])
+        return true
+    }
+
+    /// Removes expired invitations, at most `limit` of them.
+    /// - Returns: how many were removed.
+    public mutating func removeExpiredInvitations(at now: WireDate, limit: Int) throws(StoreError) -> Int {
+        try execute(
+            "DELETE FROM invitations WHERE expires_at <= ? ORDER BY expires_at LIMIT ?",
+            [.date(now), .int(Int64(limit))])
+    }
+}

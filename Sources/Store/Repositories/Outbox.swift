@@ -1,0 +1,175 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// The number of a row of the outbox.
+public struct OutboxID: Hashable, Sendable {
+    public let rawValue: Int64
+    init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// Something that must still happen in a cloud.
+public struct OutboxItem: Equatable, Sendable {
+    public enum Kind: String, Equatable, Sendable {
+        case deleteObject
+        case writeWarningFile
+    }
+
+    public var id: OutboxID
+    public var kind: Kind
+    public var owner: OwningUser
+    public var objectID: String?
+    public var objectName: String?
+    /// How often it was tried before.
+    public var attempts: Int
+}
+
+extension StoreSession {
+    private static let table = "outbox"
+
+    /// Has an object deleted from `availableAt` on, unless a row refers to it by then.
+    @discardableResult
+    public mutating func addDeletion(
+        of objectID: String, in owner: OwningUser, leaseOwner: String? = nil, availableAt: WireDate, at now: WireDate
+    ) throws(StoreError) -> OutboxID {
+        OutboxID(
+            try insert(
+                """
+                INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, lease_owner, created_at)
+                VALUES ('deleteObject', ?, ?, ?, ?, ?, ?)
+                """,
+                [
+                    .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(objectID),
+                    .date(availableAt), .text(orNull: leaseOwner), .date(now),
+                ]))
+    }
+
+    /// Records an upload before its first byte goes out: if it dies, the object it may have made is deleted once the lease
+    /// has run out. For a provider that names objects only afterwards, `objectID` is `nil` and the name is recorded.
+    public mutating func addIntent(
+        toStore objectID: String?, named name: String, in owner: OwningUser, leaseOwner: String, until: WireDate,
+        at now: WireDate
+    ) throws(StoreError) -> OutboxID {
+        OutboxID(
+            try insert(
+                """
+                INSERT INTO outbox
+                       (kind, user_id, storage_type, object_id, object_name, available_at, lease_owner, created_at)
+                VALUES ('deleteObject', ?, ?, ?, ?, ?, ?, ?)
+                """,
+                [
+                    .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(orNull: objectID),
+                    .text(name), .date(until), .text(leaseOwner), .date(now),
+                ]))
+    }
+
+    /// Has the warning file written into a new owner's storage.
+    public mutating func addWarningFile(for owner: OwningUser, at now: WireDate) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, available_at, created_at)
+            VALUES ('writeWarningFile', ?, ?, ?, ?)
+            """,
+            [.int(owner.userID.rawValue), .text(owner.storageType.rawValue), .date(now), .date(now)])
+    }
+
+    /// Prolongs a lease.
+    /// - Returns: `false` if it is no longer `leaseOwner`'s; then the object may be deleted at any moment.
+    public mutating func renewLease(
+        of item: OutboxID, by leaseOwner: String, until: WireDate
+    ) throws(StoreError) -> Bool {
+        try execute(
+            "UPDATE outbox SET available_at = ? WHERE outbox_id = ? AND lease_owner = ?",
+            [.date(until), .int(item.rawValue), .text(leaseOwner)])
+        // Asked separately, since a renewal within the same second changes no row.
+        return try first(
+            "SELECT 1 FROM outbox WHERE outbox_id = ? AND lease_owner = ?",
+            [.int(item.rawValue), .text(leaseOwner)]) { _ in true } ?? false
+    }
+
+    /// Gives up a lease, so that the work is done at once.
+    public mutating func releaseLease(
+        of item: OutboxID, by leaseOwner: String, at now: WireDate
+    ) throws(StoreError) {
+        try execute(
+            "UPDATE outbox SET available_at = ?, lease_owner = NULL WHERE outbox_id = ? AND lease_owner = ?",
+            [.date(now), .int(item.rawValue), .text(leaseOwner)])
+    }
+
+    /// Removes a row whose work is done, or was made unnecessary.
+    /// - Returns: `false` if it is no longer `leaseOwner`'s.
+    @discardableResult
+    public mutating func complete(_ item: OutboxID, by leaseOwner: String) throws(StoreError) -> Bool {
+        try execute(
+            "DELETE FROM outbox WHERE outbox_id = ? AND lease_owner = ?",
+            [.int(item.rawValue), .text(leaseOwner)]) == 1
+    }
+
+    /// Puts work off until later.
+    /// - Parameter error: a short word for the operator; never a token or a provider's text.
+    public mutating func postpone(
+        _ item: OutboxID, by leaseOwner: String, until: WireDate, error: String
+    ) throws(StoreError) {
+        try execute(
+            """
+            UPDATE outbox
+               SET available_at = ?, lease_owner = NULL, last_error = ?
+             WHERE outbox_id = ?
+               AND lease_owner = ?
+            """,
+            [.date(until), .text(String(error.prefix(255))), .int(item.rawValue), .text(leaseOwner)])
+    }
+
+    /// Leases work that is due, the oldest first; rows that another process is leasing are passed over.
+    ///
+    /// Call in a transaction of its own: only the committed UPDATE is a lease, since row locks are local to a node of a
+    /// cluster.
+    public mutating func leaseDue(
+        by leaseOwner: String, limit: Int, until: WireDate, at now: WireDate
+    ) throws(StoreError) -> [OutboxItem] {
+        let items = try all(
+            """
+            SELECT outbox_id, kind, user_id, storage_type, object_id, object_name, attempts
+              FROM outbox
+             WHERE available_at <= ?
+             ORDER BY available_at
+             LIMIT ?
+               FOR UPDATE SKIP LOCKED
+            """,
+            [.date(now), .int(Int64(limit))]
+        ) { row throws(StoreError) in
+            OutboxItem(
+                id: OutboxID(try row.number(0)), kind: try row.word(1, Self.table, "kind"),
+                owner: OwningUser(
+                    userID: UserID(try row.number(2)), storageType: try row.word(3, Self.table, "storage_type")),
+                objectID: row.optionalText(4), objectName: row.optionalText(5), attempts: Int(try row.number(6)))
+        }
+        for item in items {
+            try execute(
+                "UPDATE outbox SET available_at = ?, lease_owner = ?, attempts = attempts + 1 WHERE outbox_id = ?",
+                [.date(until), .text(leaseOwner), .int(item.id.rawValue)])
+        }
+        return items
+    }
+
+    /// Whether a committed file or a staged change refers to an object, which then must not be deleted.
+    ///
+    /// The rows that were looked at stay locked, so that the answer holds to the end of the transaction.
+    public mutating func isReferenced(_ objectID: String, of owner: OwningUser) throws(StoreError) -> Bool {
+        let values: [Value] = [.int(owner.userID.rawValue), .text(objectID)]
+        let inFiles = try first(
+            "SELECT 1 FROM files WHERE owning_user_id = ? AND object_id = ? LIMIT 1 FOR UPDATE", values) { _ in true }
+        if inFiles == true { return true }
+        return try first(
+            "SELECT 1 FROM staged_changes WHERE owning_user_id = ? AND object_id = ? LIMIT 1 FOR UPDATE", values
+        ) { _ in true } ?? false
+    }
+
+    /// How much work waits, and since when the oldest of it.
+    public mutating func outboxStatistics(at now: WireDate) throws(StoreError) -> (due: Int, oldest: WireDate?) {
+        try first(
+            "SELECT COUNT(*), MIN(created_at) FROM outbox WHERE available_at <= ?", [.date(now)]
+        ) { row throws(StoreError) in
+            (due: Int(try row.number(0)), oldest: row.isNull(1) ? nil : try row.date(1, Self.table, "created_at"))
+        } ?? (due: 0, oldest: nil)
+    }
+}

@@ -1,0 +1,214 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// The number of a sharing group; never leaves the server.
+public struct SharingGroupID: Hashable, Sendable {
+    public let rawValue: Int64
+    init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// The user whose storage takes somebody's new files.
+public struct OwningUser: Equatable, Sendable {
+    public var userID: UserID
+    public var storageType: CloudStorageType
+}
+
+/// A sharing group as one of its members sees it.
+public struct Membership: Equatable, Sendable {
+    public var groupID: SharingGroupID
+    /// As its creator wrote it.
+    public var groupUUID: SharingGroupUUID
+    public var groupName: String?
+    public var masterVersion: MasterVersion
+    public var permission: Permission
+    /// Whose storage takes the member's new files: their own, or that of the user who invited them; `nil` if that user has
+    /// left.
+    public var owningUser: OwningUser?
+    /// How the member came in; `nil` for the group's creator.
+    public var invitation: SharingInvitationUUID?
+}
+
+/// Outcome of an attempt to advance a group's master version.
+public enum MasterVersionAdvance: Equatable, Sendable {
+    case advanced(to: MasterVersion)
+    /// Somebody else was faster; nothing was changed.
+    case stale(current: MasterVersion)
+}
+
+extension StoreSession {
+    private static let table = "sharing_groups"
+
+    /// The caller's membership in a group; `nil` if they are no member, or the group is deleted or does not exist.
+    public mutating func membership(
+        of userID: UserID, in group: SharingGroupUUID
+    ) throws(StoreError) -> Membership? {
+        try first(
+            """
+            SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, m.permission,
+                   m.invitation_uuid, o.user_id, o.account_type
+              FROM sharing_groups g
+              JOIN memberships m ON m.sharing_group_id = g.sharing_group_id
+              JOIN users u ON u.user_id = m.user_id
+              LEFT JOIN users o ON o.user_id = IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'),
+                                                  u.user_id, m.owning_user_id)
+             WHERE g.sharing_group_uuid = ?
+               AND NOT g.is_deleted
+               AND m.user_id = ?
+            """,
+            [.text(group.rawValue), .int(userID.rawValue)], Self.membership(from:))
+    }
+
+    private static func membership(from row: borrowing Row) throws(StoreError) -> Membership {
+        var owner: OwningUser?
+        if let number = try row.optionalNumber(6) {
+            let type: AccountType = try row.word(7, "users", "account_type")
+            guard let storageType = type.cloudStorageType else {
+                throw .corrupt(table: "memberships", column: "owning_user_id")
+            }
+            owner = OwningUser(userID: UserID(number), storageType: storageType)
+        }
+        return Membership(
+            groupID: SharingGroupID(try row.number(0)),
+            groupUUID: try row.identifier(1, table, "sharing_group_uuid"), groupName: row.optionalText(2),
+            masterVersion: MasterVersion(try row.number(3)),
+            permission: try permission(row.string(4)), owningUser: owner,
+            invitation: try row.optionalIdentifier(5, "memberships", "invitation_uuid"))
+    }
+
+    static func permission(_ word: String) throws(StoreError) -> Permission {
+        guard let permission = Permission(queryText: word) else {
+            throw .corrupt(table: "memberships", column: "permission")
+        }
+        return permission
+    }
+
+    /// All groups that a user belongs to, in the order of their creation, each with its members.
+    public mutating func groups(of userID: UserID) throws(StoreError) -> [SharingGroupInfo] {
+        var members: [Int64: [SharingGroupInfo.Member]] = [:]
+        try connection.query(
+            """
+            SELECT m.sharing_group_id, u.user_id, u.display_name
+              FROM memberships mine
+              JOIN memberships m ON m.sharing_group_id = mine.sharing_group_id
+              JOIN users u ON u.user_id = m.user_id
+             WHERE mine.user_id = ?
+             ORDER BY m.sharing_group_id, u.user_id
+            """,
+            [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            members[try row.number(0), default: []].append(
+                SharingGroupInfo.Member(name: try row.string(2), userId: UserID(try row.number(1))))
+        }
+        return try all(
+            """
+            SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, m.permission, o.account_type
+              FROM memberships m
+              JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
+              LEFT JOIN users o ON o.user_id = m.owning_user_id
+             WHERE m.user_id = ?
+               AND NOT g.is_deleted
+             ORDER BY g.sharing_group_id
+            """,
+            [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            let owner: AccountType? = try row.optionalWord(5, "users", "account_type")
+            return SharingGroupInfo(
+                sharingGroupUUID: try row.identifier(1, Self.table, "sharing_group_uuid"),
+                sharingGroupName: row.optionalText(2), deleted: false,
+                masterVersion: MasterVersion(try row.number(3)), permission: try Self.permission(row.string(4)),
+                sharingGroupUsers: members[try row.number(0)] ?? [], cloudStorageType: owner?.cloudStorageType)
+        }
+    }
+
+    /// Makes a group with master version 0 whose only member is `creator`, as its admin.
+    /// - Throws: ``StoreError/alreadyExists(key:)`` with the key `sharing_group_uuid`.
+    public mutating func addGroup(
+        _ group: SharingGroupUUID, name: String?, creator: UserID, at now: WireDate
+    ) throws(StoreError) {
+        let groupID = try insert(
+            "INSERT INTO sharing_groups (sharing_group_uuid, name, created_at) VALUES (?, ?, ?)",
+            [.text(group.rawValue), .text(orNull: name), .date(now)])
+        try addMember(
+            creator, to: SharingGroupID(groupID), permission: .admin, owningUserID: nil, invitation: nil, at: now)
+    }
+
+    /// - Parameter owningUserID: whose storage takes the member's new files, for members without storage.
+    /// - Throws: ``StoreError/alreadyExists(key:)`` if the user is a member.
+    public mutating func addMember(
+        _ userID: UserID, to groupID: SharingGroupID, permission: Permission, owningUserID: UserID?,
+        invitation: SharingInvitationUUID?, at now: WireDate
+    ) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO memberships
+                   (sharing_group_id, user_id, owning_user_id, permission, invitation_uuid, joined_at)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .int(groupID.rawValue), .int(userID.rawValue), .int(orNull: owningUserID?.rawValue),
+                .text(permission.queryText), .text(orNull: invitation?.rawValue), .date(now),
+            ])
+    }
+
+    /// Whether a user belongs to a group.
+    public mutating func isMember(_ userID: UserID, of groupID: SharingGroupID) throws(StoreError) -> Bool {
+        try first(
+            "SELECT 1 FROM memberships WHERE sharing_group_id = ? AND user_id = ?",
+            [.int(groupID.rawValue), .int(userID.rawValue)]) { _ in true } ?? false
+    }
+
+    /// Advances a group's master version by one, if it still equals `expected`, and keeps its row locked.
+    ///
+    /// Compare, increment and lock are one statement: of two concurrent commits exactly one wins, and the other learns
+    /// the current version. Call first in a transaction.
+    /// - Throws: ``StoreError/notFound`` if there is no such group.
+    public mutating func advanceMasterVersion(
+        of groupID: SharingGroupID, from expected: MasterVersion
+    ) throws(StoreError) -> MasterVersionAdvance {
+        let changedRows = try execute(
+            """
+            UPDATE sharing_groups
+               SET master_version = master_version + 1
+             WHERE sharing_group_id = ?
+               AND master_version = ?
+               AND NOT is_deleted
+            """,
+            [.int(groupID.rawValue), .int(expected.rawValue)])
+        if changedRows == 1 { return .advanced(to: MasterVersion(expected.rawValue + 1)) }
+        // A plain SELECT would read this transaction's snapshot, and could answer `expected` again.
+        return .stale(current: try lockMasterVersion(of: groupID))
+    }
+
+    /// The current master version; the group's row stays locked to the end of the transaction.
+    /// - Throws: ``StoreError/notFound`` if there is no such group, or it is deleted.
+    public mutating func lockMasterVersion(of groupID: SharingGroupID) throws(StoreError) -> MasterVersion {
+        let version = try first(
+            "SELECT master_version FROM sharing_groups WHERE sharing_group_id = ? AND NOT is_deleted FOR UPDATE",
+            [.int(groupID.rawValue)]
+        ) { row throws(StoreError) in MasterVersion(try row.number(0)) }
+        guard let version else { throw .notFound }
+        return version
+    }
+
+    /// The current master version, which cannot advance before the transaction ends; others may read and stage.
+    /// - Throws: ``StoreError/notFound`` if there is no such group, or it is deleted.
+    public mutating func holdMasterVersion(of groupID: SharingGroupID) throws(StoreError) -> MasterVersion {
+        let version = try first(
+            """
+            SELECT master_version
+              FROM sharing_groups
+             WHERE sharing_group_id = ?
+               AND NOT is_deleted
+              LOCK IN SHARE MODE
+            """,
+            [.int(groupID.rawValue)]
+        ) { row throws(StoreError) in MasterVersion(try row.number(0)) }
+        guard let version else { throw .notFound }
+        return version
+    }
+
+    public mutating func rename(_ groupID: SharingGroupID, to name: String) throws(StoreError) {
+        try execute(
+            "UPDATE sharing_groups SET name = ? WHERE sharing_group_id = ?", [.text(name), .int(groupID.rawValue)])
+    }
+}

@@ -1,0 +1,123 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// A person with an account.
+public struct UserRecord: Equatable, Sendable {
+    public var userID: UserID
+    public var accountType: AccountType
+    public var providerUserID: String
+    public var displayName: String
+    /// Google only: the folder in the person's drive, and its object id once it is known.
+    public var cloudFolderName: String?
+    public var cloudFolderID: String?
+}
+
+/// A user's sealed tokens.
+public struct SealedCredentials: Equatable, Sendable {
+    public var record: [UInt8]
+    /// Rises with each change; see ``StoreSession/storeCredentials(_:of:ifVersion:)``.
+    public var version: Int64
+}
+
+extension StoreSession {
+    private static let table = "users"
+
+    /// Longest name that is kept; providers' longer ones are cut.
+    static let maximumNameCharacters = 255
+
+    /// The user who signs in with that account, and whether they have used this device before.
+    public mutating func user(
+        _ accountType: AccountType, _ providerUserID: String, device: DeviceUUID?
+    ) throws(StoreError) -> (user: UserRecord, isDeviceKnown: Bool)? {
+        try first(
+            """
+            SELECT u.user_id, u.account_type, u.provider_user_id, u.display_name, u.cloud_folder_name,
+                   u.cloud_folder_id,
+                   EXISTS (SELECT 1 FROM devices d WHERE d.user_id = u.user_id AND d.device_uuid = ?)
+              FROM users u
+             WHERE u.account_type = ?
+               AND u.provider_user_id = ?
+            """,
+            [.text(orNull: device?.rawValue), .text(accountType.rawValue), .text(providerUserID)]
+        ) { row throws(StoreError) in
+            (user: try Self.user(from: row), isDeviceKnown: try row.flag(6))
+        }
+    }
+
+    /// The user with that number.
+    public mutating func user(_ userID: UserID) throws(StoreError) -> UserRecord? {
+        try first(
+            """
+            SELECT user_id, account_type, provider_user_id, display_name, cloud_folder_name, cloud_folder_id
+              FROM users
+             WHERE user_id = ?
+            """,
+            [.int(userID.rawValue)], Self.user(from:))
+    }
+
+    private static func user(from row: borrowing Row) throws(StoreError) -> UserRecord {
+        UserRecord(
+            userID: UserID(try row.number(0)), accountType: try row.word(1, table, "account_type"),
+            providerUserID: try row.string(2), displayName: try row.string(3),
+            cloudFolderName: row.optionalText(4), cloudFolderID: row.optionalText(5))
+    }
+
+    /// Adds a user.
+    /// - Throws: ``StoreError/alreadyExists(key:)`` with the key `account` if the account has a user.
+    public mutating func addUser(
+        _ accountType: AccountType, _ providerUserID: String, displayName: String, cloudFolderName: String?,
+        at now: WireDate
+    ) throws(StoreError) -> UserID {
+        let name = String(String.UnicodeScalarView(displayName.unicodeScalars.prefix(Self.maximumNameCharacters)))
+        return UserID(
+            try insert(
+                """
+                INSERT INTO users (account_type, provider_user_id, display_name, cloud_folder_name, created_at)
+                VALUES (?, ?, ?, ?, ?)
+                """,
+                [
+                    .text(accountType.rawValue), .text(providerUserID), .text(name), .text(orNull: cloudFolderName),
+                    .date(now),
+                ]))
+    }
+
+    /// A user's sealed tokens; `nil` if there is no such user or none are stored.
+    public mutating func credentials(of userID: UserID) throws(StoreError) -> SealedCredentials? {
+        let found = try first(
+            "SELECT credentials, credentials_version FROM users WHERE user_id = ?", [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            (record: row.optionalBytes(0), version: try row.number(1))
+        }
+        guard let found, let record = found.record else { return nil }
+        return SealedCredentials(record: record, version: found.version)
+    }
+
+    /// Replaces a user's sealed tokens.
+    ///
+    /// - Parameter version: if given, nothing is changed unless the stored version still is this one, so that of two
+    ///   processes that renewed a token at once only one is believed.
+    /// - Returns: whether the tokens were replaced.
+    @discardableResult
+    public mutating func storeCredentials(
+        _ record: [UInt8], of userID: UserID, ifVersion version: Int64? = nil
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            UPDATE users
+               SET credentials = ?, credentials_version = credentials_version + 1
+             WHERE user_id = ?
+               AND (? IS NULL OR credentials_version = ?)
+            """,
+            [.bytes(record), .int(userID.rawValue), .int(orNull: version), .int(orNull: version)]) == 1
+    }
+
+    /// Replaces the remembered folder `old` by `new` if it still is `old`, and returns what is remembered now.
+    public mutating func replaceCloudFolder(
+        of userID: UserID, _ old: String?, by new: String
+    ) throws(StoreError) -> String? {
+        try execute(
+            "UPDATE users SET cloud_folder_id = ? WHERE user_id = ? AND cloud_folder_id <=> ?",
+            [.text(new), .int(userID.rawValue), .text(orNull: old)])
+        return try user(userID)?.cloudFolderID
+    }
+}

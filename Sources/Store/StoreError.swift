@@ -1,0 +1,48 @@
+public import MariaDB
+
+/// What a failure of the database means for the caller.
+public enum StoreError: Error {
+    /// The database cannot be reached or is too busy; nothing was changed, or nobody knows. Try again later.
+    case unavailable(MariaDBError)
+    /// Other transactions stood in the way; the whole transaction may be repeated.
+    case contention(MariaDBError)
+    /// A row with the same key exists; the payload is the name of the key.
+    case alreadyExists(key: String)
+    /// A row that must exist does not.
+    case notFound
+    /// A stored value cannot be what it says it is: damaged data, or a defect of ours.
+    case corrupt(table: String, column: String)
+    /// The database refuses a statement for a reason that will not pass: a defect of ours or of the set-up.
+    case defect(MariaDBError)
+}
+
+extension StoreError: MariaDBErrorConvertible {
+    public init(_ error: MariaDBError) {
+        switch error {
+        case .unavailable, .inDoubt, .poolExhausted: self = .unavailable(error)
+        case .contention: self = .contention(error)
+        case .duplicateKey(let key): self = .alreadyExists(key: key)
+        case .accessDenied, .constraint, .unexpectedValue, .programming: self = .defect(error)
+        }
+    }
+}
+
+extension StoreError: CustomStringConvertible, CustomDebugStringConvertible {
+    /// Safe to show: neither SQL nor values.
+    public var description: String {
+        switch self {
+        case .unavailable(let error), .contention(let error), .defect(let error): error.description
+        case .alreadyExists(let key): "A row with this \(key) exists already."
+        case .notFound: "The row does not exist."
+        case .corrupt(let table, let column): "A value in \(table).\(column) is damaged."
+        }
+    }
+
+    /// For the log: with the database's own code and text.
+    public var debugDescription: String {
+        switch self {
+        case .unavailable(let error), .contention(let error), .defect(let error): error.debugDescription
+        case .alreadyExists, .notFound, .corrupt: description
+        }
+    }
+}

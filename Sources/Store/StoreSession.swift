@@ -1,0 +1,64 @@
+internal import MariaDB
+
+/// One thread's conversation with the database; the repositories are its extensions.
+///
+/// Repositories never begin or end a transaction: ``Store`` does.
+public struct StoreSession: ~Copyable {
+    var connection: Connection
+
+    init(_ connection: consuming Connection) {
+        self.connection = connection
+    }
+
+    consuming func end() -> Connection { connection }
+
+    mutating func begin() throws(StoreError) {
+        do { try connection.begin() } catch { throw StoreError(error) }
+    }
+
+    mutating func beginSnapshot() throws(StoreError) {
+        do { try connection.begin(readOnly: true, consistentSnapshot: true) } catch { throw StoreError(error) }
+    }
+
+    mutating func commit() throws(StoreError) {
+        do { try connection.commit() } catch { throw StoreError(error) }
+    }
+
+    mutating func check() throws(StoreError) {
+        _ = try first("SELECT 1", []) { row throws(StoreError) in row.columnCount }
+    }
+
+    /// Runs a statement that changes rows.
+    /// - Returns: how many rows it changed; rows that already had the new values are not counted.
+    @discardableResult
+    mutating func execute(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int {
+        do { return Int(try connection.execute(sql, values).affectedRows) } catch { throw StoreError(error) }
+    }
+
+    /// Runs an INSERT and returns the number that AUTO_INCREMENT gave to the row.
+    mutating func insert(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int64 {
+        do { return Int64(try connection.execute(sql, values).lastInsertID) } catch { throw StoreError(error) }
+    }
+
+    /// The first row that a query yields, decoded.
+    mutating func first<Decoded>(
+        _ sql: StaticString, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded
+    ) throws(StoreError) -> Decoded? {
+        var found: Decoded?
+        try connection.query(sql, values) { row throws(StoreError) in
+            if found == nil { found = try decode(row) }
+        }
+        return found
+    }
+
+    /// All rows that a query yields, decoded.
+    mutating func all<Decoded>(
+        _ sql: StaticString, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded
+    ) throws(StoreError) -> [Decoded] {
+        var found: [Decoded] = []
+        try connection.query(sql, values) { row throws(StoreError) in
+            found.append(try decode(row))
+        }
+        return found
+    }
+}

@@ -1,0 +1,115 @@
+/// A point in time in whole seconds, UTC, as clients read it: `yyyy-MM-dd HH:mm:ss`.
+///
+/// The calendar is the proleptic Gregorian one, computed here, so that neither a time zone database nor a formatter
+/// is needed. Leap seconds do not exist, as in POSIX time.
+public struct WireDate: Sendable, Hashable, Comparable, Codable, CustomStringConvertible {
+    /// Seconds since 1970-01-01 00:00:00 UTC; within the years 1 to 9999.
+    public let secondsSince1970: Int64
+
+    /// The first second of the year 1.
+    public static let earliest = WireDate(unchecked: -62_135_596_800)
+
+    /// The last second of the year 9999.
+    public static let latest = WireDate(unchecked: 253_402_300_799)
+
+    private init(unchecked secondsSince1970: Int64) {
+        self.secondsSince1970 = secondsSince1970
+    }
+
+    /// A date by its distance from 1970; what lies outside the years 1 to 9999 becomes the nearest date within.
+    public init(secondsSince1970: Int64) {
+        let earliest = Self.earliest.secondsSince1970
+        let latest = Self.latest.secondsSince1970
+        self.init(unchecked: min(max(secondsSince1970, earliest), latest))
+    }
+
+    /// A date by its parts; nil unless it is a real date of the years 1 to 9999 and a real time (no second 60).
+    public init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+        guard (1...9999).contains(year), (1...12).contains(month), day >= 1,
+            day <= CivilDate.daysInMonth(month, ofYear: year),
+            (0...23).contains(hour), (0...59).contains(minute), (0...59).contains(second)
+        else { return nil }
+        let days = CivilDate(year: year, month: month, day: day).daysSince1970
+        self.init(unchecked: Int64(days) * 86_400 + Int64(hour * 3_600 + minute * 60 + second))
+    }
+
+    /// Parses `yyyy-MM-dd HH:mm:ss`: exactly 19 characters, no zone, no fraction; nil for anything else.
+    public init?(_ text: String) {
+        self.init(text: text.utf8)
+    }
+
+    /// Parses the bytes of `yyyy-MM-dd HH:mm:ss`, such as a database column holds them.
+    public init?(text: some Collection<UInt8>) {
+        guard text.count == 19 else { return nil }
+        var numbers = [0, 0, 0, 0, 0, 0]
+        var part = 0
+        for (position, byte) in text.enumerated() {
+            switch position {
+            case 4, 7, 10, 13, 16:
+                let separator: Unicode.Scalar = position < 10 ? "-" : position == 10 ? " " : ":"
+                guard byte == UInt8(ascii: separator) else { return nil }
+                part += 1
+            default:
+                guard byte &- 0x30 < 10 else { return nil }
+                numbers[part] = numbers[part] * 10 + Int(byte &- 0x30)
+            }
+        }
+        self.init(
+            year: numbers[0], month: numbers[1], day: numbers[2],
+            hour: numbers[3], minute: numbers[4], second: numbers[5])
+    }
+
+    /// The earlier date is less.
+    public static func < (left: Self, right: Self) -> Bool {
+        left.secondsSince1970 < right.secondsSince1970
+    }
+
+    /// The date as clients read it, `yyyy-MM-dd HH:mm:ss`.
+    public var description: String {
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends the 19 ASCII characters of the date.
+    public func append(to bytes: inout [UInt8]) {
+        var days = Int(secondsSince1970 / 86_400)
+        var second = Int(secondsSince1970 % 86_400)
+        if second < 0 {
+            second += 86_400
+            days -= 1
+        }
+        let date = CivilDate(daysSince1970: days)
+        func digits(_ number: Int) {
+            bytes.append(UInt8(truncatingIfNeeded: 0x30 + number / 10))
+            bytes.append(UInt8(truncatingIfNeeded: 0x30 + number % 10))
+        }
+        digits(date.year / 100)
+        digits(date.year % 100)
+        bytes.append(UInt8(ascii: "-"))
+        digits(date.month)
+        bytes.append(UInt8(ascii: "-"))
+        digits(date.day)
+        bytes.append(UInt8(ascii: " "))
+        digits(second / 3_600)
+        bytes.append(UInt8(ascii: ":"))
+        digits(second / 60 % 60)
+        bytes.append(UInt8(ascii: ":"))
+        digits(second % 60)
+    }
+
+    /// Decodes a JSON string.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let value = Self(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "expected yyyy-MM-dd HH:mm:ss")
+        }
+        self = value
+    }
+
+    /// Encodes as a JSON string.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

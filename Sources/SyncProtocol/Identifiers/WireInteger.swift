@@ -1,0 +1,48 @@
+/// A number with a meaning: an integer of fixed width that is never negative.
+///
+/// In JSON it is an integral number, never a string; in a query it is decimal digits.
+public protocol WireInteger: Sendable, Hashable, Comparable, Codable, CustomStringConvertible, QueryValue {
+    /// `Int32` or `Int64`, the width that clients use.
+    associatedtype RawValue: FixedWidthInteger & SignedInteger & Codable & Sendable
+
+    /// The number.
+    var rawValue: RawValue { get }
+
+    /// Gives the number its meaning. The protocol has no negative ones; what arrives from outside is checked before.
+    init(_ rawValue: RawValue)
+}
+
+extension WireInteger {
+    /// What a query value must look like.
+    public static var expectedForm: ExpectedForm {
+        RawValue.bitWidth == 32 ? .integer32 : .integer64
+    }
+
+    /// Numerical order.
+    public static func < (left: Self, right: Self) -> Bool {
+        left.rawValue < right.rawValue
+    }
+
+    /// The number in decimal.
+    public var description: String { rawValue.description }
+
+    /// Parses decimal digits; nil for anything else and for what does not fit the width.
+    public init?(queryText: String) {
+        guard let rawValue = StrictDecimal.parse(queryText.utf8, as: RawValue.self) else { return nil }
+        self.init(rawValue)
+    }
+
+    /// The number in decimal, as it travels in a query.
+    public var queryText: String { rawValue.description }
+
+    /// Decodes a JSON number.
+    public init(from decoder: any Decoder) throws {
+        self.init(try decoder.singleValueContainer().decode(RawValue.self))
+    }
+
+    /// Encodes as a JSON number.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+}

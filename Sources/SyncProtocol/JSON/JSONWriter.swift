@@ -1,0 +1,171 @@
+/// Writes JSON (RFC 8259) straight into bytes, member by member, without a model in between.
+///
+/// Commas are placed by the writer; that each `begin` has its `end`, and that members have distinct names, is up to the
+/// caller. There are no line breaks and no blanks, so the text is always a single line.
+public struct JSONWriter: Sendable {
+    /// How characters outside ASCII are written.
+    public enum Form: Sendable, Hashable {
+        /// As UTF-8: for bodies.
+        case utf8
+        /// As `\uXXXX`, a pair of them beyond U+FFFF: for header values, which other encodings would not survive.
+        case asciiOnly
+    }
+
+    /// What was written so far.
+    public private(set) var bytes: [UInt8] = []
+    /// How characters outside ASCII are written.
+    public let form: Form
+    /// Whether a value was completed, so that the next one on this level needs a comma.
+    private var needsComma = false
+
+    /// Starts with nothing.
+    public init(form: Form = .utf8, reservingBytes: Int = 256) {
+        self.form = form
+        bytes.reserveCapacity(reservingBytes)
+    }
+
+    // MARK: Structure
+
+    /// Writes an object whose members are written by `members`.
+    public mutating func object(_ members: (inout JSONWriter) -> Void) {
+        beginObject()
+        members(&self)
+        endObject()
+    }
+
+    /// Writes an array whose elements are written by `elements`.
+    public mutating func array(_ elements: (inout JSONWriter) -> Void) {
+        beginArray()
+        elements(&self)
+        endArray()
+    }
+
+    /// Opens an object, as an element or after ``key(_:)``.
+    public mutating func beginObject() {
+        begin(UInt8(ascii: "{"))
+    }
+
+    /// Closes the innermost object.
+    public mutating func endObject() {
+        end(UInt8(ascii: "}"))
+    }
+
+    /// Opens an array, as an element or after ``key(_:)``.
+    public mutating func beginArray() {
+        begin(UInt8(ascii: "["))
+    }
+
+    /// Closes the innermost array.
+    public mutating func endArray() {
+        end(UInt8(ascii: "]"))
+    }
+
+    /// Writes the name of a member; its value must come next.
+    public mutating func key(_ key: JSONKey) {
+        bytes.append(contentsOf: needsComma ? key.bytesAfterComma[...] : key.bytesAfterComma.dropFirst())
+        needsComma = false
+    }
+
+    // MARK: Values
+
+    /// Writes a string.
+    public mutating func value(text: String) {
+        openString()
+        appendEscaped(text)
+        closeString()
+    }
+
+    /// Writes a string from bytes that are UTF-8; no `String` is made if they are plain ASCII.
+    public mutating func value(text: borrowing RawSpan) {
+        openString()
+        appendEscaped(text)
+        closeString()
+    }
+
+    /// Writes an integer.
+    public mutating func value(_ number: some FixedWidthInteger & SignedInteger) {
+        separate()
+        appendDecimal(Int64(number))
+        needsComma = true
+    }
+
+    /// Writes `true` or `false`.
+    public mutating func value(_ isTrue: Bool) {
+        separate()
+        bytes.append(contentsOf: isTrue ? Self.trueBytes : Self.falseBytes)
+        needsComma = true
+    }
+
+    /// Writes a number that may have a fraction; infinities and NaN, which JSON has not, become `null`.
+    public mutating func value(_ number: Double) {
+        separate()
+        bytes.append(contentsOf: (number.isFinite ? number.description : "null").utf8)
+        needsComma = true
+    }
+
+    /// Writes a date as a string.
+    public mutating func value(_ date: WireDate) {
+        openString()
+        date.append(to: &bytes)
+        closeString()
+    }
+
+    // MARK: Draining
+
+    /// Hands over what was written so far and forgets it, keeping the memory; for replies too long to be kept whole.
+    public mutating func drain(_ consume: (borrowing [UInt8]) throws -> Void) rethrows {
+        try consume(bytes)
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Private detail
+
+    private static let trueBytes = Array("true".utf8)
+    private static let falseBytes = Array("false".utf8)
+
+    private mutating func begin(_ bracket: UInt8) {
+        separate()
+        bytes.append(bracket)
+        needsComma = false
+    }
+
+    private mutating func end(_ bracket: UInt8) {
+        bytes.append(bracket)
+        needsComma = true
+    }
+
+    private mutating func separate() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+    }
+
+    private mutating func openString() {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func closeString() {
+        bytes.append(UInt8(ascii: "\""))
+        needsComma = true
+    }
+
+    /// Lets an extension append text between the quotes.
+    mutating func withBytes(_ body: (inout [UInt8]) -> Void) {
+        body(&bytes)
+    }
+
+    private mutating func appendDecimal(_ number: Int64) {
+        if number < 0 { bytes.append(UInt8(ascii: "-")) }
+        var rest = number.magnitude
+        guard rest >= 10 else {
+            bytes.append(0x30 + UInt8(truncatingIfNeeded: rest))
+            return
+        }
+        let start = bytes.count
+        while rest > 0 {
+            let (quotient, remainder) = rest.quotientAndRemainder(dividingBy: 10)
+            bytes.append(0x30 + UInt8(truncatingIfNeeded: remainder))
+            rest = quotient
+        }
+        bytes[start...].reverse()
+    }
+}

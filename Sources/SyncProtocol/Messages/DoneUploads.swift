@@ -1,0 +1,80 @@
+/// Commits all that this user has staged on this device in one group.
+public struct DoneUploadsRequest: RequestMessage {
+    public typealias Response = DoneUploadsResponse
+    public static let endpoint = EndpointName.doneUploads
+    public static let parameters = ParameterList(
+        required: [.masterVersion, .sharingGroupUUID],
+        optional: [.sharingGroupName, .pushNotificationMessage],
+        debugOnly: [.testLockSync])
+
+    /// The group's master version as the client knows it.
+    public let masterVersion: MasterVersion
+    /// The group.
+    public let sharingGroupUUID: SharingGroupUUID
+    /// The group's name, at most 255 characters; free text, need not be unique.
+    public let sharingGroupName: String?
+    /// Text to send to the other members.
+    public let pushNotificationMessage: String?
+    /// Debug only: seconds to wait while holding the group's lock.
+    public let testLockSync: Int32?
+
+    /// Puts a request together.
+    public init(
+        masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil,
+        pushNotificationMessage: String? = nil, testLockSync: Int32? = nil
+    ) {
+        self.masterVersion = masterVersion
+        self.sharingGroupUUID = sharingGroupUUID
+        self.sharingGroupName = sharingGroupName
+        self.pushNotificationMessage = pushNotificationMessage
+        self.testLockSync = testLockSync
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        masterVersion = try query.required(.masterVersion)
+        sharingGroupUUID = try query.required(.sharingGroupUUID)
+        sharingGroupName = try query.optionalText(
+            .sharingGroupName, maximumCharacters: TextLimit.sharingGroupName)
+        pushNotificationMessage = try query.optional(.pushNotificationMessage)
+        testLockSync = try query.optional(.testLockSync)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.masterVersion, masterVersion)
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+        encoder.add(.sharingGroupName, sharingGroupName)
+        encoder.add(.pushNotificationMessage, pushNotificationMessage)
+        encoder.add(.testLockSync, testLockSync)
+    }
+}
+
+/// The answer to a commit.
+public enum DoneUploadsResponse: ResponseMessage {
+    /// All was committed. Counts uploads, metadata changes and deletions together; may be 0.
+    case committed(numberUploadsTransferred: Int32)
+    /// The client's master version is not the group's. Nothing was done.
+    case stale(current: MasterVersion)
+
+    private enum CodingKeys: String, CodingKey {
+        case numberUploadsTransferred, masterVersionUpdate
+    }
+
+    /// Decodes a reply; `numberUploadsTransferred` wins over `masterVersionUpdate`, here only.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        if let number = try container.decodeIfPresent(Int32.self, forKey: .numberUploadsTransferred) {
+            self = .committed(numberUploadsTransferred: number)
+        } else {
+            self = .stale(current: try container.decode(MasterVersion.self, forKey: .masterVersionUpdate))
+        }
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch self {
+            case .committed(let number): writer.field("numberUploadsTransferred", number)
+            case .stale(let current): writer.field("masterVersionUpdate", current)
+            }
+        }
+    }
+}

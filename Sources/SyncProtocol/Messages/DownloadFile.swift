@@ -1,0 +1,98 @@
+/// Downloads the current version of a file from its owner's storage.
+public struct DownloadFileRequest: RequestMessage {
+    public typealias Response = DownloadFileResponse
+    public static let endpoint = EndpointName.downloadFile
+    public static let parameters = ParameterList(
+        required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID], optional: [.appMetaDataVersion])
+
+    /// The file.
+    public let fileUUID: FileUUID
+    /// The version, which must be the current one.
+    public let fileVersion: FileVersion
+    /// The group's master version as the client knows it.
+    public let masterVersion: MasterVersion
+    /// The group.
+    public let sharingGroupUUID: SharingGroupUUID
+    /// The version of the app metadata, which must be the current one; nil if there is none.
+    public let appMetaDataVersion: AppMetaDataVersion?
+
+    /// Puts a request together.
+    public init(
+        fileUUID: FileUUID, fileVersion: FileVersion, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
+        appMetaDataVersion: AppMetaDataVersion? = nil
+    ) {
+        self.fileUUID = fileUUID
+        self.fileVersion = fileVersion
+        self.masterVersion = masterVersion
+        self.sharingGroupUUID = sharingGroupUUID
+        self.appMetaDataVersion = appMetaDataVersion
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        fileUUID = try query.required(.fileUUID)
+        fileVersion = try query.required(.fileVersion)
+        masterVersion = try query.required(.masterVersion)
+        sharingGroupUUID = try query.required(.sharingGroupUUID)
+        appMetaDataVersion = try query.optional(.appMetaDataVersion)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.fileUUID, fileUUID)
+        encoder.add(.fileVersion, fileVersion)
+        encoder.add(.masterVersion, masterVersion)
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+        encoder.add(.appMetaDataVersion, appMetaDataVersion)
+    }
+}
+
+/// The answer to a download; it travels in a header, and the file's bytes are the body.
+public enum DownloadFileResponse: ResponseMessage {
+    /// The bytes are in the body. `contentsChanged` says that they are not those that were uploaded, because the owner
+    /// changed the file in the cloud; `checkSum` is always that of the body, in its canonical form.
+    case found(
+        appMetaData: String?, cloudStorageType: CloudStorageType, checkSum: CheckSum, contentsChanged: Bool)
+    /// The bytes are out of reach for good; the body is empty.
+    case gone(appMetaData: String?, cloudStorageType: CloudStorageType, reason: GoneReason)
+    /// The client's master version is not the group's. The body is empty.
+    case stale(current: MasterVersion)
+
+    private enum CodingKeys: String, CodingKey {
+        case appMetaData, cloudStorageType, checkSum, contentsChanged, gone, masterVersionUpdate
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        if let current = try container.decodeIfPresent(MasterVersion.self, forKey: .masterVersionUpdate) {
+            self = .stale(current: current)
+            return
+        }
+        let appMetaData = try container.decodeIfPresent(String.self, forKey: .appMetaData)
+        let storage = try container.decode(CloudStorageType.self, forKey: .cloudStorageType)
+        if let reason = try container.decodeIfPresent(GoneReason.self, forKey: .gone) {
+            self = .gone(appMetaData: appMetaData, cloudStorageType: storage, reason: reason)
+        } else {
+            self = .found(
+                appMetaData: appMetaData, cloudStorageType: storage,
+                checkSum: try container.decode(CheckSum.self, forKey: .checkSum),
+                contentsChanged: try container.decode(Bool.self, forKey: .contentsChanged))
+        }
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch self {
+            case .found(let appMetaData, let cloudStorageType, let checkSum, let contentsChanged):
+                writer.field("appMetaData", text: appMetaData)
+                writer.field("cloudStorageType", cloudStorageType)
+                writer.field("checkSum", checkSum)
+                writer.field("contentsChanged", contentsChanged)
+            case .gone(let appMetaData, let cloudStorageType, let reason):
+                writer.field("appMetaData", text: appMetaData)
+                writer.field("cloudStorageType", cloudStorageType)
+                writer.field("gone", reason)
+            case .stale(let current):
+                writer.field("masterVersionUpdate", current)
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/// The body of every reply that is not a success, smaller than 1 KiB.
+///
+/// It has to be small because clients parse it only if it arrives in one read.
+public struct ErrorBody: ResponseMessage {
+    /// Largest body, in bytes.
+    public static let maximumBytes = 1_023
+
+    /// One sentence for people. Longer ones are cut so that the body stays within its limit.
+    public let error: String
+    /// Stable and machine-readable, such as `master_version_stale`; repeated in the header `syncserver-error-code`.
+    public let code: String
+    /// Ties the reply to its lines in the server's log.
+    public let requestId: String
+    /// Whether the same request may succeed later.
+    public let retryable: Bool
+    /// Why something is out of reach for good; only with status 410.
+    public let goneReason: GoneReason?
+
+    /// Puts the body together. `code` and `requestId` are cut to 64 characters of printable ASCII.
+    public init(error: String, code: String, requestId: String, retryable: Bool, goneReason: GoneReason? = nil) {
+        self.error = error
+        self.code = Self.short(code)
+        self.requestId = Self.short(requestId)
+        self.retryable = retryable
+        self.goneReason = goneReason
+    }
+
+    /// Writes the object, with the sentence cut to what fits.
+    public func write(to writer: inout JSONWriter) {
+        var rest = JSONWriter(form: writer.form)
+        write(sentence: "", to: &rest)
+        var room = Self.maximumBytes - rest.bytes.count
+        var sentence = ""
+        for scalar in error.unicodeScalars {
+            room -= JSONWriter.asciiEscapedLength(of: String(scalar))
+            if room < 0 { break }
+            sentence.unicodeScalars.append(scalar)
+        }
+        write(sentence: sentence, to: &writer)
+    }
+
+    private func write(sentence: String, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("error", text: sentence)
+            writer.field("code", text: code)
+            writer.field("requestId", text: requestId)
+            writer.field("retryable", retryable)
+            writer.field("goneReason", goneReason)
+        }
+    }
+
+    private static func short(_ text: String) -> String {
+        String(decoding: text.utf8.filter { JSONWriter.isPlainASCII($0) }.prefix(64), as: UTF8.self)
+    }
+}

@@ -1,0 +1,52 @@
+/// A file as it stands in the replies to Index (committed) and GetUploads (staged).
+public struct FileInfo: Sendable, Hashable, Decodable {
+    /// The file.
+    public var fileUUID: FileUUID
+    /// Index: the device that uploaded the current version.
+    public var deviceUUID: DeviceUUID?
+    /// Files that belong together.
+    public var fileGroupUUID: FileGroupUUID?
+    /// The group.
+    public var sharingGroupUUID: SharingGroupUUID
+    /// When version 0 was staged. If it is given, `updateDate` must be too.
+    public var creationDate: WireDate?
+    /// When the current contents were staged.
+    public var updateDate: WireDate?
+    /// Kind of contents; absent for staged deletions and metadata.
+    public var mimeType: MIMEType?
+    /// Whether the file is deleted or, if staged, shall be.
+    public var deleted: Bool
+    /// Version of the app metadata; absent if there is none.
+    public var appMetaDataVersion: AppMetaDataVersion?
+    /// Version of the contents; absent for staged metadata.
+    public var fileVersion: FileVersion?
+    /// Index: the user in whose storage the file is.
+    public var owningUserId: UserID?
+    /// Index: the kind of that storage.
+    public var cloudStorageType: CloudStorageType?
+
+    /// Puts a file together from what is always there; the rest is set afterwards.
+    public init(fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID, deleted: Bool) {
+        self.fileUUID = fileUUID
+        self.sharingGroupUUID = sharingGroupUUID
+        self.deleted = deleted
+    }
+
+    /// Writes the file as one object.
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("fileUUID", fileUUID)
+            writer.field("deviceUUID", deviceUUID)
+            writer.field("fileGroupUUID", fileGroupUUID)
+            writer.field("sharingGroupUUID", sharingGroupUUID)
+            writer.field("creationDate", creationDate)
+            writer.field("updateDate", updateDate)
+            writer.field("mimeType", text: mimeType?.rawValue)
+            writer.field("deleted", deleted)
+            writer.field("appMetaDataVersion", appMetaDataVersion)
+            writer.field("fileVersion", fileVersion)
+            writer.field("owningUserId", owningUserId)
+            writer.field("cloudStorageType", cloudStorageType)
+        }
+    }
+}

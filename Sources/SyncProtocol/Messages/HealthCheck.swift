@@ -1,0 +1,45 @@
+/// Asks whether the server works; for load balancers too.
+public struct HealthCheckRequest: RequestMessage {
+    public typealias Response = HealthCheckResponse
+    public static let endpoint = EndpointName.healthCheck
+    public static let parameters = ParameterList()
+
+    /// A request has no parameters.
+    public init() {}
+
+    public init(_ query: DecodedQuery) throws(RequestError) {}
+
+    public func encode(to encoder: inout QueryEncoder) {}
+}
+
+/// Tells that the server works, its database included.
+public struct HealthCheckResponse: ResponseMessage {
+    /// The server's clock.
+    public let currentServerDateTime: WireDate
+    /// Seconds since the answering process started, more than 0.
+    public let serverUptime: Double
+    /// The server's version, as in the header `syncserver-version`.
+    public let deployedGitTag: String
+    /// Counters for people, in the form `name: value; `.
+    public let diagnostics: String?
+
+    /// Puts the answer together.
+    public init(
+        currentServerDateTime: WireDate, serverUptime: Double, deployedGitTag: String, diagnostics: String? = nil
+    ) {
+        self.currentServerDateTime = currentServerDateTime
+        self.serverUptime = serverUptime
+        self.deployedGitTag = deployedGitTag
+        self.diagnostics = diagnostics
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("currentServerDateTime", currentServerDateTime)
+            writer.key("serverUptime")
+            writer.value(serverUptime)
+            writer.field("deployedGitTag", text: deployedGitTag)
+            writer.field("diagnostics", text: diagnostics)
+        }
+    }
+}

@@ -1,0 +1,148 @@
+/// Writes the reply to Index as the rows come from the database, without making a value of each.
+///
+/// The order of calls: ``init(reservingBytes:)``; if a group was asked for, ``beginFiles(masterVersion:)``, then for each
+/// row ``beginFile()``, its fields and ``endFile()``, then ``endFiles()``; then ``beginGroups()``, all groups, and ``finish()``.
+/// Optional fields are left out by not calling their method. Texts are UTF-8.
+public struct IndexResponseWriter: Sendable {
+    /// What was written so far; may be drained between two rows.
+    public var json: JSONWriter
+
+    /// Starts the reply.
+    public init(reservingBytes: Int = 4_096) {
+        json = JSONWriter(reservingBytes: reservingBytes)
+        json.beginObject()
+    }
+
+    /// Starts the list of the files of the group that was asked for.
+    public mutating func beginFiles(masterVersion: MasterVersion) {
+        json.key(Key.masterVersion)
+        json.value(masterVersion.rawValue)
+        json.key(Key.fileIndex)
+        json.beginArray()
+    }
+
+    /// Starts one file.
+    public mutating func beginFile() {
+        json.beginObject()
+    }
+
+    /// Always there.
+    public mutating func fileUUID(_ text: borrowing RawSpan) {
+        json.field(Key.fileUUID, text: text)
+    }
+
+    /// The device that uploaded the current version.
+    public mutating func deviceUUID(_ text: borrowing RawSpan) {
+        json.field(Key.deviceUUID, text: text)
+    }
+
+    /// Only if the file is in a file group.
+    public mutating func fileGroupUUID(_ text: borrowing RawSpan) {
+        json.field(Key.fileGroupUUID, text: text)
+    }
+
+    /// The group.
+    public mutating func sharingGroupUUID(_ text: borrowing RawSpan) {
+        json.field(Key.sharingGroupUUID, text: text)
+    }
+
+    /// The same for all rows, so it may come as text that was made once.
+    public mutating func sharingGroupUUID(_ group: SharingGroupUUID) {
+        json.field(Key.sharingGroupUUID, text: group.rawValue)
+    }
+
+    /// When version 0 was staged.
+    public mutating func creationDate(_ date: WireDate) {
+        json.field(Key.creationDate, date)
+    }
+
+    /// When version 0 was staged, as `yyyy-MM-dd HH:mm:ss` UTC from the database.
+    public mutating func creationDate(_ text: borrowing RawSpan) {
+        json.field(Key.creationDate, text: text)
+    }
+
+    /// When the current contents were staged.
+    public mutating func updateDate(_ date: WireDate) {
+        json.field(Key.updateDate, date)
+    }
+
+    /// When the current contents were staged, as `yyyy-MM-dd HH:mm:ss` UTC from the database.
+    public mutating func updateDate(_ text: borrowing RawSpan) {
+        json.field(Key.updateDate, text: text)
+    }
+
+    /// Kind of contents; always there.
+    public mutating func mimeType(_ text: borrowing RawSpan) {
+        json.field(Key.mimeType, text: text)
+    }
+
+    /// Always there.
+    public mutating func deleted(_ isDeleted: Bool) {
+        json.field(Key.deleted, isDeleted)
+    }
+
+    /// Only if the file has app metadata.
+    public mutating func appMetaDataVersion(_ version: AppMetaDataVersion) {
+        json.field(Key.appMetaDataVersion, version)
+    }
+
+    /// Always there.
+    public mutating func fileVersion(_ version: FileVersion) {
+        json.field(Key.fileVersion, version)
+    }
+
+    /// The user in whose storage the file is.
+    public mutating func owningUserID(_ user: UserID) {
+        json.field(Key.owningUserID, user)
+    }
+
+    /// The kind of that storage; always there.
+    public mutating func cloudStorageType(_ type: CloudStorageType) {
+        json.field(Key.cloudStorageType, type)
+    }
+
+    /// Ends one file.
+    public mutating func endFile() {
+        json.endObject()
+    }
+
+    /// Ends the list of files.
+    public mutating func endFiles() {
+        json.endArray()
+    }
+
+    /// Starts the list of groups; always there.
+    public mutating func beginGroups() {
+        json.key(Key.sharingGroups)
+        json.beginArray()
+    }
+
+    /// Writes one group, with its members.
+    public mutating func group(_ group: SharingGroupInfo) {
+        group.write(to: &json)
+    }
+
+    /// Ends the list of groups, and the reply; ``json`` now holds all, or all that was not drained.
+    public mutating func finish() {
+        json.endArray()
+        json.endObject()
+    }
+
+    private enum Key {
+        static let masterVersion: JSONKey = "masterVersion"
+        static let fileIndex: JSONKey = "fileIndex"
+        static let sharingGroups: JSONKey = "sharingGroups"
+        static let fileUUID: JSONKey = "fileUUID"
+        static let deviceUUID: JSONKey = "deviceUUID"
+        static let fileGroupUUID: JSONKey = "fileGroupUUID"
+        static let sharingGroupUUID: JSONKey = "sharingGroupUUID"
+        static let creationDate: JSONKey = "creationDate"
+        static let updateDate: JSONKey = "updateDate"
+        static let mimeType: JSONKey = "mimeType"
+        static let deleted: JSONKey = "deleted"
+        static let appMetaDataVersion: JSONKey = "appMetaDataVersion"
+        static let fileVersion: JSONKey = "fileVersion"
+        static let owningUserID: JSONKey = "owningUserId"
+        static let cloudStorageType: JSONKey = "cloudStorageType"
+    }
+}

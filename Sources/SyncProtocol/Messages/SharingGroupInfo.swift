@@ -1,0 +1,66 @@
+/// A sharing group as it stands in the reply to Index, seen by one of its members.
+public struct SharingGroupInfo: Sendable, Hashable, Decodable {
+    /// A member as others see it.
+    public struct Member: Sendable, Hashable, Decodable {
+        /// Display name from the account's provider.
+        public let name: String
+        /// The user.
+        public let userId: UserID
+
+        /// Puts a member together.
+        public init(name: String, userId: UserID) {
+            self.name = name
+            self.userId = userId
+        }
+    }
+
+    /// The group.
+    public var sharingGroupUUID: SharingGroupUUID
+    /// Free text; absent if the group has no name.
+    public var sharingGroupName: String?
+    /// Whether the group is removed.
+    public var deleted: Bool
+    /// Counts the group's changes. Clients crash without it.
+    public var masterVersion: MasterVersion
+    /// What the caller may do. Clients crash without it.
+    public var permission: Permission
+    /// All members, the caller included.
+    public var sharingGroupUsers: [Member]
+    /// The kind of storage that takes the caller's new files; only if the caller has none of its own and an owner is there.
+    public var cloudStorageType: CloudStorageType?
+
+    /// Puts a group together.
+    public init(
+        sharingGroupUUID: SharingGroupUUID, sharingGroupName: String?, deleted: Bool, masterVersion: MasterVersion,
+        permission: Permission, sharingGroupUsers: [Member], cloudStorageType: CloudStorageType?
+    ) {
+        self.sharingGroupUUID = sharingGroupUUID
+        self.sharingGroupName = sharingGroupName
+        self.deleted = deleted
+        self.masterVersion = masterVersion
+        self.permission = permission
+        self.sharingGroupUsers = sharingGroupUsers
+        self.cloudStorageType = cloudStorageType
+    }
+
+    /// Writes the group as one object.
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("sharingGroupUUID", sharingGroupUUID)
+            writer.field("sharingGroupName", text: sharingGroupName)
+            writer.field("deleted", deleted)
+            writer.field("masterVersion", masterVersion)
+            writer.field("permission", permission)
+            writer.key("sharingGroupUsers")
+            writer.array { writer in
+                for member in sharingGroupUsers {
+                    writer.object { writer in
+                        writer.field("name", text: member.name)
+                        writer.field("userId", member.userId)
+                    }
+                }
+            }
+            writer.field("cloudStorageType", cloudStorageType)
+        }
+    }
+}

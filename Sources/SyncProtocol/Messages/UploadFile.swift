@@ -1,0 +1,103 @@
+/// Stages a new file, or the next version of one; the bytes are the request's body.
+public struct UploadFileRequest: RequestMessage {
+    public typealias Response = UploadFileResponse
+    public static let endpoint = EndpointName.uploadFile
+    public static let parameters = ParameterList(
+        required: [.fileUUID, .sharingGroupUUID, .mimeType, .fileVersion, .masterVersion, .checkSum],
+        optional: [.fileGroupUUID, .appMetaData, .undeleteServerFile])
+
+    /// The file.
+    public let fileUUID: FileUUID
+    /// The group; here it must be a well-formed UUID.
+    public let sharingGroupUUID: SharingGroupUUID
+    /// Kind of contents. Whether it may be uploaded is up to ``MIMETypeTable``.
+    public let mimeType: MIMEType
+    /// 0 for a new file, else the committed version plus 1.
+    public let fileVersion: FileVersion
+    /// The group's master version as the client knows it.
+    public let masterVersion: MasterVersion
+    /// Of the body, in the flavour of the owner's storage, in any letter case.
+    public let checkSum: CheckSum
+    /// Files that belong together. Only with version 0.
+    public let fileGroupUUID: FileGroupUUID?
+    /// New app metadata; nil leaves it as it is.
+    public let appMetaData: AppMetaData?
+    /// Whether a deleted file shall live again with these contents.
+    public let undeleteServerFile: Bool
+
+    /// Puts a request together.
+    public init(
+        fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID, mimeType: MIMEType, fileVersion: FileVersion,
+        masterVersion: MasterVersion, checkSum: CheckSum, fileGroupUUID: FileGroupUUID? = nil,
+        appMetaData: AppMetaData? = nil, undeleteServerFile: Bool = false
+    ) {
+        self.fileUUID = fileUUID
+        self.sharingGroupUUID = sharingGroupUUID
+        self.mimeType = mimeType
+        self.fileVersion = fileVersion
+        self.masterVersion = masterVersion
+        self.checkSum = checkSum
+        self.fileGroupUUID = fileGroupUUID
+        self.appMetaData = appMetaData
+        self.undeleteServerFile = undeleteServerFile
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        fileUUID = try query.required(.fileUUID)
+        sharingGroupUUID = try query.requiredGroupAsUUID()
+        mimeType = try query.required(.mimeType)
+        fileVersion = try query.required(.fileVersion)
+        masterVersion = try query.required(.masterVersion)
+        checkSum = try query.required(.checkSum)
+        fileGroupUUID = try query.optional(.fileGroupUUID)
+        appMetaData = try query.optionalAppMetaData()
+        undeleteServerFile = try query.optional(.undeleteServerFile) ?? false
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.fileUUID, fileUUID)
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+        encoder.add(.mimeType, mimeType)
+        encoder.add(.fileVersion, fileVersion)
+        encoder.add(.masterVersion, masterVersion)
+        encoder.add(.checkSum, checkSum)
+        encoder.add(.fileGroupUUID, fileGroupUUID)
+        encoder.add(.appMetaData, appMetaData?.jsonText)
+        if undeleteServerFile { encoder.add(.undeleteServerFile, true) }
+    }
+}
+
+/// The answer to an upload; it travels in a header.
+public enum UploadFileResponse: ResponseMessage {
+    /// The file is staged. `creationDate` is that of its version 0, `updateDate` that of this upload.
+    case staged(creationDate: WireDate, updateDate: WireDate)
+    /// The client's master version is not the group's. Nothing was done.
+    case stale(current: MasterVersion)
+
+    private enum CodingKeys: String, CodingKey {
+        case creationDate, updateDate, masterVersionUpdate
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        if let current = try container.decodeIfPresent(MasterVersion.self, forKey: .masterVersionUpdate) {
+            self = .stale(current: current)
+        } else {
+            self = .staged(
+                creationDate: try container.decode(WireDate.self, forKey: .creationDate),
+                updateDate: try container.decode(WireDate.self, forKey: .updateDate))
+        }
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch self {
+            case .staged(let creationDate, let updateDate):
+                writer.field("creationDate", creationDate)
+                writer.field("updateDate", updateDate)
+            case .stale(let current):
+                writer.field("masterVersionUpdate", current)
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+/// What a parameter's value must look like, in words for the person who reads an error.
+public enum ExpectedForm: Sendable, Hashable, CaseIterable, CustomStringConvertible {
+    /// A hyphenated UUID.
+    case uuid
+    /// 1 to 36 characters of text.
+    case identifier
+    /// Decimal digits, at most 2,147,483,647.
+    case integer32
+    /// Decimal digits, at most 9,223,372,036,854,775,807.
+    case integer64
+    /// `1`, `0`, `true` or `false`.
+    case boolean
+    /// `read`, `write` or `admin`.
+    case permission
+    /// 1 to 100 characters of text.
+    case mimeType
+    /// 1 to 128 hexadecimal digits.
+    case hexadecimal
+    /// Any text.
+    case text
+    /// A JSON object with `version` and `contents`.
+    case appMetaData
+
+    /// Completes the sentence "must be …".
+    public var description: String {
+        switch self {
+        case .uuid: "a UUID of 36 characters"
+        case .identifier: "1 to 36 characters of text"
+        case .integer32: "decimal digits, at most 2147483647"
+        case .integer64: "decimal digits, at most 9223372036854775807"
+        case .boolean: "1, 0, true or false"
+        case .permission: "read, write or admin"
+        case .mimeType: "a MIME type of 1 to 100 characters"
+        case .hexadecimal: "1 to 128 hexadecimal digits"
+        case .text: "text"
+        case .appMetaData: "a JSON object with an integer version and a string contents"
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/// The names of all query parameters of all endpoints; case-sensitive.
+public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable {
+    /// Debug only: delete at once instead of staging.
+    case actualDeletion
+    case allowSocialAcceptance
+    case appMetaData
+    case appMetaDataVersion
+    case checkSum
+    case cloudFolderName
+    case fileGroupUUID
+    case fileUUID
+    case fileVersion
+    case masterVersion
+    case mimeType
+    case numberOfAcceptors
+    case permission
+    case pushNotificationMessage
+    case pushNotificationToken
+    case sharingGroupName
+    case sharingGroupUUID
+    case sharingInvitationUUID
+    /// Debug only: seconds to wait while holding the group's lock.
+    case testLockSync
+    /// Debug only: seconds to wait before answering.
+    case testServerSleep
+    case undeleteServerFile
+
+    /// Order of the names' bytes: the order in which clients send parameters.
+    public static func < (left: Self, right: Self) -> Bool {
+        left.rawValue < right.rawValue
+    }
+
+    /// Whether the value is text that a person wrote or that is opaque to us, so that it may hold a bare `&`.
+    public var isFreeText: Bool {
+        switch self {
+        case .cloudFolderName, .pushNotificationMessage, .pushNotificationToken, .sharingGroupName: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/// Percent-encoding of query parameters as clients do it (RFC 3986, section 2.1, with a set of their own).
+enum PercentEncoding {
+    /// Appends `text` as UTF-8, leaving only ASCII letters, digits and ``!$&'()*+,-.;=_~`` unencoded.
+    static func encode(_ text: some Sequence<UInt8>, into bytes: inout [UInt8]) {
+        for byte in text {
+            if isLeftUnencoded(byte) {
+                bytes.append(byte)
+            } else {
+                bytes.append(UInt8(ascii: "%"))
+                bytes.append(HexadecimalDigit.uppercase(byte >> 4))
+                bytes.append(HexadecimalDigit.uppercase(byte))
+            }
+        }
+    }
+
+    /// Decodes once; `+` stays a plus sign. Calls `body` with each byte.
+    /// - Throws: ``RequestError/brokenEscape``.
+    @inline(__always)
+    static func decode(_ text: ArraySlice<UInt8>, _ body: (UInt8) -> Void) throws(RequestError) {
+        var position = text.startIndex
+        while position < text.endIndex {
+            let byte = text[position]
+            position += 1
+            guard byte == UInt8(ascii: "%") else {
+                body(byte)
+                continue
+            }
+            guard text.endIndex - position >= 2,
+                let high = HexadecimalDigit.value(of: text[position]),
+                let low = HexadecimalDigit.value(of: text[position + 1])
+            else { throw .brokenEscape }
+            body(high << 4 | low)
+            position += 2
+        }
+    }
+
+    /// Decodes once, to text.
+    /// - Throws: ``RequestError/brokenEscape``, ``RequestError/invalidUTF8``.
+    static func decodeText(_ text: ArraySlice<UInt8>) throws(RequestError) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count)
+        try decode(text) { bytes.append($0) }
+        let decoded = String(decoding: bytes, as: UTF8.self)
+        // Decoding replaces what is invalid; so the bytes are the same exactly if nothing was.
+        guard decoded.utf8.count == bytes.count, decoded.utf8.elementsEqual(bytes) else { throw .invalidUTF8 }
+        return decoded
+    }
+
+    private static func isLeftUnencoded(_ byte: UInt8) -> Bool {
+        switch Unicode.Scalar(byte) {
+        case "a"..."z", "A"..."Z", "0"..."9", "!", "$", "&", "'", "(", ")", "*", "+", ",", "-", ".", ";", "=", "_", "~":
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/// All endpoints, with the spelling that they have in paths.
+public enum EndpointName: String, Sendable, Hashable, CaseIterable {
+    case healthCheck = "HealthCheck"
+    /// Exists in debug builds only.
+    case checkPrimaryCreds = "CheckPrimaryCreds"
+    case checkCreds = "CheckCreds"
+    case addUser = "AddUser"
+    case removeUser = "RemoveUser"
+    case index = "Index"
+    case uploadFile = "UploadFile"
+    case uploadAppMetaData = "UploadAppMetaData"
+    case uploadDeletion = "UploadDeletion"
+    case getUploads = "GetUploads"
+    case doneUploads = "DoneUploads"
+    case downloadFile = "DownloadFile"
+    case downloadAppMetaData = "DownloadAppMetaData"
+    case createSharingInvitation = "CreateSharingInvitation"
+    case getSharingInvitationInfo = "GetSharingInvitationInfo"
+    case redeemSharingInvitation = "RedeemSharingInvitation"
+    case createSharingGroup = "CreateSharingGroup"
+    case updateSharingGroup = "UpdateSharingGroup"
+    case removeSharingGroup = "RemoveSharingGroup"
+    case removeUserFromSharingGroup = "RemoveUserFromSharingGroup"
+    case registerPushNotificationToken = "RegisterPushNotificationToken"
+
+    /// How the endpoint is called and answered.
+    public var route: EndpointRoute { EndpointRoute(self) }
+}

@@ -1,0 +1,26 @@
+/// The request headers that the protocol knows. Names of request headers are compared without regard to case.
+public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
+    /// The kind of account: ``AccountType/tokenType``.
+    case tokenType = "X-token-type"
+    /// The third-party token. nginx drops it unless `underscores_in_headers on` is set.
+    case accessToken = "access_token"
+    /// The caller's ``DeviceUUID``.
+    case deviceUUID = "SyncServer-Device-UUID"
+    /// Google, Apple: a code that can be exchanged for tokens, once.
+    case authorizationCode = "SyncServer-authorization-code"
+    /// Obsolete spelling of ``authorizationCode``.
+    case googleServerAuthCode = "SyncServer-Google-server-auth-code"
+    /// Dropbox: the account id.
+    case accountID = "X-account-id"
+    /// Apple: JSON with the person's name and address.
+    case accountDetails = "X-account-details"
+    /// Microsoft: the second token.
+    case microsoftAccessToken = "X-microsoft-access-token"
+    /// Debug only: any value makes the endpoint fail.
+    case failureTest = "SyncServer-FailureTest"
+
+    /// The name under which FastCGI hands the header over (RFC 3875, section 4.1.18).
+    public var fastCGIParameter: String {
+        "HTTP_" + rawValue.uppercased().split(separator: "-", omittingEmptySubsequences: false).joined(separator: "_")
+    }
+}

@@ -1,0 +1,15 @@
+/// The response headers of the protocol.
+///
+/// They must be sent byte for byte as spelled here, in lower case: clients look them up in a case-sensitive way.
+public enum ResponseHeader: String, Sendable, Hashable, CaseIterable {
+    /// The server's version, three integers with dots; in every response, also in errors.
+    case serverVersion = "syncserver-version"
+    /// The least version of the iOS app that may go on, three integers with dots; only if configured.
+    case minimumIOSClientAppVersion = "syncserver-minimum-ios-client-app-version"
+    /// A longer-lived token for the client to use from now on (Facebook).
+    case accessToken = "syncserver-access-token"
+    /// The JSON object of UploadFile and DownloadFile, ASCII on a single line.
+    case messageParams = "syncserver-message-params"
+    /// Repeats the `code` of an error body, since background transfers see headers before bodies.
+    case errorCode = "syncserver-error-code"
+}

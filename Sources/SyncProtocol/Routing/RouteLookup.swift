@@ -1,0 +1,33 @@
+/// The outcome of looking for the endpoint that a request means.
+public enum RouteLookup: Sendable, Hashable {
+    /// The endpoint that was meant.
+    case found(EndpointRoute)
+    /// The path is known, and wants another method (405); the value belongs into the `Allow` header.
+    case methodNotAllowed(allowed: EndpointRoute.Method)
+    /// There is no such path (404).
+    case unknownPath
+
+    /// Looks an endpoint up by method and path, both case-sensitive.
+    /// - Parameters:
+    ///   - method: The HTTP method, in capitals as it comes.
+    ///   - path: The decoded path without query: `/Index/` as clients send it, or `/Index`.
+    ///   - prefix: What stands before the endpoint's name in all paths, without a slash at its end; normally nothing.
+    ///   - debug: Whether endpoints of debug builds exist.
+    public init(method: String, path: String, prefix: String = "", debug: Bool = false) {
+        guard path.hasPrefix(prefix) else {
+            self = .unknownPath
+            return
+        }
+        var name = path.dropFirst(prefix.count)
+        guard name.popFirst() == "/" else {
+            self = .unknownPath
+            return
+        }
+        if name.last == "/" { name.removeLast() }
+        guard let route = EndpointName(rawValue: String(name))?.route, debug || !route.isDebugOnly else {
+            self = .unknownPath
+            return
+        }
+        self = route.method.rawValue == method ? .found(route) : .methodNotAllowed(allowed: route.method)
+    }
+}

@@ -1,0 +1,106 @@
+"""A private MariaDB: all of it in one directory, reachable only through a unix socket."""
+
+import getpass
+import os
+import secrets
+import shutil
+import signal
+from pathlib import Path
+
+from .errors import StackError
+from .layout import Layout, write
+from .processes import pid_from_file, run, start, stop_one, wait_until
+
+NAME = "syncserver"
+USER = "syncd"
+START_SECONDS = 60.0  # recovery after a crash included
+STOP_SECONDS = 60.0
+
+
+class Database:
+    """Admits the operating system's user who made it as an administrator, and `syncd` by password."""
+
+    def __init__(self, layout: Layout):
+        self.layout = layout
+        self.options_file = layout.database / "my.cnf"
+        self.data = layout.database / "data"
+        self.log = layout.logs / "mariadb.log"
+        self.password_file = layout.secret("database-password")
+
+    def pid(self) -> int | None:
+        return pid_from_file(self.layout.run / "mariadb.pid", str(self.options_file))
+
+    def up(self) -> None:
+        if self.pid() is not None:
+            return
+        self._write_options()
+        self._initialize_data()
+        process = start(["mariadbd", f"--defaults-file={self.options_file}"], self.log)
+
+        def ready() -> bool:
+            if process.poll() is not None:
+                raise StackError(f"MariaDB ended with status {process.returncode} right after its start.", self.log)
+            try:
+                self.sql("SELECT 1")
+            except StackError:
+                return False
+            return True
+
+        if not wait_until(ready, START_SECONDS):
+            raise StackError(f"MariaDB did not answer within {START_SECONDS:.0f} s.", self.log)
+        self._create_database_and_user()
+
+    def down(self) -> None:
+        stop_one(self.pid(), signal.SIGTERM, STOP_SECONDS)
+
+    def sql(self, statements: str, database: str = "") -> str:
+        """Runs statements as the administrator; they travel on standard input, never in a process list."""
+        return run(
+            ["mariadb", "--no-defaults", f"--socket={self.layout.database_socket}", "--batch", "--skip-column-names",
+             *([database] if database else [])],
+            text_input=statements)
+
+    def _write_options(self) -> None:
+        write(self.options_file, "\n".join([
+            "[mariadbd]",
+            f"user={getpass.getuser()}",  # root must say so itself, or the server refuses to run
+            f"datadir={self.data}",
+            f"socket={self.layout.database_socket}",
+            f"pid-file={self.layout.run / 'mariadb.pid'}",
+            f"tmpdir={self._temporary_directory()}",
+            "skip-networking",
+            "skip-log-bin",
+            "character-set-server=utf8mb4",
+            "innodb_buffer_pool_size=256M",
+            "innodb_log_file_size=64M",
+            "max_connections=400",
+            "performance_schema=OFF",
+            ""]))
+
+    def _temporary_directory(self) -> Path:
+        path = self.layout.database / "tmp"
+        path.mkdir(mode=0o700, exist_ok=True)
+        return path
+
+    def _initialize_data(self) -> None:
+        complete = self.layout.database / "initialized"
+        if complete.exists():
+            return
+        shutil.rmtree(self.data, ignore_errors=True)  # left over from an attempt that was interrupted
+        user = getpass.getuser()
+        run(["mariadb-install-db", "--no-defaults", f"--user={user}", f"--datadir={self.data}", "--skip-test-db",
+             "--auth-root-authentication-method=socket", f"--auth-root-socket-user={user}",
+             "--innodb-log-file-size=64M"], self.log)
+        os.chmod(self.data, 0o700)
+        complete.touch()
+
+    def _create_database_and_user(self) -> None:
+        if not self.password_file.exists():
+            write(self.password_file, secrets.token_hex(24))
+        password = self.password_file.read_text(encoding="ascii").strip()
+        self.sql(f"""
+            CREATE DATABASE IF NOT EXISTS {NAME} CHARACTER SET utf8mb4;
+            CREATE USER IF NOT EXISTS {USER}@localhost;
+            ALTER USER {USER}@localhost IDENTIFIED BY '{password}';
+            GRANT ALL PRIVILEGES ON {NAME}.* TO {USER}@localhost;
+            """)

@@ -1,0 +1,26 @@
+"""Free TCP ports on loopback."""
+
+import random
+import socket
+
+# Below the range the kernel takes for outgoing connections (32768 upwards, ip(7)), so that none of those gets in
+# between choosing a port and listening there.
+RANGE = range(20000, 32000)
+
+
+def is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as nginx: TIME_WAIT is no obstacle
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def choose(taken: set[int]) -> int:
+    """A port that is free at this moment; whoever listens there has to be prepared to lose it to another."""
+    while True:
+        port = random.choice(RANGE)
+        if port not in taken and is_free(port):
+            return port

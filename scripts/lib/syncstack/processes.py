@@ -1,0 +1,113 @@
+"""Starting, finding and stopping processes, such that only our own are ever touched."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from .errors import StackError
+
+POLL_SECONDS = 0.03
+
+
+def environment() -> dict[str, str]:
+    """Ours, with the directories of servers in the path: a normal user's often lacks them."""
+    copy = dict(os.environ)
+    copy["PATH"] = copy.get("PATH", "/usr/bin:/bin") + ":/usr/local/sbin:/usr/sbin:/sbin"
+    for name in ("LISTEN_FDS", "LISTEN_PID", "NOTIFY_SOCKET"):
+        copy.pop(name, None)
+    return copy
+
+
+def run(command: list, log: Path | None = None, text_input: str | None = None) -> str:
+    """Runs a command to its end and returns what it printed.
+
+    Its complaints go to `log`, whose end is shown if it fails; text_input never shows in a process list.
+    """
+    try:
+        done = subprocess.run(
+            [str(part) for part in command], input=text_input, text=True, env=environment(), check=False,
+            stdin=subprocess.DEVNULL if text_input is None else None, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    except FileNotFoundError:
+        raise StackError(f"{command[0]} is not installed; scripts/bootstrap installs what is missing.") from None
+    if log is not None:
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(done.stdout + done.stderr)
+    if done.returncode != 0:
+        detail = "" if log is not None else "\n" + (done.stderr or done.stdout).strip()
+        raise StackError(f"{command[0]} failed with status {done.returncode}.{detail}", log)
+    return done.stdout
+
+
+def start(command: list, log: Path) -> subprocess.Popen:
+    """Starts a process that outlives this one, in a session of its own, writing to `log`."""
+    try:
+        with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+            return subprocess.Popen(
+                [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                start_new_session=True, env=environment())
+    except FileNotFoundError:
+        raise StackError(f"{command[0]} is not installed; scripts/bootstrap installs what is missing.") from None
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Polls until the condition holds; false if it does not within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def start_time(pid: int) -> str | None:
+    """Field 22 of /proc/PID/stat (proc(5)); nothing if there is no such process, or only its remains."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def pid_from_file(path: Path, marker: str) -> int | None:
+    """The pid in a server's own pid file, if that process lives and `marker` is in its command line."""
+    try:
+        pid = int(path.read_text(encoding="ascii"))
+        command_line = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return None
+    return pid if os.fsencode(marker) in command_line and start_time(pid) else None
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+    except OSError:
+        return []
+
+
+def stop(pids: dict[int, str], kind: signal.Signals, seconds: float) -> None:
+    """Signals processes and waits; SIGKILL for those still there after `seconds`.
+
+    `pids` maps each pid to its start time, so that a pid in use by a stranger is left alone.
+    """
+    def alive() -> list[int]:
+        return [pid for pid, started in pids.items() if start_time(pid) == started]
+
+    for step, limit in ((kind, seconds), (signal.SIGKILL, 10.0)):
+        for pid in alive():
+            try:
+                os.kill(pid, step)
+            except ProcessLookupError:
+                pass
+        if wait_until(lambda: not alive(), limit):
+            return
+    raise StackError(f"These processes cannot be stopped: {alive()}.")
+
+
+def stop_one(pid: int | None, kind: signal.Signals, seconds: float) -> None:
+    started = start_time(pid) if pid else None
+    if pid and started:
+        stop({pid: started}, kind, seconds)

@@ -1,0 +1,187 @@
+"""A stack as a whole: up, env, down."""
+
+import contextlib
+import fcntl
+import os
+import shlex
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from . import certificates, configuration
+from .database import NAME as DATABASE_NAME
+from .database import Database
+from .errors import StackError
+from .layout import REPOSITORY, Layout
+from .processes import run, wait_until
+from .responders import Responders
+from .webserver import WebServer
+
+DEFAULT_RESPONDERS = 2
+READY_SECONDS = 60.0
+
+
+class Stack:
+    def __init__(self, directory: str):
+        self.layout = Layout(directory)
+        self.database = Database(self.layout)
+        self.web_server = WebServer(self.layout)
+
+    def up(self, responders: int | None, port: int | None, build: str | None) -> None:
+        """Starts what is not running, restarts what has changed, and returns when requests are answered.
+
+        Options that are left out stay as they were at the last start.
+        """
+        settings = self.layout.settings()
+        settings["responders"] = responders or settings.get("responders", DEFAULT_RESPONDERS)
+        settings["build"] = build or settings.get("build", "release")
+        self._check_programs(settings)
+        self.layout.create()
+        with self._lock():
+            try:
+                self._up(settings, port)
+            except BaseException:
+                self._down(settings)
+                raise
+
+    def down(self) -> None:
+        """Stops all of it; what the directory holds stays."""
+        if not self.layout.settings_file.exists():
+            if not self.layout.run.exists():
+                raise StackError(f"There is no stack in {self.layout.directory}.")
+        with self._lock():
+            self._down(self._known_settings())
+
+    def env(self) -> str:
+        """`KEY=value` lines, safe to source; lists of processes are those of this moment."""
+        if not self.layout.settings_file.exists():
+            raise StackError(f"There is no stack in {self.layout.directory}; scripts/stack up makes one.")
+        settings = self._known_settings()
+        ports = settings["ports"]
+        groups = {group.name: group.pids() for group in self._groups(settings)}
+        mariadb = self.database.pid()
+        values = {
+            "SYNC_URL": f"https://127.0.0.1:{ports['https']}",
+            "SYNC_HTTP_URL": f"http://127.0.0.1:{ports['http']}",
+            "SANDBOX_URL": f"http://127.0.0.1:{ports['sandboxHTTP']}",
+            "CA_FILE": self.layout.ca_file,
+            "DB_SOCKET": self.layout.database_socket,
+            "DB_NAME": DATABASE_NAME,
+            "LOG_DIR": self.layout.logs,
+            "CONFIG_FILE": self.layout.configuration,
+            "API_SOCKET": self.layout.api_socket,
+            "TRANSFER_SOCKET": self.layout.transfer_socket,
+            "SANDBOX_TLS_PORT": ports["sandboxTLS"],
+            "STACK_DIR": self.layout.directory,
+            "PIDS_nginx": self.web_server.pids(),
+            "PIDS_mariadb": [] if mariadb is None else [mariadb],
+            "PIDS_syncd_api": groups["syncd-api"],
+            "PIDS_syncd_transfer": groups["syncd-transfer"],
+            "PIDS_syncd_jobs": groups["syncd-jobs"],
+            "PIDS_sandbox": groups["sandbox"],
+        }
+        lines = []
+        for key, value in values.items():
+            text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+            lines.append(f"{key}={shlex.quote(text)}")
+        return "\n".join(lines)
+
+    def _up(self, settings: dict, port: int | None) -> None:
+        certificates.prepare(self.layout)
+        self.web_server.up(settings, port)
+        self.layout.save(settings)
+        self.database.up()
+        text = configuration.prepare(self.layout, settings["ports"]["sandboxTLS"])
+        run([self._program(settings, "syncctl"), "migrate", "--config", self.layout.configuration],
+            self.layout.logs / "syncctl.log")
+        fingerprints = settings.setdefault("fingerprints", {})
+        for group in self._groups(settings):
+            fingerprint = group.fingerprint("" if group.name == "sandbox" else text)
+            if group.is_running() and fingerprints.get(group.name) == fingerprint:
+                continue
+            group.down()
+            group.up()
+            fingerprints[group.name] = fingerprint
+        self.layout.save(settings)
+        self._wait_until_ready(settings)
+
+    def _down(self, settings: dict) -> None:
+        """In an order that lets each part finish: first no new requests, last the database."""
+        self.web_server.down()
+        for group in self._groups(settings):
+            group.down()
+        self.database.down()
+
+    def _groups(self, settings: dict) -> list[Responders]:
+        layout = self.layout
+        syncd = self._program(settings, "syncd")
+
+        def role(name: str) -> list:
+            return [syncd, "--role", name, "--config", layout.configuration]
+
+        count = settings["responders"]
+        return [
+            Responders(layout, "syncd-api", role("api"), count, layout.api_socket),
+            Responders(layout, "syncd-transfer", role("transfer"), count, layout.transfer_socket),
+            Responders(layout, "syncd-jobs", role("jobs"), 1, None),
+            Responders(layout, "sandbox", [self._program(settings, "syncsandbox"), "--state", layout.sandbox], 1,
+                       layout.sandbox_socket),
+        ]
+
+    def _wait_until_ready(self, settings: dict) -> None:
+        """Waits for each syncd to say so itself, then asks through nginx as a phone would."""
+        ports = settings["ports"]
+        context = ssl.create_default_context(cafile=str(self.layout.ca_file))
+        *roles, sandbox = self._groups(settings)
+        for group in roles:
+            wait_for(group, "did not report READY=1", group.all_ready)
+        for group, url in (
+            (sandbox, f"http://127.0.0.1:{ports['sandboxHTTP']}/sandbox/accounts"),
+            (roles[0], f"https://127.0.0.1:{ports['https']}/HealthCheck/"),
+        ):
+            wait_for(group, f"did not answer 200 at {url}", lambda url=url: status(url, context) == 200)
+
+    def _known_settings(self) -> dict:
+        return {"responders": DEFAULT_RESPONDERS, "build": "release", **self.layout.settings()}
+
+    @staticmethod
+    def _program(settings: dict, name: str) -> Path:
+        folder = os.environ.get("SYNC_BIN_DIR") or REPOSITORY / ".build" / settings["build"]
+        return Path(folder) / name
+
+    def _check_programs(self, settings: dict) -> None:
+        for name in ("syncd", "syncctl", "syncsandbox"):
+            if not os.access(self._program(settings, name), os.X_OK):
+                raise StackError(f"{self._program(settings, name)} is missing; scripts/build makes it.")
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One `up` or `down` at a time for each directory."""
+        with open(self.layout.directory / "lock", "w", encoding="ascii") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def wait_for(group: Responders, complaint: str, condition: Callable[[], bool]) -> None:
+    """Waits for a condition, but not in vain: throws as soon as the responders keep failing."""
+    def check() -> bool:
+        group.check()
+        return condition()
+
+    if not wait_until(check, READY_SECONDS):
+        raise StackError(f"{group.name} {complaint} within {READY_SECONDS:.0f} s.", group.log)
+
+
+def status(url: str, context: ssl.SSLContext) -> int | None:
+    """The HTTP status of a GET, if there is any."""
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+    try:
+        with opener.open(url, timeout=10) as reply:
+            return reply.status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return None

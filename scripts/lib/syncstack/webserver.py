@@ -1,0 +1,169 @@
+"""nginx for one stack: the same include files as in production, with ports, sockets and logs of its own."""
+
+import hashlib
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from .errors import StackError
+from .layout import REPOSITORY, Layout, write
+from .ports import choose, is_free
+from .processes import children, environment, pid_from_file, start_time, stop
+
+ATTEMPTS = 5
+STOP_SECONDS = 20.0
+PORTS = ("https", "http", "sandboxTLS", "sandboxHTTP")
+
+CONFIGURATION = """\
+# Made by scripts/stack; changes are lost.
+{user}worker_processes auto;
+worker_rlimit_nofile 16384;
+pid {run}/nginx.pid;
+error_log {logs}/nginx-error.log;
+
+events {{
+    worker_connections 4096;
+}}
+
+http {{
+    include syncd-version.conf;
+    include syncd/syncd-http.conf;
+
+    server_tokens off;
+    default_type application/octet-stream;
+    access_log {logs}/nginx-access.log syncd;
+    client_body_temp_path {temporary}/body;
+    fastcgi_temp_path {temporary}/fastcgi;
+    proxy_temp_path {temporary}/proxy;
+    scgi_temp_path {temporary}/scgi;
+    uwsgi_temp_path {temporary}/uwsgi;
+    ssl_protocols TLSv1.2 TLSv1.3;
+
+    upstream syncd_api {{
+        server unix:{api};
+    }}
+    upstream syncd_transfer {{
+        server unix:{transfer};
+    }}
+
+    server {{
+        listen 127.0.0.1:{https} ssl http2 backlog=4096;
+        listen 127.0.0.1:{http} backlog=4096;
+        server_name localhost;
+        ssl_certificate {certificates}/server.pem;
+        ssl_certificate_key {certificates}/server.key;
+        include syncd/syncd-locations.conf;
+    }}
+
+    include sandbox.conf;
+}}
+"""
+
+
+class WebServer:
+    """Terminates TLS and speaks plain HTTP, both on 127.0.0.1 only."""
+
+    def __init__(self, layout: Layout):
+        self.layout = layout
+        self.configuration = layout.nginx / "nginx.conf"
+        self.error_log = layout.logs / "nginx-error.log"
+
+    def pid(self) -> int | None:
+        return pid_from_file(self.layout.run / "nginx.pid", str(self.configuration))
+
+    def pids(self) -> list[int]:
+        """The master first, then its workers."""
+        master = self.pid()
+        return [] if master is None else [master, *children(master)]
+
+    def up(self, settings: dict, wanted_port: int | None) -> None:
+        """Starts nginx and puts the ports it got into `settings`; the ones of the last start, if they are free.
+
+        Another process may take a port between choosing it and listening; then other ports are tried.
+        """
+        for attempt in range(ATTEMPTS):
+            ports = self._choose_ports(settings.get("ports", {}) if attempt == 0 else {}, wanted_port)
+            fingerprint = self.write_configuration(ports)
+            if self.pid() is not None and settings.get("nginx") == fingerprint:
+                return
+            self.down()
+            settings["ports"] = ports
+            settings["nginx"] = fingerprint
+            if self._start():
+                return
+        raise StackError("nginx does not start.", self.error_log)
+
+    def down(self) -> None:
+        pids = {pid: started for pid in self.pids() if (started := start_time(pid))}
+        if pids:
+            stop({self.pids()[0]: pids[self.pids()[0]]}, signal.SIGTERM, STOP_SECONDS)
+            stop(pids, signal.SIGTERM, STOP_SECONDS)
+
+    def _choose_ports(self, previous: dict, wanted_port: int | None) -> dict:
+        running = self.pid() is not None
+        if wanted_port is not None and previous.get("https") != wanted_port:
+            if not is_free(wanted_port):
+                raise StackError(f"Port {wanted_port} is in use.")
+            previous = {**previous, "https": wanted_port}
+        ports: dict[str, int] = {}
+        for name in PORTS:
+            port = previous.get(name) or (wanted_port if name == "https" else None)
+            if port is None or not (running or is_free(port)):
+                port = choose(set(ports.values()) | set(previous.values()))
+            ports[name] = port
+        if wanted_port is not None and ports["https"] != wanted_port:
+            raise StackError(f"Port {wanted_port} is in use.")
+        return ports
+
+    def write_configuration(self, ports: dict) -> str:
+        """Writes all that nginx reads and returns a digest of it."""
+        layout = self.layout
+        temporary = layout.nginx / "temporary"
+        temporary.mkdir(mode=0o700, exist_ok=True)
+        version = (REPOSITORY / "VERSION").read_text(encoding="ascii").strip()
+        sources = REPOSITORY / "nginx"
+        replacements = {
+            "@SANDBOX_TLS_PORT@": str(ports["sandboxTLS"]), "@SANDBOX_HTTP_PORT@": str(ports["sandboxHTTP"]),
+            "@SANDBOX_SOCKET@": str(layout.sandbox_socket), "@CERT@": str(layout.certificates / "sandbox.pem"),
+            "@KEY@": str(layout.certificates / "sandbox.key"),
+        }
+        sandbox = (sources / "sandbox.conf").read_text(encoding="utf-8")
+        for placeholder, value in replacements.items():
+            sandbox = sandbox.replace(placeholder, value)
+        user = "user root;\n" if os.geteuid() == 0 else ""
+        files = {
+            "nginx.conf": CONFIGURATION.format(
+                user=user, run=layout.run, logs=layout.logs, temporary=temporary, api=layout.api_socket,
+                transfer=layout.transfer_socket, certificates=layout.certificates, **ports),
+            "syncd-version.conf":
+                (sources / "syncd-version.conf").read_text(encoding="utf-8").replace("@VERSION@", version),
+            "sandbox.conf": sandbox,
+        }
+        for name, text in files.items():
+            write(layout.nginx / name, text)
+        self._link(layout.nginx / "syncd", sources)
+        for name in ("fastcgi_params", "mime.types"):
+            self._link(layout.nginx / name, Path("/etc/nginx") / name)
+        shared = [path.read_text(encoding="utf-8") for path in sorted(sources.glob("syncd-*.conf"))]
+        return hashlib.sha256("\0".join([*files.values(), *shared]).encode()).hexdigest()
+
+    @staticmethod
+    def _link(link: Path, target: Path) -> None:
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+
+    def _start(self) -> bool:
+        """True once nginx listens; false if a port was taken meanwhile."""
+        try:
+            done = subprocess.run(
+                ["nginx", "-e", str(self.error_log), "-c", str(self.configuration), "-p", str(self.layout.nginx)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                env=environment(), check=False)
+        except FileNotFoundError:
+            raise StackError("nginx is not installed; scripts/bootstrap installs what is missing.") from None
+        if done.returncode == 0:
+            return True
+        if "Address already in use" in done.stdout:
+            return False
+        raise StackError(f"nginx does not start:\n{done.stdout.strip()}")
