@@ -59,8 +59,18 @@ let package = Package(
             dependencies: ["HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "CloudStorage", httpTypes],
             swiftSettings: strict),
         .target(
+            name: "UserStorage",
+            dependencies: ["Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", logging],
+            swiftSettings: strict),
+        .target(
             name: "Endpoints",
-            dependencies: ["Store", "CloudStorage", "Accounts", "SyncProtocol", "OpenSSLCrypto", logging],
+            dependencies: [
+                "UserStorage", "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto",
+                logging,
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Jobs", dependencies: ["UserStorage", "Store", "CloudStorage", "HTTPTransport", "SyncProtocol", logging],
             swiftSettings: strict),
 
         // Composition roots.
@@ -69,7 +79,7 @@ let package = Package(
         .executableTarget(
             name: "syncd",
             dependencies: [
-                "Endpoints", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl", "MariaDB", "HTTPTransport",
+                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl", "MariaDB", "HTTPTransport",
                 "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging, httpTypes, argumentParser,
             ],
             swiftSettings: strict),
@@ -79,7 +89,7 @@ let package = Package(
             swiftSettings: strict),
 
         // Emulated providers for development and tests.
-        .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", httpTypes], swiftSettings: strict),
+        .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .executableTarget(
             name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
 
@@ -97,7 +107,7 @@ let package = Package(
             name: "CloudStorageTests",
             dependencies: ["CloudStorage", "Accounts", "HTTPTransport", "Curl", "TestSupport"],
             swiftSettings: strict),
-        .testTarget(name: "SandboxTests", dependencies: ["Sandbox"], swiftSettings: strict),
+        .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .testTarget(
             name: "AcceptanceTests", dependencies: ["TestSupport", "OpenSSLCrypto", "Curl"], swiftSettings: strict),
     ]

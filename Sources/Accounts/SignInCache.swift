@@ -1,4 +1,5 @@
 import OpenSSLCrypto
+import SyncProtocol
 import Synchronization
 
 /// Remembers for a short time which token belongs to whom, so that providers are not asked with every request.

@@ -20,13 +20,17 @@ public enum CloudStorageError: Error {
     case contentFailed(any Error)
     /// The receiver of a download ended it.
     case downloadCancelled
+    /// Something on our own side failed, such as the database that holds the tokens.
+    case localFailure(any Error)
 }
 
 extension CloudStorageError {
     /// Whether trying again later may succeed without anybody doing anything.
     public var isTransient: Bool {
         switch self {
-        case .rateLimited, .unavailable, .timedOut, .contentMismatch, .contentFailed, .downloadCancelled: true
+        case .rateLimited, .unavailable, .timedOut, .contentMismatch, .contentFailed, .downloadCancelled,
+            .localFailure:
+            true
         case .notFound, .authorizationRevoked, .quotaExceeded, .rejected: false
         }
     }

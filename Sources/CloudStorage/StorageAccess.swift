@@ -44,4 +44,6 @@ public protocol FolderMemory: AnyObject {
     func replace(_ old: String?, by new: String) throws(CloudStorageError) -> String
     /// Whether the folder should be looked at again before it is used; true at most once every few minutes.
     func isDueForVerification() -> Bool
+    /// Makes the next ``isDueForVerification()`` true, since the provider does not find the folder.
+    func markDoubtful()
 }

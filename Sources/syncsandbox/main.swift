@@ -1,1 +1,3 @@
-print("not built yet")
+internal import ArgumentParser
+
+SandboxCommand.main()

@@ -16,17 +16,23 @@ struct DriveUpload {
     let access: StorageAccess
 
     func run() throws(CloudStorageError) -> StoredObject {
-        let first = try part()
         let stored: DriveFile
-        if first.isLast && first.bytes.count <= Self.multipartLimitBytes {
-            stored = try sendWhole(first.bytes)
-        } else {
-            stored = try sendInSession(first)
+        do {
+            stored = try send(try part())
+        } catch .notFound {
+            // Nothing but the folder can be missing.
+            access.folder.markDoubtful()
+            throw .unavailable(detail: "the folder is gone")
         }
         guard stored.md5Checksum == content.providerHash,
             stored.size.flatMap({ Int64($0) }) == content.lengthBytes
         else { throw .contentMismatch }
         return stored.stored
+    }
+
+    private func send(_ first: UploadPart) throws(CloudStorageError) -> DriveFile {
+        if first.isLast && first.bytes.count <= Self.multipartLimitBytes { return try sendWhole(first.bytes) }
+        return try sendInSession(first)
     }
 
     private func part() throws(CloudStorageError) -> UploadPart {
@@ -59,8 +65,8 @@ struct DriveUpload {
     // MARK: Resumable session
 
     private func sendInSession(_ first: UploadPart) throws(CloudStorageError) -> DriveFile {
+        var session = try startSession()
         var client = ProviderClient(access) { DriveVerdict.judge($0, answers: [308, 404, 410]) }
-        var session = try startSession(with: &client)
         var part = first
         while true {
             if let file = try send(part, to: &session, with: &client) { return file }
@@ -71,7 +77,8 @@ struct DriveUpload {
         }
     }
 
-    private func startSession(with client: inout ProviderClient) throws(CloudStorageError) -> String {
+    private func startSession() throws(CloudStorageError) -> String {
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
         var request = OutgoingRequest(.post, url(uploadType: "resumable"))
         request.headers[.contentType] = "application/json; charset=UTF-8"
         request.headers[.uploadContentType] = file.mimeType

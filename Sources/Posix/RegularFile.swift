@@ -1,0 +1,119 @@
+internal import Glibc
+
+/// An open regular file, read and written at given offsets, closed at the end of its life.
+///
+/// Not `Sendable`: it belongs to whoever streams through it.
+public struct RegularFile: ~Copyable {
+    /// What the file is opened for.
+    public enum Purpose: Sendable {
+        /// Reading a file that exists.
+        case reading
+        /// Reading and writing; made with mode 0600 if it does not exist.
+        case writing
+    }
+
+    private let descriptor: CInt
+
+    /// Opens the file at `path` (open(2)).
+    /// - Throws: ``PosixError``.
+    public init(_ path: String, for purpose: Purpose) throws(PosixError) {
+        let flags = purpose == .reading ? O_RDONLY : O_RDWR | O_CREAT
+        let descriptor = unsafe open(path, flags | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw PosixError(call: "open", code: errno) }
+        self.descriptor = descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    /// Size in bytes (fstat(2)).
+    /// - Throws: ``PosixError``.
+    public borrowing func size() throws(PosixError) -> Int {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw PosixError(call: "fstat", code: errno) }
+        return Int(status.st_size)
+    }
+
+    /// Writes all of `bytes` from `offset` on (pwrite(2)).
+    /// - Throws: ``PosixError``; a part may have been written then.
+    public borrowing func write(_ bytes: Span<UInt8>, at offset: Int) throws(PosixError) {
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { bytes in
+                unsafe pwrite(
+                    descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written,
+                    off_t(offset + written))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw PosixError(call: "pwrite", code: errno) }
+            written += count
+        }
+    }
+
+    /// Reads into the beginning of `buffer` from `offset` on, until it is full or the file ends (pread(2)).
+    /// - Returns: bytes read; fewer than asked for only at the end of the file.
+    /// - Throws: ``PosixError``.
+    public borrowing func read(into buffer: inout MutableSpan<UInt8>, at offset: Int) throws(PosixError) -> Int {
+        var total = 0
+        let wanted = buffer.count
+        while total < wanted {
+            let count = unsafe buffer.withUnsafeMutableBytes { bytes in
+                unsafe pread(descriptor, bytes.baseAddress?.advanced(by: total), wanted - total, off_t(offset + total))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw PosixError(call: "pread", code: errno) }
+            if count == 0 { break }
+            total += count
+        }
+        return total
+    }
+
+    /// Cuts or extends the file to `size` bytes (ftruncate(2)).
+    /// - Throws: ``PosixError``.
+    public borrowing func resize(to size: Int) throws(PosixError) {
+        guard ftruncate(descriptor, off_t(size)) == 0 else { throw PosixError(call: "ftruncate", code: errno) }
+    }
+}
+
+/// Names in the file system: the few calls that change or list them.
+public enum Directory {
+    /// Makes the directory at `path`, and those above it that are missing, with mode 0700 (mkdir(2)).
+    /// - Throws: ``PosixError``.
+    public static func make(_ path: String) throws(PosixError) {
+        if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
+            throw PosixError(call: "mkdir", code: errno)
+        }
+        try make(String(path[..<slash]))
+        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw PosixError(call: "mkdir", code: errno) }
+    }
+
+    /// The names in the directory at `path`, sorted, without those that begin with a dot; none if it does not exist.
+    /// - Throws: ``PosixError``.
+    public static func names(in path: String) throws(PosixError) -> [String] {
+        guard let stream = unsafe opendir(path) else {
+            if errno == ENOENT { return [] }
+            throw PosixError(call: "opendir", code: errno)
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            if !name.hasPrefix(".") { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// Gives a file another name, replacing what has it, in one step (rename(2)).
+    /// - Throws: ``PosixError``.
+    public static func rename(_ old: String, to new: String) throws(PosixError) {
+        guard unsafe Glibc.rename(old, new) == 0 else { throw PosixError(call: "rename", code: errno) }
+    }
+
+    /// Removes a file; one that does not exist is fine (unlink(2)).
+    /// - Throws: ``PosixError``.
+    public static func removeFile(_ path: String) throws(PosixError) {
+        guard unsafe unlink(path) == 0 || errno == ENOENT else { throw PosixError(call: "unlink", code: errno) }
+    }
+}

@@ -1,0 +1,106 @@
+internal import FoundationEssentials
+
+extension Account {
+    /// The account as it is kept on disk.
+    var json: JSONValue {
+        [
+            "id": .string(id), "provider": .string(provider.rawValue), "name": .string(name), "email": .string(email),
+            "createdAt": createdAt.json, "audience": .string(audience),
+            "scopes": .array(scopes.map { .string($0) }), "tokenType": .string(tokenType),
+            "quotaBytes": .int(quotaBytes), "hasConsented": .bool(hasConsented),
+            "accessTokens": .array(
+                accessTokens.map {
+                    [
+                        "value": .string($0.value), "holder": .string($0.holder.rawValue),
+                        "audience": .string($0.audience), "issuedAt": $0.issuedAt.json,
+                        "expiresAt": $0.expiresAt.json, "isRevoked": .bool($0.isRevoked),
+                    ]
+                }),
+            "refreshTokens": .array(
+                refreshTokens.map {
+                    [
+                        "value": .string($0.value), "clientID": .string($0.clientID),
+                        "holder": .string($0.holder.rawValue), "isRevoked": .bool($0.isRevoked),
+                    ]
+                }),
+            "codes": .array(
+                codes.map {
+                    [
+                        "value": .string($0.value), "clientID": .string($0.clientID), "expiresAt": $0.expiresAt.json,
+                        "promptsConsent": .bool($0.promptsConsent), "isUsed": .bool($0.isUsed),
+                    ]
+                }),
+        ]
+    }
+
+    /// An account as it was kept on disk; `nil` if a member is missing.
+    init?(json: JSONValue) {
+        guard let id = json["id"]?.string, let provider = json["provider"]?.string.flatMap(Provider.init(rawValue:)),
+            let name = json["name"]?.string, let email = json["email"]?.string,
+            let createdAt = Date(json: json["createdAt"]), let audience = json["audience"]?.string
+        else { return nil }
+        self.init(
+            id: id, provider: provider, name: name, email: email, createdAt: createdAt, audience: audience,
+            scopes: json["scopes"]?.array?.compactMap(\.string) ?? [], tokenType: json["tokenType"]?.string ?? "USER",
+            quotaBytes: json["quotaBytes"]?.int ?? 0, hasConsented: json["hasConsented"]?.bool ?? false)
+        accessTokens = (json["accessTokens"]?.array ?? []).compactMap { token in
+            guard let value = token["value"]?.string, let audience = token["audience"]?.string,
+                let holder = token["holder"]?.string.flatMap(TokenHolder.init(rawValue:)),
+                let issuedAt = Date(json: token["issuedAt"]), let expiresAt = Date(json: token["expiresAt"])
+            else { return nil }
+            return AccessToken(
+                value: value, holder: holder, audience: audience, issuedAt: issuedAt, expiresAt: expiresAt,
+                isRevoked: token["isRevoked"]?.bool ?? false)
+        }
+        refreshTokens = (json["refreshTokens"]?.array ?? []).compactMap { token in
+            guard let value = token["value"]?.string, let clientID = token["clientID"]?.string,
+                let holder = token["holder"]?.string.flatMap(TokenHolder.init(rawValue:))
+            else { return nil }
+            return RefreshToken(
+                value: value, clientID: clientID, holder: holder, isRevoked: token["isRevoked"]?.bool ?? false)
+        }
+        codes = (json["codes"]?.array ?? []).compactMap { code in
+            guard let value = code["value"]?.string, let clientID = code["clientID"]?.string,
+                let expiresAt = Date(json: code["expiresAt"])
+            else { return nil }
+            return AuthorizationCode(
+                value: value, clientID: clientID, expiresAt: expiresAt,
+                promptsConsent: code["promptsConsent"]?.bool ?? false, isUsed: code["isUsed"]?.bool ?? false)
+        }
+    }
+}
+
+extension Date {
+    /// The time as a provider writes it: `2026-11-21T07:46:21.123Z`.
+    var text: String {
+        formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
+
+    /// The time as JSON.
+    var json: JSONValue { .string(text) }
+
+    /// Whole seconds since 1970.
+    var unixSeconds: Int { Int(timeIntervalSince1970.rounded(.down)) }
+
+    /// A time in RFC 3339 form, with or without a fraction, a zone, or a time of day.
+    init?(text: String) {
+        let candidates = [
+            Date.ISO8601FormatStyle(includingFractionalSeconds: true), Date.ISO8601FormatStyle(),
+        ]
+        for form in [text, text + "Z", text + "T00:00:00Z"] {
+            for style in candidates {
+                if let date = try? style.parse(form) {
+                    self = date
+                    return
+                }
+            }
+        }
+        return nil
+    }
+
+    /// A time that ``json`` wrote.
+    init?(json: JSONValue?) {
+        guard let text = json?.string else { return nil }
+        self.init(text: text)
+    }
+}

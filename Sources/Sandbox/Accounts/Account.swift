@@ -1,0 +1,98 @@
+internal import FoundationEssentials
+
+/// A provider that the sandbox can stand in for.
+public enum Provider: String, Sendable, CaseIterable {
+    case google, facebook
+    /// Known by name, not emulated yet.
+    case dropbox, microsoft, apple
+
+    /// Whether accounts of this provider can be made.
+    var isEmulated: Bool { self == .google || self == .facebook }
+}
+
+/// Who asked for a token: an app on a device, or the app maker's server.
+enum TokenHolder: String, Sendable {
+    case device, server
+}
+
+/// An access token and what it is good for.
+struct AccessToken: Sendable {
+    let value: String
+    let holder: TokenHolder
+    /// The client id or app id for which it was made.
+    let audience: String
+    let issuedAt: Date
+    var expiresAt: Date
+    var isRevoked = false
+}
+
+/// A Google refresh token.
+struct RefreshToken: Sendable {
+    let value: String
+    let clientID: String
+    let holder: TokenHolder
+    var isRevoked = false
+}
+
+/// A Google authorization code: works once, for ten minutes.
+struct AuthorizationCode: Sendable {
+    /// Life of a code; Google states no figure, RFC 6749 section 4.1.2 recommends at most ten minutes.
+    static let lifeSeconds = 600.0
+    let value: String
+    let clientID: String
+    let expiresAt: Date
+    /// Whether the user was asked for consent again, which earns another refresh token.
+    let promptsConsent: Bool
+    var isUsed = false
+}
+
+/// One person's account at one provider.
+struct Account: Sendable {
+    /// The provider's own user id, unique among all accounts of the sandbox.
+    let id: String
+    let provider: Provider
+    let name: String
+    let email: String
+    let createdAt: Date
+    /// The client id (Google) or app id (Facebook) for which device tokens are made.
+    let audience: String
+    /// What the user granted.
+    let scopes: [String]
+    /// Facebook: `USER` or `PAGE`.
+    let tokenType: String
+    /// Storage the account has, in bytes.
+    var quotaBytes: Int
+    /// Whether the app's server has had its refresh token.
+    var hasConsented = false
+    var accessTokens: [AccessToken] = []
+    var refreshTokens: [RefreshToken] = []
+    var codes: [AuthorizationCode] = []
+
+    /// The device's newest token that still works at `now`.
+    func deviceToken(at now: Date) -> AccessToken? {
+        accessTokens.last { $0.holder == .device && !$0.isRevoked && $0.expiresAt > now }
+    }
+
+    /// The newest authorization code that still works at `now`.
+    func freshCode(at now: Date) -> AuthorizationCode? {
+        codes.last { !$0.isUsed && $0.expiresAt > now }
+    }
+
+    /// Makes access tokens of the named holders (`nil`: of all) expire now.
+    mutating func expireAccessTokens(of holder: TokenHolder?, at now: Date) {
+        for index in accessTokens.indices where holder == nil || accessTokens[index].holder == holder {
+            accessTokens[index].expiresAt = min(accessTokens[index].expiresAt, now)
+        }
+    }
+
+    /// Takes back what the user granted to the named holder (`nil`: to all); the next sign-in asks for consent again.
+    mutating func revoke(_ holder: TokenHolder?) {
+        for index in accessTokens.indices where holder == nil || accessTokens[index].holder == holder {
+            accessTokens[index].isRevoked = true
+        }
+        guard holder != .device else { return }
+        for index in refreshTokens.indices { refreshTokens[index].isRevoked = true }
+        for index in codes.indices { codes[index].isUsed = true }
+        hasConsented = false
+    }
+}

@@ -1,0 +1,27 @@
+/// The app maker's registrations at the emulated providers: fixed, and no secret to anybody.
+public enum RegisteredApps {
+    /// Google OAuth client of the server.
+    public static let googleServerClientID = "1234567890-server.apps.googleusercontent.com"
+    /// Its secret.
+    public static let googleServerSecret = "sandbox-google-secret"
+    /// Google OAuth client of the iOS app, of the same Cloud project.
+    public static let googleIOSClientID = "1234567890-ios.apps.googleusercontent.com"
+    /// Facebook app id.
+    public static let facebookAppID = "123456789012345"
+    /// Its secret.
+    public static let facebookSecret = "sandbox-facebook-secret"
+    /// Scopes that a Google account grants if it is not told otherwise.
+    public static let googleScopes = [
+        "openid", "https://www.googleapis.com/auth/userinfo.email", "https://www.googleapis.com/auth/userinfo.profile",
+        "https://www.googleapis.com/auth/drive.file",
+    ]
+
+    /// The Cloud project of a Google client id: what stands before the first hyphen.
+    static func project(of clientID: String) -> String { String(clientID.prefix { $0 != "-" }) }
+
+    /// The client for which an app's authorization codes are made: its project's server.
+    static func serverClientID(for audience: String) -> String {
+        project(of: audience) == project(of: googleServerClientID)
+            ? googleServerClientID : project(of: audience) + "-server.apps.googleusercontent.com"
+    }
+}

@@ -1,0 +1,157 @@
+internal import FoundationEssentials
+
+extension Account {
+    /// Tokens kept per account; beyond that the oldest are forgotten, as providers do.
+    private static let tokensKept = 100
+
+    /// Adds an access token.
+    mutating func add(_ token: AccessToken) {
+        accessTokens.append(token)
+        if accessTokens.count > Self.tokensKept { accessTokens.removeFirst(accessTokens.count - Self.tokensKept) }
+    }
+
+    /// Adds a refresh token.
+    mutating func add(_ token: RefreshToken) {
+        refreshTokens.append(token)
+        if refreshTokens.count > Self.tokensKept { refreshTokens.removeFirst(refreshTokens.count - Self.tokensKept) }
+    }
+
+    /// Adds a code.
+    mutating func add(_ code: AuthorizationCode) {
+        codes.append(code)
+        if codes.count > Self.tokensKept { codes.removeFirst(codes.count - Self.tokensKept) }
+    }
+
+    /// Signs in on the device at `now`, if the last sign-in no longer serves: a token that works for a while, and for
+    /// Google a code that was not used yet.
+    /// - Returns: whether anything was made.
+    mutating func signInIfNeeded(at now: Date) -> Bool {
+        var hasChanged = false
+        // What expires within a minute would be of little use to whoever asked.
+        let soon = now.addingTimeInterval(60)
+        switch provider {
+        case .google:
+            if deviceToken(at: soon) == nil {
+                add(GoogleOAuth.accessToken(for: audience, holder: .device, at: now))
+                hasChanged = true
+            }
+            if freshCode(at: soon) == nil {
+                add(GoogleOAuth.code(for: self, promptsConsent: false, at: now))
+                hasChanged = true
+            }
+        case .facebook:
+            if deviceToken(at: soon) == nil {
+                add(
+                    AccessToken(
+                        value: "EAAB" + RandomText.token(120).filter { $0 != "-" && $0 != "_" }, holder: .device,
+                        audience: audience, issuedAt: now,
+                        expiresAt: now.addingTimeInterval(FacebookGraph.shortLifeSeconds)))
+                hasChanged = true
+            }
+        case .dropbox, .microsoft, .apple: break
+        }
+        return hasChanged
+    }
+}
+
+extension SandboxServer {
+    /// Makes an account, signed in on a device.
+    func makeAccount(_ request: NewAccount) throws(StorageError) -> Account {
+        let time = now
+        var account = Account(
+            id: RandomText.number(request.provider == .google ? 21 : 17), provider: request.provider,
+            name: request.name, email: request.email, createdAt: time, audience: request.audience,
+            scopes: request.scopes, tokenType: request.tokenType, quotaBytes: request.quotaBytes)
+        _ = account.signInIfNeeded(at: time)
+        if account.provider == .google {
+            // For clients that are not the app's server: independent checks with the provider's own libraries.
+            account.add(
+                RefreshToken(
+                    value: GoogleOAuth.refreshTokenText(),
+                    clientID: RegisteredApps.serverClientID(for: account.audience), holder: .server))
+        }
+        try directory.makeFolders(of: account.id)
+        let drive = account.provider == .google ? Drive(account: account.id, madeAt: time) : nil
+        let made = account
+        try withState { state throws(StorageError) in
+            try directory.write(made.json, to: directory.accountFile(made.id))
+            if let drive {
+                for file in drive.files.values {
+                    try directory.write(file.storedJSON, to: directory.metadataPath(made.id, file.id))
+                }
+                state.drives[made.id] = drive
+            }
+            state.put(made)
+        }
+        return made
+    }
+
+    /// Changes an account, in memory and on disk.
+    /// - Returns: the account after the change.
+    @discardableResult
+    func changeAccount(_ id: String, _ change: (inout Account) -> Void) throws(StorageError) -> Account {
+        try withState { state throws(StorageError) in
+            guard var account = state.accounts[id] else { throw StorageError(description: "account \(id) is gone") }
+            change(&account)
+            try directory.write(account.json, to: directory.accountFile(id))
+            state.put(account)
+            return account
+        }
+    }
+
+    /// The account with credentials that work now: an expired device token or a used code is replaced.
+    func signedInAccount(_ id: String) throws(StorageError) -> Account? {
+        let time = now
+        return try withState { state throws(StorageError) -> Account? in
+            guard var account = state.accounts[id] else { return nil }
+            if account.signInIfNeeded(at: time) {
+                try directory.write(account.json, to: directory.accountFile(id))
+                state.put(account)
+            }
+            return account
+        }
+    }
+}
+
+/// What is needed to make an account.
+struct NewAccount: Sendable {
+    let provider: Provider
+    let name: String
+    let email: String
+    let audience: String
+    let scopes: [String]
+    let tokenType: String
+    let quotaBytes: Int
+}
+
+extension SandboxState {
+    /// What the state directory holds; unfinished uploads included.
+    init(restoredFrom directory: StateDirectory) throws(StorageError) {
+        self.init()
+        if let json = directory.readJSON(directory.settingsPath) { settings.merge(json) }
+        var restored: [Account] = []
+        for name in try directory.names(in: "accounts") {
+            guard let json = directory.readJSON(directory.accountFile(name)), let account = Account(json: json) else {
+                continue
+            }
+            restored.append(account)
+            guard account.provider == .google else { continue }
+            var files: [DriveFile] = []
+            for object in try directory.names(in: "accounts/\(name)/metadata", suffix: ".json") {
+                if let json = directory.readJSON(directory.metadataPath(name, object)), let file = DriveFile(json: json)
+                {
+                    files.append(file)
+                }
+            }
+            drives[name] = Drive(account: name, files: files)
+        }
+        for account in restored.sorted(by: { $0.createdAt < $1.createdAt }) { put(account) }
+        for name in try directory.names(in: "uploads", suffix: ".json") {
+            if let json = directory.readJSON(directory.uploadFile(name)), 
+                let upload = UploadSession(id: name, json: json, partBytes: directory.size(directory.uploadPath(name)))
+            {
+                uploads[name] = upload
+            }
+        }
+    }
+}

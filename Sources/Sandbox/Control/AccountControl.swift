@@ -1,0 +1,123 @@
+/// The control routes below `/sandbox/accounts`.
+struct AccountControl {
+    let server: SandboxServer
+
+    /// Answers a request; `path` is what follows `/sandbox/accounts`.
+    func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
+        switch (request.method, path.count) {
+        case ("POST", 0):
+            let account = try server.makeAccount(try NewAccount(json: try ControlInterface.json(request)))
+            return SandboxResponse(201, json: json(account))
+        case ("GET", 0):
+            let ids = server.withState { $0.accountOrder }
+            return SandboxResponse(200, json: .array(try ids.compactMap { try server.signedInAccount($0) }.map(json)))
+        case (_, 0): throw ControlError.methodNotAllowed
+        default: break
+        }
+        guard let account = try server.signedInAccountUnlessFiles(path) else {
+            throw ControlError.notFound("no account \(path[0])")
+        }
+        switch (request.method, path.dropFirst().first, path.count) {
+        case ("GET", nil, _): return SandboxResponse(200, json: json(account))
+        case ("POST", "expire-access-token", 2):
+            let holder = try holder(try ControlInterface.json(request), default: .server)
+            let time = server.now
+            try server.changeAccount(account.id) { $0.expireAccessTokens(of: holder, at: time) }
+            return SandboxResponse(204)
+        case ("POST", "revoke", 2):
+            let holder = try holder(try ControlInterface.json(request), default: nil)
+            try server.changeAccount(account.id) { $0.revoke(holder) }
+            return SandboxResponse(204)
+        case ("POST", "new-authorization-code", 2):
+            guard account.provider == .google else {
+                throw ControlError.badRequest("\(account.provider.rawValue) has no authorization codes here")
+            }
+            let promptsConsent = try ControlInterface.json(request)["prompt"]?.string == "consent"
+            let code = GoogleOAuth.code(for: account, promptsConsent: promptsConsent, at: server.now)
+            return SandboxResponse(201, json: json(try server.changeAccount(account.id) { $0.add(code) }))
+        case (_, "files", _):
+            return try FileControl(server: server, account: account).respond(to: request, path: Array(path.dropFirst(2)))
+        case (_, "expire-access-token", 2), (_, "revoke", 2), (_, "new-authorization-code", 2), (_, nil, _):
+            throw ControlError.methodNotAllowed
+        default: throw ControlError.notFound("no such route: \(request.path)")
+        }
+    }
+
+    /// Whose tokens are meant: `nil` for all.
+    private func holder(_ json: JSONValue, default standard: TokenHolder?) throws(ControlError) -> TokenHolder? {
+        switch json["which"] {
+        case nil: return standard
+        case .string("all")?: return nil
+        case let value?:
+            guard let holder = value.string.flatMap(TokenHolder.init(rawValue:)) else {
+                throw .badRequest("which is server, device or all")
+            }
+            return holder
+        }
+    }
+
+    /// The account as the control interface shows it.
+    private func json(_ account: Account) -> JSONValue {
+        let now = server.now
+        let token = account.deviceToken(at: now)?.value ?? ""
+        var json: JSONObject = [
+            "id": .string(account.id), "provider": .string(account.provider.rawValue), "name": .string(account.name),
+            "email": .string(account.email), "audience": .string(account.audience),
+            "quotaBytes": .int(account.quotaBytes),
+        ]
+        switch account.provider {
+        case .google:
+            let code = account.freshCode(at: now)?.value
+            var headers: JSONObject = ["X-token-type": "GoogleToken", "access_token": .string(token)]
+            headers["SyncServer-authorization-code"] = .string(code)
+            json["headers"] = .object(headers)
+            json["accessToken"] = .string(token)
+            json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
+            json["authorizationCode"] = .string(code) ?? .null
+        case .facebook, .dropbox, .microsoft, .apple:
+            json["headers"] = ["X-token-type": "FacebookToken", "access_token": .string(token)]
+            json["accessToken"] = .string(token)
+            json["refreshToken"] = .null
+            json["authorizationCode"] = .null
+        }
+        return .object(json)
+    }
+}
+
+extension SandboxServer {
+    /// The account that `path` begins with. Looking at its files does not sign in again.
+    fileprivate func signedInAccountUnlessFiles(_ path: [String]) throws(StorageError) -> Account? {
+        if path.count == 1 { return try signedInAccount(path[0]) }
+        return withState { $0.accounts[path[0]] }
+    }
+}
+
+extension NewAccount {
+    /// An account as `POST /sandbox/accounts` asks for it.
+    /// - Throws: ``ControlError`` naming what is wrong; 501 for a provider that is not emulated yet.
+    init(json: JSONValue) throws(ControlError) {
+        let providers = Provider.allCases.map(\.rawValue).joined(separator: ", ")
+        guard let text = json["provider"]?.string, let provider = Provider(rawValue: text) else {
+            throw .badRequest("provider is one of \(providers)")
+        }
+        guard provider.isEmulated else { throw .notEmulated("\(text) is not emulated yet") }
+        let known: Set<String> = ["provider", "name", "email", "audience", "scopes", "tokenType", "quotaBytes"]
+        for member in json.object?.members ?? [] where !known.contains(member.name) {
+            throw .badRequest("unknown member of an account: \(member.name)")
+        }
+        self.provider = provider
+        let name = json["name"]?.string ?? "Somebody"
+        self.name = name
+        let local = name.lowercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "." }
+        email = json["email"]?.string ?? String(local) + "@example.com"
+        audience =
+            json["audience"]?.string
+            ?? (provider == .google ? RegisteredApps.googleIOSClientID : RegisteredApps.facebookAppID)
+        scopes =
+            json["scopes"]?.array?.compactMap(\.string)
+            ?? (provider == .google ? RegisteredApps.googleScopes : ["public_profile", "email"])
+        tokenType = json["tokenType"]?.string ?? "USER"
+        quotaBytes = json["quotaBytes"]?.int ?? 15_000_000_000
+        guard quotaBytes >= 0 else { throw .badRequest("quotaBytes is a whole number from 0") }
+    }
+}

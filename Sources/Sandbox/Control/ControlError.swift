@@ -1,0 +1,32 @@
+/// Why the control interface does not do what it is asked.
+enum ControlError: Error, Equatable {
+    /// 400: the sentence says what is wrong.
+    case badRequest(String)
+    /// 403: the caller is not on this machine, or might be a web page.
+    case forbidden(String)
+    /// 404: no such account, file or route.
+    case notFound(String)
+    /// 405.
+    case methodNotAllowed
+    /// 415: not `application/json`.
+    case wrongContentType
+    /// 501: a provider that is not emulated yet.
+    case notEmulated(String)
+    /// 500: the state directory cannot be used.
+    case storage(String)
+
+    /// The answer.
+    var response: SandboxResponse {
+        let (status, code, message) =
+            switch self {
+            case .badRequest(let text): (400, "bad_request", text)
+            case .forbidden(let text): (403, "forbidden", text)
+            case .notFound(let text): (404, "not_found", text)
+            case .methodNotAllowed: (405, "method_not_allowed", "this route does not know the method")
+            case .wrongContentType: (415, "wrong_content_type", "send Content-Type: application/json")
+            case .notEmulated(let text): (501, "not_emulated_yet", text)
+            case .storage(let text): (500, "storage", text)
+            }
+        return SandboxResponse(status, json: ["error": .string(message), "code": .string(code)])
+    }
+}

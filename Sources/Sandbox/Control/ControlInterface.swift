@@ -1,0 +1,129 @@
+/// The sandbox's own routes below `/sandbox`, for tests and for people on this machine.
+///
+/// Only loopback peers, only under a loopback host name, and POST only as `application/json`: so no page in somebody's
+/// browser can drive it, not even one whose name suddenly resolves to this machine.
+struct ControlInterface {
+    let server: SandboxServer
+    private static let longestBody = 1 << 20
+
+    /// Whether a `Host` (without port) means the control interface rather than a provider.
+    static func isControlHost(_ host: String) -> Bool {
+        ["127.0.0.1", "localhost", "[::1]"].contains(host)
+    }
+
+    /// Answers a request.
+    func respond(to request: SandboxRequest) -> SandboxResponse {
+        do {
+            try requireLocal(request)
+            let response = try route(request)
+            try? request.body.drain()
+            return response
+        } catch let error as ControlError {
+            try? request.body.drain()
+            return error.response
+        } catch RequestBodyError.tooLong {
+            return ControlError.badRequest("the body is longer than \(Self.longestBody) bytes").response
+        } catch RequestBodyError.cut {
+            return .cut
+        } catch {
+            return ControlError.storage("\(error)").response
+        }
+    }
+
+    private func requireLocal(_ request: SandboxRequest) throws(ControlError) {
+        guard request.peer == "127.0.0.1" || request.peer == "::1" || request.peer == "unix:" || request.peer.isEmpty
+        else { throw .forbidden("the control interface is for this machine only") }
+        if let site = request.header("sec-fetch-site"), site != "same-origin", site != "none" {
+            throw .forbidden("the control interface is not for other web sites")
+        }
+        if request.method == "POST", request.mediaType != "application/json" { throw .wrongContentType }
+    }
+
+    private func route(_ request: SandboxRequest) throws -> SandboxResponse {
+        let segments = request.segments
+        guard segments.first == "sandbox" else {
+            throw ControlError.notFound("providers are reached under their own host names; the sandbox is at /sandbox")
+        }
+        switch (request.method, segments.dropFirst().first, segments.count) {
+        case ("GET", nil, _): return SandboxPage(server: server).response()
+        case (_, "accounts", _):
+            return try AccountControl(server: server).respond(to: request, path: Array(segments.dropFirst(2)))
+        case ("POST", "faults", 2): return try addFault(request)
+        case ("GET", "faults", 2):
+            return SandboxResponse(200, json: .array(server.withState { $0.faults }.map(\.json)))
+        case ("DELETE", "faults", 2):
+            server.withState { $0.faults = [] }
+            return SandboxResponse(204)
+        case ("GET", "requests", 2): return try requests(request)
+        case ("GET", "pushes", 2): return SandboxResponse(200, json: [])
+        case ("GET", "violations", 2):
+            return SandboxResponse(200, json: .array(server.withState { $0.violations }.map(\.json)))
+        case ("DELETE", "violations", 2):
+            server.withState { $0.violations = [] }
+            return SandboxResponse(204)
+        case ("GET", "clock", 2): return clock()
+        case ("POST", "clock", 2): return try setClock(request)
+        case ("GET", "settings", 2): return SandboxResponse(200, json: server.withState { $0.settings }.json)
+        case ("POST", "settings", 2):
+            try change(try Self.json(request))
+            return SandboxResponse(200, json: server.withState { $0.settings }.json)
+        case (_, "faults", 2), (_, "requests", 2), (_, "pushes", 2), (_, "violations", 2), (_, "clock", 2),
+            (_, "settings", 2):
+            throw ControlError.methodNotAllowed
+        default: throw ControlError.notFound("no such route: \(request.path)")
+        }
+    }
+
+    /// The JSON object of a request; an empty body stands for an empty object.
+    static func json(_ request: SandboxRequest) throws -> JSONValue {
+        let bytes = try request.body.readAll(limit: longestBody)
+        if bytes.isEmpty { return [:] }
+        guard let value = try? JSONParser.parse(bytes), value.object != nil else {
+            throw ControlError.badRequest("the body is not a JSON object")
+        }
+        return value
+    }
+
+    private func addFault(_ request: SandboxRequest) throws -> SandboxResponse {
+        let json = try Self.json(request)
+        let rule = try server.withState { state throws(ControlError) in
+            let rule = try FaultRule(number: state.nextFaultNumber, json: json)
+            state.nextFaultNumber += 1
+            state.faults.append(rule)
+            return rule
+        }
+        return SandboxResponse(201, json: rule.json)
+    }
+
+    private func requests(_ request: SandboxRequest) throws -> SandboxResponse {
+        let since = request.query["since"].map { Int($0) } ?? 0
+        guard let since, since >= 0 else { throw ControlError.badRequest("since is a whole number from 0") }
+        let (entries, last) = server.withState { ($0.log.since(since), $0.log.last) }
+        return SandboxResponse(
+            200, json: .array(entries.map(\.json)), headers: [("X-Sandbox-Last-Request", String(last))])
+    }
+
+    private func clock() -> SandboxResponse {
+        SandboxResponse(
+            200,
+            json: [
+                "offsetSeconds": .double(server.withState { $0.settings.clockOffsetSeconds }), "now": server.now.json,
+            ])
+    }
+
+    private func setClock(_ request: SandboxRequest) throws -> SandboxResponse {
+        guard let offset = try Self.json(request)["offsetSeconds"]?.double else {
+            throw ControlError.badRequest("offsetSeconds is a number")
+        }
+        try change(["clockOffsetSeconds": .double(offset)])
+        return clock()
+    }
+
+    private func change(_ json: JSONValue) throws(StorageError) {
+        let directory = server.directory
+        try server.withState { state throws(StorageError) in
+            state.settings.merge(json)
+            try directory.write(state.settings.json, to: directory.settingsPath)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+internal import FoundationEssentials
+
+/// The control routes below `/sandbox/accounts/ID/files`: what the user does with the files, behind our back.
+struct FileControl {
+    let server: SandboxServer
+    let account: Account
+
+    /// Answers a request; `path` is what follows `/files`. A name may contain slashes.
+    func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
+        guard let drive = server.withState({ $0.drives[account.id] }) else {
+            guard path.isEmpty, request.method == "GET" else {
+                throw ControlError.badRequest("\(account.provider.rawValue) accounts have no files")
+            }
+            return SandboxResponse(200, json: [])
+        }
+        let name = path.joined(separator: "/")
+        switch request.method {
+        case "GET" where path.isEmpty: return SandboxResponse(200, json: .array(FileListing(drive: drive).json))
+        case "GET": return try content(of: try existing(name, request, drive))
+        case "PUT" where !path.isEmpty: return try put(name, request, drive)
+        case "DELETE" where !path.isEmpty:
+            let file = try existing(name, request, drive)
+            if request.query["trash"] == "1" {
+                let time = server.now
+                try server.changeFile(file.id, by: owner, at: time) { file, _ in
+                    file.isTrashed = true
+                }
+            } else {
+                try server.removeFile(file.id, by: owner)
+            }
+            return SandboxResponse(204)
+        default: throw ControlError.methodNotAllowed
+        }
+    }
+
+    /// The user, who sees everything.
+    private var owner: DriveCaller { DriveCaller(owner: account) }
+
+    /// The file of that name: in the folder that `?folder=` names, else the newest that is not in the bin.
+    private func find(_ name: String, _ request: SandboxRequest, _ drive: Drive) -> DriveFile? {
+        let listing = FileListing(drive: drive)
+        let folder = request.query["folder"]
+        let found = drive.files.values.filter { file in
+            !file.isFolder && file.name == name && (folder.map { listing.folderName(of: file) == $0 } ?? true)
+        }
+        return found.max { left, right in
+            let (leftTrashed, rightTrashed) = (drive.isTrashed(left), drive.isTrashed(right))
+            return leftTrashed == rightTrashed ? left.sequence < right.sequence : leftTrashed
+        }
+    }
+
+    private func existing(
+        _ name: String, _ request: SandboxRequest, _ drive: Drive
+    ) throws(ControlError) -> DriveFile {
+        guard let file = find(name, request, drive) else { throw .notFound("no file \(name)") }
+        return file
+    }
+
+    /// The bytes of a file. A browser that shows them does not run what is in them.
+    private func content(of file: DriveFile) throws -> SandboxResponse {
+        SandboxResponse(
+            200,
+            headers: [
+                ("Content-Type", file.mimeType), ("X-Content-Type-Options", "nosniff"),
+                ("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'"),
+            ],
+            file: server.directory.contentPath(account.id, file.id), offset: 0, count: file.size ?? 0)
+    }
+
+    /// Replaces the content of a file, or makes one that the app may see (`?visible=0`: may not see).
+    private func put(_ name: String, _ request: SandboxRequest, _ drive: Drive) throws -> SandboxResponse {
+        let path = server.directory.uploadPath("control-" + RandomText.token(24))
+        var writer = try ContentWriter(path: path)
+        let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
+        guard ending != .cut else {
+            server.directory.remove(path)
+            throw RequestBodyError.cut
+        }
+        let size = writer.count
+        let given = request.header("content-type")
+        let content = UploadedContent(path: path, size: size, md5: writer.finish(), contentType: given)
+        let time = server.now
+        do {
+            if let file = find(name, request, drive) {
+                try server.changeFile(file.id, by: owner, at: time, content: content) { file, _ in
+                    file.modifiedAt = time
+                }
+                return SandboxResponse(200, json: try shown(file.id))
+            }
+            let isVisible = request.query["visible"] != "0"
+            let project = isVisible ? RegisteredApps.project(of: account.audience) : "the-user"
+            let maker = DriveCaller(owner: account, project: project)
+            let folder = try folder(request.query["folder"], drive, maker, request)
+            let metadata = try DriveMetadata(
+                JSONValue.object(["name": .string(name), "parents": [.string(folder)]]).bytes())
+            let file = try server.createFile(metadata, content: content, by: maker, request: request)
+            return SandboxResponse(201, json: try shown(file.id))
+        } catch let error as DriveError {
+            server.directory.remove(path)
+            throw ControlError.badRequest(error.message)
+        }
+    }
+
+    /// The id of the folder of that name in the root, which is made if it is missing.
+    private func folder(
+        _ name: String?, _ drive: Drive, _ maker: DriveCaller, _ request: SandboxRequest
+    ) throws -> String {
+        guard let name, !name.isEmpty else { return "root" }
+        let found = drive.files.values.filter { $0.isFolder && $0.name == name && $0.parent == drive.rootID }
+        if let first = found.min(by: { $0.sequence < $1.sequence }) { return first.id }
+        let metadata = try DriveMetadata(
+            JSONValue.object(["name": .string(name), "mimeType": .string(DriveFile.folderType)]).bytes())
+        return try server.createFile(metadata, content: nil, by: maker, request: request).id
+    }
+
+    private func shown(_ id: String) throws(ControlError) -> JSONValue {
+        guard let drive = server.withState({ $0.drives[account.id] }), let file = drive[id] else {
+            throw .notFound("the file is gone again")
+        }
+        return FileListing(drive: drive).json(file)
+    }
+}
+
+/// A Drive as a person sees it: names and folders instead of ids.
+struct FileListing {
+    let drive: Drive
+
+    /// All files, folders left out, in the order in which they were made.
+    var files: [DriveFile] {
+        drive.files.values.filter { !$0.isFolder }.sorted { $0.sequence < $1.sequence }
+    }
+
+    /// All files as JSON.
+    var json: [JSONValue] { files.map(json) }
+
+    /// One file as JSON.
+    func json(_ file: DriveFile) -> JSONValue {
+        [
+            "name": .string(file.name), "folder": .string(folderName(of: file)), "size": .int(file.size ?? 0),
+            "checkSum": .string(file.md5 ?? ""), "modified": file.modifiedAt.json, "id": .string(file.id),
+            "mimeType": .string(file.mimeType), "trashed": .bool(drive.isTrashed(file)),
+        ]
+    }
+
+    /// The names of the folders down to the file, joined by slashes; empty in the root.
+    func folderName(of file: DriveFile) -> String {
+        var names: [String] = []
+        var current = file.parent
+        while let id = current, id != drive.rootID, let folder = drive.files[id] {
+            names.append(folder.name)
+            current = folder.parent
+        }
+        return names.reversed().joined(separator: "/")
+    }
+}
+
+extension DriveCaller {
+    /// The user, without any app in between; what is made is visible to the apps of `project`.
+    init(owner account: Account, project: String = "the-user") {
+        self.account = account
+        self.project = project
+        seesAll = true
+    }
+}

@@ -1,0 +1,169 @@
+internal import FoundationEssentials
+internal import OpenSSLCrypto
+
+/// The routes of `graph.facebook.com` that sign-in needs: `/me`, `/debug_token` and `/oauth/access_token`, each with
+/// or without a version (`/v25.0/…`).
+struct FacebookGraph {
+    let server: SandboxServer
+    /// Life of a token from a phone's sign-in, in seconds.
+    static let shortLifeSeconds = 7_200.0
+    /// Life of a long-lived token: about 60 days.
+    static let longLifeSeconds = 5_184_000.0
+
+    /// Answers a request.
+    func respond(to request: SandboxRequest) throws -> SandboxResponse {
+        var segments = request.segments
+        if let first = segments.first, first.hasPrefix("v"), Double(first.dropFirst()) != nil { segments.removeFirst() }
+        do {
+            switch segments {
+            case ["me"]:
+                try requireGet(request)
+                return try profile(request)
+            case ["debug_token"]:
+                try requireGet(request)
+                return try debug(request)
+            case ["oauth", "access_token"]: return try exchange(request)
+            default:
+                server.note(request, "unknown-route", "the sandbox's Graph API has no \(request.path)")
+                throw FacebookError.badRequest(2500, "Unknown path components: \(request.path)")
+            }
+        } catch let error as FacebookError {
+            return error.response
+        }
+    }
+
+    private func requireGet(_ request: SandboxRequest) throws(FacebookError) {
+        guard request.method == "GET" else {
+            server.note(request, "method", "\(request.method) is not for this route")
+            throw .badRequest(100, "Unsupported \(request.method.lowercased()) request.")
+        }
+    }
+
+    /// The account of a user's token that works now.
+    private func signedIn(_ value: String) throws(FacebookError) -> (account: Account, token: AccessToken) {
+        guard let found = server.withState({ $0.accessToken(value) }), found.account.provider == .facebook else {
+            throw .badRequest(190, "Invalid OAuth access token - Cannot parse access token")
+        }
+        if found.token.isRevoked {
+            throw .badRequest(
+                190, "Error validating access token: The user has not authorized application \(found.token.audience).",
+                subcode: 458)
+        }
+        let now = server.now
+        if found.token.expiresAt <= now { throw expired(found.token, now) }
+        return found
+    }
+
+    private func expired(_ token: AccessToken, _ now: Date) -> FacebookError {
+        .badRequest(
+            190,
+            "Error validating access token: Session has expired on \(token.expiresAt.text). The current time is \(now.text).",
+            subcode: 463)
+    }
+
+    private func profile(_ request: SandboxRequest) throws(FacebookError) -> SandboxResponse {
+        guard let value = request.query["access_token"] ?? request.bearerToken else {
+            throw .badRequest(2500, "An active access token must be used to query information about the current user.")
+        }
+        let (account, token) = try signedIn(value)
+        if let proof = request.query["appsecret_proof"] {
+            // The secret of a foreign app is unknown, so no proof can be right for its tokens.
+            let expected = hmacSHA256(key: Array(RegisteredApps.facebookSecret.utf8), message: Array(value.utf8))
+            guard token.audience == RegisteredApps.facebookAppID, proof == expected.hexLowercase else {
+                throw .badRequest(100, "Invalid appsecret_proof provided in the API argument")
+            }
+        }
+        var fields: JSONObject = [:]
+        for field in (request.query["fields"] ?? "id,name").split(separator: ",") {
+            switch field {
+            case "id": break
+            case "name": fields["name"] = .string(account.name)
+            case "email": fields["email"] = .string(account.email)
+            case "first_name": fields["first_name"] = .string(String(account.name.prefix { $0 != " " }))
+            case "picture":
+                fields["picture"] = ["data": ["height": 50, "width": 50, "is_silhouette": true, "url": ""]]
+            default:
+                throw .badRequest(
+                    100, "(#100) Tried accessing nonexisting field (\(field)) on node type (User)")
+            }
+        }
+        fields["id"] = .string(account.id)
+        return SandboxResponse(200, json: .object(fields))
+    }
+
+    private func debug(_ request: SandboxRequest) throws(FacebookError) -> SandboxResponse {
+        let appToken = RegisteredApps.facebookAppID + "|" + RegisteredApps.facebookSecret
+        guard let caller = request.query["access_token"] ?? request.bearerToken else {
+            throw .badRequest(100, "(#100) You must provide an app access token, or a user access token")
+        }
+        guard caller == appToken else {
+            server.note(request, "app-token", "access_token is not APP-ID|APP-SECRET of the registered app")
+            throw .badRequest(190, "Invalid OAuth access token signature.")
+        }
+        guard let value = request.query["input_token"] else {
+            throw .badRequest(100, "(#100) The parameter input_token is required")
+        }
+        guard let (account, token) = server.withState({ $0.accessToken(value) }), account.provider == .facebook else {
+            return SandboxResponse(
+                200,
+                json: [
+                    "data": [
+                        "error": ["code": 190, "message": "Invalid OAuth access token."], "is_valid": false,
+                        "scopes": [],
+                    ]
+                ])
+        }
+        let now = server.now
+        var data: JSONObject = [
+            "app_id": .string(token.audience), "type": .string(account.tokenType), "application": "Sandbox app",
+            "data_access_expires_at": .int(token.issuedAt.unixSeconds + 7_776_000),
+        ]
+        if token.isRevoked || token.expiresAt <= now {
+            data["error"] = [
+                "code": 190, "message": .string(expired(token, now).message),
+                "subcode": token.isRevoked ? 458 : 463,
+            ]
+        }
+        data["expires_at"] = .int(token.expiresAt.unixSeconds)
+        data["is_valid"] = .bool(!token.isRevoked && token.expiresAt > now)
+        data["issued_at"] = .int(token.issuedAt.unixSeconds)
+        data["scopes"] = .array(account.scopes.map { .string($0) })
+        data["granular_scopes"] = []
+        data["user_id"] = .string(account.id)
+        return SandboxResponse(200, json: ["data": .object(data)])
+    }
+
+    private func exchange(_ request: SandboxRequest) throws -> SandboxResponse {
+        let parameters = try request.method == "POST" ? request.readForm() ?? request.query : request.query
+        guard parameters["grant_type"] == "fb_exchange_token" else {
+            throw FacebookError.badRequest(100, "The sandbox knows grant_type fb_exchange_token only")
+        }
+        guard parameters["client_id"] == RegisteredApps.facebookAppID else {
+            server.note(request, "client-id", "client_id is not the registered app")
+            throw FacebookError.badRequest(
+                101, "Error validating application. Cannot get application info due to a system error.")
+        }
+        guard parameters["client_secret"] == RegisteredApps.facebookSecret else {
+            server.note(request, "client-secret", "client_secret is wrong")
+            throw FacebookError.badRequest(1, "Error validating client secret.")
+        }
+        guard let value = parameters["fb_exchange_token"] else {
+            throw FacebookError.badRequest(1, "fb_exchange_token parameter not specified")
+        }
+        var (account, token) = try signedIn(value)
+        guard token.audience == RegisteredApps.facebookAppID else {
+            throw FacebookError.badRequest(1, "The access token does not belong to application \(RegisteredApps.facebookAppID)")
+        }
+        let now = server.now
+        let long = AccessToken(
+            value: "EAAB" + RandomText.token(180).filter { $0 != "-" && $0 != "_" }, holder: .server,
+            audience: token.audience, issuedAt: now, expiresAt: now.addingTimeInterval(Self.longLifeSeconds))
+        account = try server.changeAccount(account.id) { $0.add(long) }
+        return SandboxResponse(
+            200,
+            json: [
+                "access_token": .string(long.value), "token_type": "bearer",
+                "expires_in": .int(Int(Self.longLifeSeconds)),
+            ])
+    }
+}

@@ -1,0 +1,191 @@
+/// A rule by which requests to the providers go wrong on purpose.
+struct FaultRule: Sendable {
+    /// Number of the rule, for people.
+    let number: Int
+    /// Only this host, or any.
+    let host: String?
+    /// Only paths that begin so, or any.
+    let pathPrefix: String?
+    /// Only this method, or any.
+    let method: String?
+    /// Only queries in which this text occurs, or any.
+    let queryContains: String?
+    /// Leave the first so many matching requests alone.
+    var skip: Int
+    /// Strike so many times; `nil`: without end.
+    var times: Int?
+    /// Strike with this probability, drawn from the generator.
+    let probability: Double
+    var generator: SeededGenerator
+    /// How often the rule has struck.
+    var struck = 0
+    /// What happens then.
+    let effect: FaultEffect
+
+    /// The rule as the control interface takes it.
+    /// - Throws: ``ControlError/badRequest(_:)`` naming the member that is wrong.
+    init(number: Int, json: JSONValue) throws(ControlError) {
+        guard let object = json.object else { throw .badRequest("a fault is a JSON object") }
+        for member in object.members where !Self.names.contains(member.name) {
+            throw .badRequest("unknown member of a fault: \(member.name)")
+        }
+        self.number = number
+        host = try Self.text(object, "host")?.lowercased()
+        pathPrefix = try Self.text(object, "pathPrefix")
+        method = try Self.text(object, "method")?.uppercased()
+        queryContains = try Self.text(object, "queryContains")
+        skip = try Self.count(object, "skip") ?? 0
+        times = try Self.count(object, "times")
+        switch object["probability"] {
+        case nil, .null?: probability = 1
+        case let value?:
+            guard let number = value.double, (0...1).contains(number) else {
+                throw .badRequest("probability is a number from 0 to 1")
+            }
+            probability = number
+        }
+        generator = SeededGenerator(seed: UInt64(try Self.count(object, "seed") ?? 1))
+        let isAfterEffect: Bool
+        switch object["afterEffect"] {
+        case nil, .null?: isAfterEffect = false
+        case .bool(let value)?: isAfterEffect = value
+        default: throw .badRequest("afterEffect is true or false")
+        }
+        let status = try Self.count(object, "status")
+        if let status, !(200...599).contains(status) { throw .badRequest("status is 200 to 599") }
+        let retryAfterSeconds = try Self.count(object, "retryAfter")
+        effect = FaultEffect(
+            status: status, retryAfter: retryAfterSeconds.map(String.init) ?? object["retryAfter"]?.string,
+            latencyMilliseconds: try Self.count(object, "latencyMs") ?? 0,
+            truncateAfterBytes: try Self.count(object, "truncateAfterBytes"),
+            resetAfterBytes: try Self.count(object, "resetAfterBytes"), isAfterEffect: isAfterEffect,
+            reason: try Self.text(object, "reason"), body: try Self.text(object, "body"),
+            contentType: try Self.text(object, "contentType"), keepBytes: try Self.count(object, "keepBytes"),
+            corruptAtByte: try Self.count(object, "corruptAtByte"))
+        guard effect.doesSomething else {
+            throw .badRequest(
+                "a fault needs one of status, latencyMs, truncateAfterBytes, resetAfterBytes, afterEffect, keepBytes, corruptAtByte"
+            )
+        }
+        requestJSON = json
+    }
+
+    private let requestJSON: JSONValue
+    private static let names: Set<String> = [
+        "host", "pathPrefix", "method", "queryContains", "status", "retryAfter", "times", "skip", "latencyMs",
+        "truncateAfterBytes", "resetAfterBytes", "afterEffect", "probability", "seed", "reason", "body", "contentType",
+        "keepBytes", "corruptAtByte",
+    ]
+
+    /// The rule as the control interface shows it, with its number, how often it has struck, and what is left.
+    var json: JSONValue {
+        var object = requestJSON.object ?? [:]
+        object["number"] = .int(number)
+        object["struck"] = .int(struck)
+        object["remaining"] = times.map { .int($0) } ?? .null
+        return .object(object)
+    }
+
+    /// Whether the rule is used up.
+    var isSpent: Bool { times == 0 }
+
+    /// Whether the rule strikes this request; counts.
+    mutating func strikes(_ request: SandboxRequest) -> Bool {
+        guard !isSpent, host == nil || host == request.host, method == nil || method == request.method,
+            pathPrefix.map({ request.path.hasPrefix($0) }) ?? true,
+            queryContains.map({ request.queryText.contains($0) }) ?? true
+        else { return false }
+        if skip > 0 {
+            skip -= 1
+            return false
+        }
+        guard probability >= 1 || generator.fraction() < probability else { return false }
+        times = times.map { $0 - 1 }
+        struck += 1
+        return true
+    }
+
+    private static func text(_ object: JSONObject, _ name: String) throws(ControlError) -> String? {
+        switch object[name] {
+        case nil, .null?: return nil
+        case .string(let text)?: return text
+        default: throw .badRequest("\(name) is a string")
+        }
+    }
+
+    private static func count(_ object: JSONObject, _ name: String) throws(ControlError) -> Int? {
+        switch object[name] {
+        case nil, .null?: return nil
+        case let value?:
+            if name == "retryAfter", value.string != nil { return nil }
+            guard let number = value.int, number >= 0 else { throw .badRequest("\(name) is a whole number from 0") }
+            return number
+        }
+    }
+}
+
+/// What a fault does to a request; several effects of one rule, or of several rules, add up.
+struct FaultEffect: Sendable, Equatable {
+    /// Answer with this status instead.
+    var status: Int?
+    /// With this `Retry-After`: seconds or an HTTP date.
+    var retryAfter: String?
+    /// Wait so long first; with ``isAfterEffect``, before the answer.
+    var latencyMilliseconds = 0
+    /// Send only so many bytes of the answer's body.
+    var truncateAfterBytes: Int?
+    /// Cut the connection without an answer after so many bytes of the request's body.
+    var resetAfterBytes: Int?
+    /// Do the work first; without a status or reset the answer is lost.
+    var isAfterEffect = false
+    /// The provider's own reason for the status, e.g. `userRateLimitExceeded`.
+    var reason: String?
+    /// The answer's body instead of the provider's form.
+    var body: String?
+    /// The media type of ``body``.
+    var contentType: String?
+    /// Store only so many of the bytes of a chunk, rounded down to what the provider keeps.
+    var keepBytes: Int?
+    /// Flip a bit of this byte: of the request's body if it has one, else of the answer's.
+    var corruptAtByte: Int?
+
+    /// Whether there is anything to do.
+    var doesSomething: Bool { self != FaultEffect() && (latencyMilliseconds > 0 || withoutLatency) }
+
+    private var withoutLatency: Bool {
+        status != nil || truncateAfterBytes != nil || resetAfterBytes != nil || isAfterEffect || keepBytes != nil
+            || corruptAtByte != nil
+    }
+
+    /// Both effects; where they disagree, this one counts.
+    func adding(_ other: FaultEffect) -> FaultEffect {
+        FaultEffect(
+            status: status ?? other.status, retryAfter: retryAfter ?? other.retryAfter,
+            latencyMilliseconds: latencyMilliseconds + other.latencyMilliseconds,
+            truncateAfterBytes: truncateAfterBytes ?? other.truncateAfterBytes,
+            resetAfterBytes: resetAfterBytes ?? other.resetAfterBytes,
+            isAfterEffect: isAfterEffect || other.isAfterEffect, reason: reason ?? other.reason,
+            body: body ?? other.body, contentType: contentType ?? other.contentType,
+            keepBytes: keepBytes ?? other.keepBytes, corruptAtByte: corruptAtByte ?? other.corruptAtByte)
+    }
+}
+
+/// Pseudo-random numbers that are the same for the same seed (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    /// A generator that starts at `seed`.
+    init(seed: UInt64) { state = seed }
+
+    /// The next 64 bits.
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
+        return value ^ (value >> 31)
+    }
+
+    /// A number from 0 up to, not including, 1.
+    mutating func fraction() -> Double { Double(next() >> 11) / Double(1 << 53) }
+}

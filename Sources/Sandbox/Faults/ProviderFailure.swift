@@ -1,0 +1,40 @@
+/// A failure in the words of the provider that was asked.
+enum ProviderFailure {
+    /// An answer with this status, as the request's provider would put it, unless the fault says how.
+    static func response(status: Int, to request: SandboxRequest, effect: FaultEffect) -> SandboxResponse {
+        var response: SandboxResponse
+        if let body = effect.body {
+            response = SandboxResponse(
+                status, headers: [("Content-Type", effect.contentType ?? "text/html; charset=UTF-8")],
+                body: Array(body.utf8))
+        } else if request.host == "graph.facebook.com" {
+            response = facebook(status, effect.reason)
+        } else if request.host != "www.googleapis.com" {
+            let code = effect.reason ?? (status == 400 ? "invalid_grant" : status == 401 ? "invalid_client" : "internal_failure")
+            response = SandboxResponse(status, json: ["error": .string(code), "error_description": "Sandbox fault"])
+        } else {
+            response = google(status, effect.reason)
+        }
+        if let retryAfter = effect.retryAfter { response.headers.append(("Retry-After", retryAfter)) }
+        return response
+    }
+
+    private static func google(_ status: Int, _ reason: String?) -> SandboxResponse {
+        let error =
+            switch status {
+            case 401: DriveError.invalidCredentials
+            case 403: DriveError(403, reason ?? "userRateLimitExceeded", "User Rate Limit Exceeded", domain: "usageLimits")
+            case 404: DriveError(404, reason ?? "notFound", "File not found.")
+            case 429: DriveError(429, reason ?? "rateLimitExceeded", "Rate Limit Exceeded", domain: "usageLimits")
+            case 500: DriveError(500, reason ?? "internalError", "Internal Error")
+            case 501...599: DriveError(status, reason ?? "backendError", "Backend Error")
+            default: DriveError(status, reason ?? "badRequest", "Bad Request")
+            }
+        return error.response()
+    }
+
+    private static func facebook(_ status: Int, _ reason: String?) -> SandboxResponse {
+        let code = reason.flatMap { Int($0) } ?? (status == 429 ? 4 : status >= 500 ? 2 : 190)
+        return FacebookError(status: status, code: code, subcode: nil, message: "Sandbox fault").response
+    }
+}

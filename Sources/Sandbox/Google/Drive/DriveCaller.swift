@@ -1,0 +1,66 @@
+internal import FoundationEssentials
+
+/// Who makes a Drive request, and what that app may see.
+struct DriveCaller {
+    let account: Account
+    /// The Cloud project of the app.
+    let project: String
+    /// Whether the user granted the scope for all files.
+    let seesAll: Bool
+
+    /// The caller that started an upload, which counts until its end.
+    init(account: Account, project: String) {
+        self.account = account
+        self.project = project
+        seesAll = account.scopes.contains("https://www.googleapis.com/auth/drive")
+    }
+
+    /// The caller that the request's access token stands for.
+    /// - Throws: ``DriveError`` 401 for a token that does not work (any more), 403 if no Drive scope was granted.
+    init(_ request: SandboxRequest, server: SandboxServer) throws(DriveError) {
+        guard let value = request.bearerToken ?? request.query["access_token"] else {
+            if request.header("authorization") == nil {
+                server.note(request, "no-authorization", "the request has no access token")
+                throw DriveError(
+                    403, "dailyLimitExceededUnreg",
+                    "Daily Limit for Unauthenticated Use Exceeded. Continued use requires signup.",
+                    domain: "usageLimits")
+            }
+            server.note(request, "authorization", "the Authorization header is not a bearer token")
+            throw .invalidCredentials
+        }
+        let now = server.now
+        guard let (account, token) = server.withState({ $0.accessToken(value) }), account.provider == .google,
+            !token.isRevoked, token.expiresAt > now
+        else { throw .invalidCredentials }
+        seesAll = account.scopes.contains("https://www.googleapis.com/auth/drive")
+        guard seesAll || account.scopes.contains("https://www.googleapis.com/auth/drive.file") else {
+            throw DriveError(
+                403, "insufficientPermissions", "Request had insufficient authentication scopes.", domain: "global")
+        }
+        self.account = account
+        project = RegisteredApps.project(of: token.audience)
+    }
+
+    /// Whether the app may know of this file.
+    func sees(_ file: DriveFile) -> Bool { seesAll || file.projects.contains(project) }
+
+    /// The file of that id, if the app may see it.
+    /// - Throws: ``DriveError/notFound(_:)``, also for files of others.
+    func file(_ id: String, in drive: Drive) throws(DriveError) -> DriveFile {
+        guard let file = drive[id], sees(file) else { throw .notFound(id) }
+        return file
+    }
+
+    /// The folder in which a file is to be made.
+    /// - Throws: ``DriveError`` if it is not visible or no folder. The root may always be named.
+    func folder(_ id: String?, in drive: Drive) throws(DriveError) -> DriveFile {
+        guard let folder = drive[id ?? "root"], folder.id == drive.rootID || sees(folder) else {
+            throw .notFound(id ?? "root")
+        }
+        guard folder.isFolder else {
+            throw DriveError(403, "parentNotAFolder", "The specified parent is not a folder.", location: "parents")
+        }
+        return folder
+    }
+}

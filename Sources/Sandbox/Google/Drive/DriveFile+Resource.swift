@@ -1,0 +1,85 @@
+internal import FoundationEssentials
+
+/// A Drive user's view of a file: the resource that the API returns.
+struct DriveResource {
+    let server: SandboxServer
+    let account: Account
+
+    /// Members that a client may ask for: those of the API's `File` that make sense without people and sharing; what
+    /// is asked for but not known here is left out, as Drive leaves out what a file does not have.
+    static let fileMembers: Set<String> = [
+        "kind", "id", "name", "mimeType", "description", "starred", "trashed", "explicitlyTrashed", "parents",
+        "properties", "appProperties", "spaces", "version", "webContentLink", "webViewLink", "iconLink",
+        "hasThumbnail", "thumbnailLink", "viewedByMe", "viewedByMeTime", "createdTime", "modifiedTime",
+        "modifiedByMeTime", "modifiedByMe", "sharedWithMeTime", "sharingUser", "owners", "driveId", "teamDriveId",
+        "lastModifyingUser", "shared", "ownedByMe", "capabilities", "permissions", "permissionIds",
+        "originalFilename", "fullFileExtension", "fileExtension", "md5Checksum", "sha1Checksum", "sha256Checksum",
+        "size", "quotaBytesUsed", "headRevisionId", "contentHints", "imageMediaMetadata", "videoMediaMetadata",
+        "isAppAuthorized", "copyRequiresWriterPermission", "writersCanShare", "exportLinks", "shortcutDetails",
+        "contentRestrictions", "labelInfo", "resourceKey", "linkShareMetadata", "trashedTime", "trashingUser",
+        "folderColorRgb", "thumbnailVersion", "hasAugmentedPermissions", "inheritedPermissionsDisabled",
+        "downloadRestrictions",
+    ]
+    /// What a client gets that does not say `fields`.
+    static let defaultMask = FieldMask(members: ["kind", "id", "name", "mimeType"])
+
+    /// The mask for one file that the request asks for.
+    static func mask(_ request: SandboxRequest) throws(DriveError) -> FieldMask {
+        guard let fields = request.query["fields"] else { return defaultMask }
+        let mask = try FieldMask(fields)
+        try mask.requireKnown(fileMembers)
+        return mask
+    }
+
+    /// The wanted members of a file.
+    func json(_ file: DriveFile, in drive: Drive, mask: FieldMask) -> JSONValue {
+        var json: JSONObject = [
+            "kind": "drive#file", "id": .string(file.id), "name": .string(file.name),
+            "mimeType": .string(file.mimeType), "starred": .bool(file.isStarred),
+            "trashed": .bool(drive.isTrashed(file)), "explicitlyTrashed": .bool(file.isTrashed),
+            "spaces": ["drive"], "version": .string(String(file.version)), "createdTime": file.createdAt.json,
+            "modifiedTime": file.modifiedAt.json, "modifiedByMeTime": file.modifiedAt.json, "modifiedByMe": true,
+            "viewedByMe": true, "viewedByMeTime": file.modifiedAt.json, "shared": false, "ownedByMe": true,
+            "isAppAuthorized": true, "writersCanShare": true, "copyRequiresWriterPermission": false,
+            "hasThumbnail": false, "webViewLink": .string("https://drive.google.com/file/d/\(file.id)/view?usp=drivesdk"),
+            "quotaBytesUsed": .string(String(file.size ?? 0)),
+        ]
+        json["parents"] = file.parent.map { [.string($0)] }
+        json["description"] = .string(file.details)
+        if !file.properties.isEmpty { json["properties"] = DriveFile.json(file.properties) }
+        if !file.appProperties.isEmpty { json["appProperties"] = DriveFile.json(file.appProperties) }
+        let user: JSONValue = [
+            "kind": "drive#user", "displayName": .string(account.name), "me": true,
+            "permissionId": .string(account.id), "emailAddress": .string(account.email),
+        ]
+        json["owners"] = [user]
+        json["lastModifyingUser"] = user
+        json["capabilities"] = [
+            "canEdit": true, "canDelete": true, "canTrash": true, "canDownload": true, "canRename": true,
+            "canAddChildren": .bool(file.isFolder), "canListChildren": .bool(file.isFolder),
+        ]
+        if let size = file.size {
+            let fileExtension = file.name.contains(".") ? file.name.split(separator: ".").last.map(String.init) : nil
+            json["originalFilename"] = .string(file.name)
+            json["fileExtension"] = .string(fileExtension ?? "")
+            json["fullFileExtension"] = .string(fileExtension ?? "")
+            json["size"] = .string(String(size))
+            json["headRevisionId"] = .string(file.headRevisionID)
+            json["webContentLink"] = .string("https://drive.google.com/uc?id=\(file.id)&export=download")
+            json["md5Checksum"] = .string(reportedMD5(file.md5))
+            if size <= StoredContent.largestWithAllChecksums, !mask.isAll,
+                mask.wants("sha1Checksum") || mask.wants("sha256Checksum"),
+                let sums = try? StoredContent.checksums(of: server.directory.contentPath(account.id, file.id))
+            {
+                json["sha1Checksum"] = .string(sums.sha1)
+                json["sha256Checksum"] = .string(sums.sha256)
+            }
+        }
+        return mask.project(.object(json))
+    }
+
+    private func reportedMD5(_ md5: String?) -> String? {
+        guard server.breaks.contains(.wrongMD5), let md5 else { return md5 }
+        return (md5.hasPrefix("0") ? "1" : "0") + md5.dropFirst()
+    }
+}

@@ -1,0 +1,196 @@
+internal import FoundationEssentials
+
+/// A file or folder in a user's Drive.
+struct DriveFile: Sendable {
+    /// The media type that makes a file a folder.
+    static let folderType = "application/vnd.google-apps.folder"
+
+    let id: String
+    var name: String
+    var mimeType: String
+    /// The one folder it is in; `nil` for the root.
+    var parent: String?
+    let createdAt: Date
+    var modifiedAt: Date
+    /// When it came into being here, whatever its created time says: searches learn of it a little later.
+    var changedAt: Date
+    /// Thrown away itself; a file inside a folder that was is in the bin too.
+    var isTrashed = false
+    /// Size in bytes; `nil` for folders.
+    var size: Int?
+    /// MD5 in lower-case hexadecimal; `nil` for folders.
+    var md5: String?
+    var headRevisionID: String?
+    var details: String?
+    var isStarred = false
+    var properties: [String: String] = [:]
+    /// Private to the app that made them.
+    var appProperties: [String: String] = [:]
+    /// The Cloud projects whose apps made or opened it; an app with the scope `drive.file` sees no other files.
+    var projects: Set<String> = []
+    /// Counts the changes.
+    var version = 1
+    /// Order of creation within the account.
+    var sequence = 0
+
+    /// Whether it is a folder.
+    var isFolder: Bool { mimeType == Self.folderType }
+
+    /// The file as it is kept on disk.
+    var storedJSON: JSONValue {
+        var json: JSONObject = [
+            "id": .string(id), "name": .string(name), "mimeType": .string(mimeType),
+            "createdAt": createdAt.json, "modifiedAt": modifiedAt.json, "changedAt": changedAt.json,
+            "isTrashed": .bool(isTrashed), "isStarred": .bool(isStarred), "version": .int(version),
+            "sequence": .int(sequence), "projects": .array(projects.sorted().map { .string($0) }),
+            "properties": Self.json(properties), "appProperties": Self.json(appProperties),
+        ]
+        json["parent"] = .string(parent)
+        json["size"] = .int(size)
+        json["md5"] = .string(md5)
+        json["headRevisionID"] = .string(headRevisionID)
+        json["description"] = .string(details)
+        return .object(json)
+    }
+
+    /// A file as it was kept on disk; `nil` if a member is missing.
+    init?(json: JSONValue) {
+        guard let id = json["id"]?.string, let name = json["name"]?.string, let type = json["mimeType"]?.string,
+            let created = Date(json: json["createdAt"]), let modified = Date(json: json["modifiedAt"]),
+            let changed = Date(json: json["changedAt"])
+        else { return nil }
+        self.init(id: id, name: name, mimeType: type, parent: json["parent"]?.string, at: created)
+        modifiedAt = modified
+        changedAt = changed
+        isTrashed = json["isTrashed"]?.bool ?? false
+        isStarred = json["isStarred"]?.bool ?? false
+        version = json["version"]?.int ?? 1
+        sequence = json["sequence"]?.int ?? 0
+        projects = Set((json["projects"]?.array ?? []).compactMap(\.string))
+        properties = Self.dictionary(json["properties"])
+        appProperties = Self.dictionary(json["appProperties"])
+        size = json["size"]?.int
+        md5 = json["md5"]?.string
+        headRevisionID = json["headRevisionID"]?.string
+        details = json["description"]?.string
+    }
+
+    /// A new file.
+    init(id: String, name: String, mimeType: String, parent: String?, at time: Date) {
+        self.id = id
+        self.name = name
+        self.mimeType = mimeType
+        self.parent = parent
+        createdAt = time
+        modifiedAt = time
+        changedAt = time
+    }
+
+    static func json(_ dictionary: [String: String]) -> JSONValue {
+        var object: JSONObject = [:]
+        for (key, value) in dictionary.sorted(by: { $0.key < $1.key }) { object[key] = .string(value) }
+        return .object(object)
+    }
+
+    private static func dictionary(_ json: JSONValue?) -> [String: String] {
+        Dictionary((json?.object?.members ?? []).compactMap { member in member.value.string.map { (member.name, $0) } }) {
+            $1
+        }
+    }
+}
+
+/// One user's Drive.
+struct Drive: Sendable {
+    let account: String
+    let rootID: String
+    private(set) var files: [String: DriveFile]
+    /// Ids of files deleted for good: they are not given again.
+    private(set) var deletedIDs: Set<String> = []
+    private(set) var usedBytes = 0
+    private var nextSequence = 1
+
+    /// An empty Drive: just its root.
+    init(account: String, madeAt time: Date) {
+        self.account = account
+        rootID = "0A" + RandomText.token(14) + "PVA"
+        files = [rootID: DriveFile(id: rootID, name: "My Drive", mimeType: DriveFile.folderType, parent: nil, at: time)]
+    }
+
+    /// A Drive as it was kept on disk.
+    init(account: String, files stored: [DriveFile]) {
+        self.account = account
+        rootID = stored.first { $0.parent == nil }?.id ?? ""
+        files = Dictionary(stored.map { ($0.id, $0) }) { $1 }
+        usedBytes = stored.reduce(0) { $0 + ($1.size ?? 0) }
+        nextSequence = (stored.map(\.sequence).max() ?? 0) + 1
+    }
+
+    /// The file of that id; `root` names the root.
+    subscript(_ id: String) -> DriveFile? { files[id == "root" ? rootID : id] }
+
+    /// Adds a file or replaces it by a changed one.
+    /// - Returns: the file as it is kept now.
+    @discardableResult
+    mutating func put(_ file: DriveFile) -> DriveFile {
+        var file = file
+        if let old = files[file.id] {
+            usedBytes -= old.size ?? 0
+            file.version = old.version + 1
+        } else {
+            file.sequence = nextSequence
+            nextSequence += 1
+        }
+        usedBytes += file.size ?? 0
+        files[file.id] = file
+        return file
+    }
+
+    /// Removes a file, and what is inside a folder.
+    /// - Returns: the ids of all that went.
+    mutating func remove(_ id: String) -> [String] {
+        var gone: [String] = []
+        var waiting = [id]
+        while let next = waiting.popLast() {
+            guard let file = files.removeValue(forKey: next) else { continue }
+            usedBytes -= file.size ?? 0
+            deletedIDs.insert(next)
+            gone.append(next)
+            if file.isFolder { waiting += files.values.filter { $0.parent == next }.map(\.id) }
+        }
+        return gone
+    }
+
+    /// Whether the file or a folder above it is in the bin.
+    func isTrashed(_ file: DriveFile) -> Bool {
+        var current: DriveFile? = file
+        while let one = current {
+            if one.isTrashed { return true }
+            current = one.parent.flatMap { files[$0] }
+        }
+        return false
+    }
+}
+
+/// Drive's file ids: made in advance by `generateIds`, and checked without keeping a list of them.
+enum DriveFileID {
+    private static let checkLength = 6
+
+    /// A new id for files of this account.
+    static func generate(for account: String) -> String {
+        let random = "1" + RandomText.token(26)
+        return random + check(random, account)
+    }
+
+    /// Whether `id` was made by ``generate(for:)`` for this account.
+    static func isGenuine(_ id: String, for account: String) -> Bool {
+        id.count == 27 + checkLength && id.hasSuffix(check(String(id.dropLast(checkLength)), account))
+    }
+
+    /// Six characters that follow from the rest of the id and the account (FNV-1a).
+    private static func check(_ random: String, _ account: String) -> String {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in (account + random).utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        let text = String(hash, radix: 36)
+        return String((String(repeating: "0", count: 13) + text).suffix(checkLength))
+    }
+}

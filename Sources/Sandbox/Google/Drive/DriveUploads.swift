@@ -1,0 +1,150 @@
+internal import FoundationEssentials
+
+/// Drive's upload routes: how bytes come in.
+struct DriveUploads {
+    let server: SandboxServer
+    let effect: FaultEffect
+    /// Longest multipart request kept in memory; Google recommends this form up to 5 MB.
+    private static let longestMultipart = 16 << 20
+
+    /// Answers a request; `fileID` names the file whose content is replaced.
+    func respond(to request: SandboxRequest, fileID: String?) throws -> SandboxResponse {
+        if let session = request.query["upload_id"] {
+            return try ResumableUpload(server: server, effect: effect).respond(to: request, session: session)
+        }
+        let caller = try DriveCaller(request, server: server)
+        guard request.method == (fileID == nil ? "POST" : "PATCH") else {
+            server.note(request, "method", "\(request.method) does not start an upload")
+            throw DriveError(404, "notFound", "Not Found")
+        }
+        let mask = try DriveResource.mask(request)
+        switch request.query["uploadType"] {
+        case "resumable": return try start(request, caller, fileID: fileID)
+        case "multipart":
+            let parts = try multipart(request)
+            let metadata = try DriveMetadata(parts.metadata)
+            let file = try store(metadata, parts.contentType, caller, fileID, request) { writer throws(StorageError) in
+                try writer.append(parts.content)
+                return true
+            }
+            return try answer(file, mask, caller)
+        case "media":
+            let type = request.header("content-type")
+            let file = try store(try DriveMetadata([]), type, caller, fileID, request) { writer throws(StorageError) in
+                try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) } != .cut
+            }
+            return try answer(file, mask, caller)
+        case let type:
+            server.note(request, "upload-type", "uploadType is \(type ?? "missing")")
+            throw DriveError.invalid("uploadType", "Unknown upload type")
+        }
+    }
+
+    private func answer(_ file: DriveFile, _ mask: FieldMask, _ caller: DriveCaller) throws -> SandboxResponse {
+        guard let drive = server.withState({ $0.drives[caller.account.id] }) else { throw DriveError.notFound(file.id) }
+        return SandboxResponse(
+            200, json: DriveResource(server: server, account: caller.account).json(file, in: drive, mask: mask))
+    }
+
+    /// Stores the content of a request that brings all of it.
+    private func store(
+        _ metadata: DriveMetadata, _ contentType: String?, _ caller: DriveCaller, _ fileID: String?,
+        _ request: SandboxRequest, _ write: (inout ContentWriter) throws(StorageError) -> Bool
+    ) throws -> DriveFile {
+        let path = server.directory.uploadPath("single-" + RandomText.token(24))
+        var writer = try ContentWriter(path: path)
+        guard try write(&writer) else {
+            server.directory.remove(path)
+            throw RequestBodyError.cut
+        }
+        let size = writer.count
+        let content = UploadedContent(path: path, size: size, md5: writer.finish(), contentType: contentType)
+        do {
+            guard let fileID else {
+                return try server.createFile(metadata, content: content, by: caller, request: request)
+            }
+            let time = server.now
+            return try server.changeFile(fileID, by: caller, at: time, content: content) { file, _ in
+                metadata.apply(to: &file, at: time)
+            }
+        } catch {
+            server.directory.remove(path)
+            throw error
+        }
+    }
+
+    /// The two parts of a `multipart/related` request, read strictly.
+    private func multipart(_ request: SandboxRequest) throws -> MultipartRelated {
+        let bytes: [UInt8]
+        do {
+            bytes = try request.body.readAll(limit: Self.longestMultipart)
+        } catch .tooLong {
+            server.note(request, "multipart-size", "multipart uploads are for small files, up to 5 MB")
+            throw DriveError(413, "uploadTooLarge", "Request is too large.")
+        }
+        do {
+            return try MultipartRelated(contentType: request.header("content-type") ?? "", body: bytes)
+        } catch {
+            server.note(request, "multipart", error.message)
+            throw DriveError(400, "badContent", "Malformed multipart body.")
+        }
+    }
+
+    /// Starts a resumable upload.
+    private func start(
+        _ request: SandboxRequest, _ caller: DriveCaller, fileID: String?
+    ) throws -> SandboxResponse {
+        let metadata = try DriveRoutes.metadata(request, server: server)
+        let length = request.header("x-upload-content-length").map { Int($0) ?? -1 }
+        if let length, length < 0 {
+            server.note(request, "content-length", "X-Upload-Content-Length is not a number")
+            throw DriveError.invalid("X-Upload-Content-Length")
+        }
+        let account = caller.account.id
+        if fileID == nil, let id = metadata.id { try server.requireGenuine(id, account: account, request) }
+        let time = server.now
+        let session = UploadSession(
+            id: "A" + RandomText.token(60),
+            plan: UploadSession.Plan(
+                account: account, project: caller.project,
+                fileID: fileID ?? metadata.id ?? DriveFileID.generate(for: account), isUpdate: fileID != nil,
+                metadata: metadata, contentType: request.header("x-upload-content-type"),
+                fields: request.query["fields"], createdAt: time),
+            total: length)
+        try server.withState { state in
+            guard let drive = state.drives[account] else { throw DriveError.notFound(session.plan.fileID) }
+            var free = (state.accounts[account]?.quotaBytes ?? 0) - drive.usedBytes
+            if let fileID {
+                free += try caller.file(fileID, in: drive).size ?? 0
+            } else {
+                try SandboxServer.requireUnused(session.plan.fileID, in: drive)
+                _ = try caller.folder(metadata.parents?.first, in: drive)
+            }
+            guard length ?? 0 <= free else { throw DriveError.quotaExceeded }
+            state.forgetUploads(before: time.addingTimeInterval(-UploadSession.lifeSeconds), in: server.directory)
+            state.uploads[session.id] = session
+        }
+        try server.directory.write(session.json, to: server.directory.uploadFile(session.id))
+        return SandboxResponse(
+            200,
+            headers: [
+                (
+                    "Location",
+                    "https://www.googleapis.com\(request.path)?uploadType=resumable&upload_id=\(session.id)"
+                ),
+                ("X-GUploader-UploadID", session.id), ("Cache-Control", "no-cache, no-store, max-age=0"),
+            ])
+    }
+}
+
+extension SandboxState {
+    /// Forgets uploads that were started before that time.
+    fileprivate mutating func forgetUploads(before time: Date, in directory: StateDirectory) {
+        guard uploads.count > 1_000 else { return }
+        for session in uploads.values where session.plan.createdAt < time || session.isFinished {
+            uploads[session.id] = nil
+            directory.remove(directory.uploadFile(session.id))
+            directory.remove(directory.uploadPath(session.id))
+        }
+    }
+}

@@ -1,0 +1,157 @@
+internal import FoundationEssentials
+
+/// The data phase of a resumable upload: chunks, status queries, cancellation.
+///
+/// Rules: "Perform a resumable upload" of the Drive guide; chunk sizes are multiples of 256 KiB but for the last, the
+/// answer 308 tells what is stored, and nothing is stored twice.
+struct ResumableUpload {
+    let server: SandboxServer
+    let effect: FaultEffect
+
+    /// Answers a request to a session's URI.
+    func respond(to request: SandboxRequest, session id: String) throws -> SandboxResponse {
+        // The URI itself is the permission; a token may be missing, but not wrong.
+        let caller = request.header("authorization") == nil ? nil : try DriveCaller(request, server: server)
+        let expiry = server.now.addingTimeInterval(-UploadSession.lifeSeconds)
+        guard let session = server.withState({ $0.uploads[id] }), session.plan.createdAt > expiry,
+            caller.map({ $0.account.id == session.plan.account }) ?? true
+        else { throw DriveError(404, "notFound", "Not Found") }
+        switch request.method {
+        case "PUT", "POST": return try receive(request, session)
+        case "DELETE":
+            forget(session)
+            return SandboxResponse(499)
+        default:
+            server.note(request, "method", "\(request.method) is not for an upload session")
+            throw DriveError(404, "notFound", "Not Found")
+        }
+    }
+
+    private func receive(_ request: SandboxRequest, _ session: UploadSession) throws -> SandboxResponse {
+        if session.isFinished { return try result(of: session) }
+        let length = request.body.declaredLength
+        guard let header = request.header("content-range") else {
+            guard let length else {
+                server.note(request, "content-length", "an upload in one piece needs Content-Length")
+                throw DriveError(411, "lengthRequired", "Content-Length is required.")
+            }
+            return try store(request, session, first: 0, count: length, total: length)
+        }
+        guard let range = ContentRange(header) else {
+            throw broken(request, "content-range", "Failed to parse Content-Range header.")
+        }
+        if let total = range.total, !session.settle(total: total) {
+            throw broken(
+                request, "content-range-total",
+                "the total \(total) contradicts the \(session.total ?? 0) bytes that were announced before")
+        }
+        guard let bytes = range.bytes else {
+            guard length ?? 0 == 0 else {
+                throw broken(request, "status-query-body", "a status query has no body")
+            }
+            return session.stored == session.total ? try finish(session, request) : incomplete(session)
+        }
+        if let length, length != bytes.count {
+            throw broken(
+                request, "content-range-length",
+                "there were \(length) byte(s) in the request body; there should have been \(bytes.count) according to the Content-Range header"
+            )
+        }
+        let isLast = range.total == bytes.upperBound + 1
+        if !isLast, bytes.count % ContentWriter.pieceBytes != 0, !server.breaks.contains(.acceptAnyChunk) {
+            throw broken(
+                request, "chunk-multiple", "the chunk has \(bytes.count) bytes, which is no multiple of 262144")
+        }
+        return try store(
+            request, session, first: bytes.lowerBound, count: bytes.count, total: range.total ?? session.total)
+    }
+
+    /// Notes the client's mistake; the error to throw.
+    private func broken(_ request: SandboxRequest, _ rule: String, _ message: String) -> DriveError {
+        server.note(request, rule, message)
+        return DriveError(400, "badRequest", "Invalid request. " + message)
+    }
+
+    private func store(
+        _ request: SandboxRequest, _ session: UploadSession, first: Int, count: Int, total: Int?
+    ) throws -> SandboxResponse {
+        if let total, !session.settle(total: total) {
+            throw broken(request, "content-range-total", "the size \(total) contradicts what was announced before")
+        }
+        guard session.begin() else { throw DriveError(503, "backendError", "Another request sends to this session.") }
+        defer { session.end() }
+        let stored = session.stored
+        guard first <= stored else {
+            throw broken(
+                request, "upload-offset",
+                "the upload offset is \(first) byte(s), which exceeds the already uploaded \(stored)")
+        }
+        let path = server.directory.uploadPath(session.id)
+        let keep = effect.keepBytes.map { $0 - $0 % ContentWriter.pieceBytes }
+        let ending = try BodyPump.run(request.body, skip: stored - first, keep: keep) { piece throws(StorageError) in
+            try session.append(piece, path: path)
+        }
+        guard case .complete(let received) = ending, received == count else {
+            session.roundDown()
+            throw RequestBodyError.cut
+        }
+        // The total, and so the end, may have become known by this request only.
+        if session.stored == session.total { return try finish(session, request) }
+        try server.directory.write(session.json, to: server.directory.uploadFile(session.id))
+        return incomplete(session)
+    }
+
+    /// 308: go on after what is stored.
+    private func incomplete(_ session: UploadSession) -> SandboxResponse {
+        var headers: [(name: String, value: String)] = [("X-GUploader-UploadID", session.id)]
+        if session.stored > 0 { headers.append(("Range", "bytes=0-\(session.stored - 1)")) }
+        return SandboxResponse(308, headers: headers)
+    }
+
+    /// Makes the file.
+    private func finish(_ session: UploadSession, _ request: SandboxRequest) throws -> SandboxResponse {
+        let plan = session.plan
+        guard let account = server.withState({ $0.accounts[plan.account] }) else { throw DriveError.notFound(plan.fileID) }
+        let path = server.directory.uploadPath(session.id)
+        let size = session.stored
+        let content = UploadedContent(
+            path: path, size: size, md5: try session.finish(path: path), contentType: plan.contentType)
+        let caller = DriveCaller(account: account, project: plan.project)
+        do {
+            if plan.isUpdate {
+                let time = server.now
+                try server.changeFile(plan.fileID, by: caller, at: time, content: content) { file, _ in
+                    plan.metadata.apply(to: &file, at: time)
+                }
+            } else {
+                _ = try server.createFile(
+                    plan.metadata, content: content, by: caller, reservedID: plan.fileID, request: request)
+            }
+        } catch {
+            forget(session)
+            throw error
+        }
+        server.directory.remove(server.directory.uploadFile(session.id))
+        return try result(of: session)
+    }
+
+    /// The file that the session has made.
+    private func result(of session: UploadSession) throws -> SandboxResponse {
+        let plan = session.plan
+        let mask = try plan.fields.map { text throws(DriveError) in try FieldMask(text) } ?? DriveResource.defaultMask
+        guard
+            let (account, drive) = server.withState({ state in
+                state.accounts[plan.account].flatMap { account in state.drives[plan.account].map { (account, $0) } }
+            }), let file = drive[plan.fileID]
+        else { throw DriveError.notFound(plan.fileID) }
+        return SandboxResponse(
+            200, json: DriveResource(server: server, account: account).json(file, in: drive, mask: mask),
+            headers: [("X-GUploader-UploadID", session.id)])
+    }
+
+    private func forget(_ session: UploadSession) {
+        server.withState { $0.uploads[session.id] = nil }
+        server.directory.remove(server.directory.uploadFile(session.id))
+        server.directory.remove(server.directory.uploadPath(session.id))
+    }
+}

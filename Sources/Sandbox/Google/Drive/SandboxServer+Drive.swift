@@ -1,0 +1,122 @@
+internal import FoundationEssentials
+
+/// Bytes that wait to become a file's content.
+struct UploadedContent: Sendable {
+    /// Where they are now.
+    let path: String
+    let size: Int
+    let md5: String
+    /// The media type that came with the bytes.
+    let contentType: String?
+}
+
+extension SandboxServer {
+    /// Makes a file or folder.
+    /// - Parameters:
+    ///   - content: moved into place; `nil` makes a folder, or an empty file.
+    ///   - reservedID: the id that an upload session was given, if the metadata has none.
+    /// - Throws: ``DriveError`` if the id is in use or not genuine, the folder is not visible, or the quota is used up.
+    func createFile(
+        _ metadata: DriveMetadata, content: UploadedContent?, by caller: DriveCaller, reservedID: String? = nil,
+        request: SandboxRequest
+    ) throws -> DriveFile {
+        let account = caller.account.id
+        if let id = metadata.id { try requireGenuine(id, account: account, request) }
+        let time = now
+        let id = metadata.id ?? reservedID ?? DriveFileID.generate(for: account)
+        return try withState { state in
+            guard var drive = state.drives[account] else { throw DriveError(500, "internalError", "No Drive") }
+            try Self.requireUnused(id, in: drive)
+            let folder = try caller.folder(metadata.parents?.first, in: drive)
+            guard drive.usedBytes + (content?.size ?? 0) <= state.accounts[account]?.quotaBytes ?? 0 else {
+                throw DriveError.quotaExceeded
+            }
+            var file = DriveFile(
+                id: id, name: metadata.name ?? "Untitled",
+                mimeType: content?.contentType ?? "application/octet-stream", parent: folder.id,
+                at: metadata.createdTime ?? time)
+            metadata.apply(to: &file, at: time)
+            file.changedAt = time
+            file.projects = [caller.project]
+            if !file.isFolder {
+                let path = directory.contentPath(account, id)
+                if let content {
+                    try directory.move(content.path, to: path)
+                } else {
+                    var empty = try ContentWriter(path: path)
+                    _ = empty.finish()
+                }
+                file.size = content?.size ?? 0
+                file.md5 = content?.md5 ?? "d41d8cd98f00b204e9800998ecf8427e"
+                file.headRevisionID = "0B" + RandomText.token(48)
+            }
+            file = drive.put(file)
+            try directory.write(file.storedJSON, to: directory.metadataPath(account, id))
+            state.drives[account] = drive
+            return file
+        }
+    }
+
+    /// Changes a file's metadata, and its content if there is one.
+    /// - Throws: ``DriveError`` if the file is not visible, or what `change` throws.
+    @discardableResult
+    func changeFile(
+        _ id: String, by caller: DriveCaller, at time: Date, content: UploadedContent? = nil,
+        _ change: (inout DriveFile, Drive) throws(DriveError) -> Void
+    ) throws -> DriveFile {
+        let account = caller.account.id
+        return try withState { state in
+            guard var drive = state.drives[account] else { throw DriveError(500, "internalError", "No Drive") }
+            var file = try caller.file(id, in: drive)
+            guard file.id != drive.rootID else {
+                throw DriveError(403, "insufficientFilePermissions", "The root folder cannot be changed.")
+            }
+            try change(&file, drive)
+            if let content {
+                guard drive.usedBytes - (file.size ?? 0) + content.size <= state.accounts[account]?.quotaBytes ?? 0
+                else { throw DriveError.quotaExceeded }
+                try directory.move(content.path, to: directory.contentPath(account, file.id))
+                file.size = content.size
+                file.md5 = content.md5
+                file.headRevisionID = "0B" + RandomText.token(48)
+            }
+            file = drive.put(file)
+            try directory.write(file.storedJSON, to: directory.metadataPath(account, file.id))
+            state.drives[account] = drive
+            return file
+        }
+    }
+
+    /// Deletes a file for good, and what is inside a folder.
+    /// - Throws: ``DriveError`` if it is not visible.
+    func removeFile(_ id: String, by caller: DriveCaller) throws {
+        let account = caller.account.id
+        try withState { state throws(DriveError) in
+            guard var drive = state.drives[account] else { throw DriveError(500, "internalError", "No Drive") }
+            let file = try caller.file(id, in: drive)
+            guard file.id != drive.rootID else {
+                throw DriveError(403, "insufficientFilePermissions", "The root folder cannot be deleted.")
+            }
+            for gone in drive.remove(file.id) {
+                directory.remove(directory.metadataPath(account, gone))
+                directory.remove(directory.contentPath(account, gone))
+            }
+            state.drives[account] = drive
+        }
+    }
+
+    /// - Throws: ``DriveError`` 400 if the id was not made by `generateIds` for this account.
+    func requireGenuine(_ id: String, account: String, _ request: SandboxRequest) throws(DriveError) {
+        guard DriveFileID.isGenuine(id, for: account) else {
+            note(request, "file-id", "the id in the metadata was not made by generateIds for this account")
+            throw DriveError(400, "invalid", "The provided file ID is not usable.", location: "file.id")
+        }
+    }
+
+    /// - Throws: ``DriveError`` 409 if there is, or was, a file of that id.
+    static func requireUnused(_ id: String, in drive: Drive) throws(DriveError) {
+        guard drive.files[id] == nil, !drive.deletedIDs.contains(id) else {
+            throw DriveError(409, "fileIdInUse", "A file already exists with the provided ID.")
+        }
+    }
+}

@@ -1,0 +1,140 @@
+internal import FoundationEssentials
+internal import Synchronization
+
+/// A resumable upload: the state between its first request and its last byte.
+///
+/// One request at a time sends bytes, ``begin()`` and ``end()`` see to it; questions about what is stored may come any
+/// time. Survives a restart of the sandbox.
+final class UploadSession: Sendable {
+    /// Life of a session, in seconds: about a week.
+    static let lifeSeconds = 604_800.0
+
+    /// What the upload is going to be.
+    struct Plan: Sendable {
+        let account: String
+        let project: String
+        /// Id of the file to be made or changed.
+        let fileID: String
+        let isUpdate: Bool
+        let metadata: DriveMetadata
+        let contentType: String?
+        /// The `fields` of the first request, for the answer to the last.
+        let fields: String?
+        let createdAt: Date
+    }
+
+    let id: String
+    let plan: Plan
+    private let known: Mutex<Known>
+    private let slot: Mutex<Slot>
+
+    private struct Known {
+        var stored: Int
+        var total: Int?
+        var isBusy = false
+        var isFinished = false
+    }
+
+    private struct Slot: ~Copyable {
+        var writer: ContentWriter?
+    }
+
+    /// A new session.
+    init(id: String, plan: Plan, total: Int?) {
+        self.id = id
+        self.plan = plan
+        known = Mutex(Known(stored: 0, total: total))
+        slot = Mutex(Slot(writer: nil))
+    }
+
+    /// Bytes stored so far; they count from the start of the file.
+    var stored: Int { known.withLock { $0.stored } }
+    /// Size of the whole, once a request has told it.
+    var total: Int? { known.withLock { $0.total } }
+    /// Whether the file has come into being.
+    var isFinished: Bool { known.withLock { $0.isFinished } }
+
+    /// Notes the size of the whole.
+    /// - Returns: false if another size was told before.
+    func settle(total: Int) -> Bool {
+        known.withLock { known in
+            if let before = known.total { return before == total }
+            known.total = total
+            return true
+        }
+    }
+
+    /// Claims the session for a request that sends bytes; false if another one is still at it.
+    func begin() -> Bool {
+        known.withLock { known in
+            guard !known.isBusy, !known.isFinished else { return false }
+            known.isBusy = true
+            return true
+        }
+    }
+
+    /// Releases the session.
+    func end() { known.withLock { $0.isBusy = false } }
+
+    /// Appends bytes to the part file at `path`.
+    func append(_ bytes: ArraySlice<UInt8>, path: String) throws(StorageError) {
+        let start = stored
+        let count = try slot.withLock { slot throws(StorageError) in
+            if slot.writer == nil { slot.writer = try ContentWriter(path: path, resumingAt: start) }
+            try slot.writer?.append(bytes)
+            return slot.writer?.count ?? 0
+        }
+        known.withLock { $0.stored = count }
+    }
+
+    /// Forgets a broken tail, so that what is stored is a multiple of 256 KiB again.
+    func roundDown() {
+        let isRagged = known.withLock { known in
+            let rest = known.stored % ContentWriter.pieceBytes
+            known.stored -= rest
+            return rest != 0
+        }
+        if isRagged { slot.withLock { $0.writer = nil } }
+    }
+
+    /// Closes the part file at `path`: the MD5 of its bytes.
+    func finish(path: String) throws(StorageError) -> String {
+        let start = stored
+        let md5 = try slot.withLock { slot throws(StorageError) in
+            if slot.writer == nil { slot.writer = try ContentWriter(path: path, resumingAt: start) }
+            let md5 = slot.writer?.finish() ?? ""
+            slot.writer = nil
+            return md5
+        }
+        known.withLock { $0.isFinished = true }
+        return md5
+    }
+
+    /// The session as it is kept on disk.
+    var json: JSONValue {
+        var json: JSONObject = [
+            "account": .string(plan.account), "project": .string(plan.project), "fileID": .string(plan.fileID),
+            "isUpdate": .bool(plan.isUpdate), "metadata": plan.metadata.json, "createdAt": plan.createdAt.json,
+        ]
+        json["contentType"] = .string(plan.contentType)
+        json["fields"] = .string(plan.fields)
+        json["total"] = .int(total)
+        return .object(json)
+    }
+
+    /// A session as it was kept on disk, with `partBytes` in its part file.
+    convenience init?(id: String, json: JSONValue, partBytes: Int) {
+        guard let account = json["account"]?.string, let project = json["project"]?.string,
+            let fileID = json["fileID"]?.string, let createdAt = Date(json: json["createdAt"]),
+            let metadata = try? DriveMetadata((json["metadata"] ?? [:]).bytes())
+        else { return nil }
+        self.init(
+            id: id,
+            plan: Plan(
+                account: account, project: project, fileID: fileID, isUpdate: json["isUpdate"]?.bool ?? false,
+                metadata: metadata, contentType: json["contentType"]?.string, fields: json["fields"]?.string,
+                createdAt: createdAt),
+            total: json["total"]?.int)
+        known.withLock { $0.stored = partBytes - partBytes % ContentWriter.pieceBytes }
+    }
+}

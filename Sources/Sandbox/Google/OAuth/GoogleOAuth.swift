@@ -1,0 +1,252 @@
+internal import FoundationEssentials
+
+/// Google's OAuth 2 routes: token, revoke, tokeninfo and userinfo.
+struct GoogleOAuth {
+    /// Life of an access token, in seconds; the token route says this number.
+    static let accessTokenSeconds = 3_599.0
+    let server: SandboxServer
+
+    /// A new access token in Google's form.
+    static func accessToken(for audience: String, holder: TokenHolder, at now: Date) -> AccessToken {
+        AccessToken(
+            value: "ya29.a0" + RandomText.token(160), holder: holder, audience: audience, issuedAt: now,
+            expiresAt: now.addingTimeInterval(accessTokenSeconds))
+    }
+
+    /// The text of a new refresh token.
+    static func refreshTokenText() -> String { "1//0" + RandomText.token(100) }
+
+    /// A new authorization code for the server of the account's app.
+    static func code(for account: Account, promptsConsent: Bool, at now: Date) -> AuthorizationCode {
+        AuthorizationCode(
+            value: "4/0A" + RandomText.token(70), clientID: RegisteredApps.serverClientID(for: account.audience),
+            expiresAt: now.addingTimeInterval(AuthorizationCode.lifeSeconds), promptsConsent: promptsConsent)
+    }
+
+    /// `POST /token`: exchanges a code, or refreshes.
+    func token(_ request: SandboxRequest) throws -> SandboxResponse {
+        do {
+            guard request.method == "POST", let form = try request.readForm() else {
+                server.note(request, "token-form", "the token route takes a POST of a form")
+                throw OAuthError(400, "invalid_request", "Could not parse the request")
+            }
+            let client = try authenticate(request, form)
+            switch form["grant_type"] {
+            case "authorization_code": return try exchange(request, form, client: client)
+            case "refresh_token": return try refresh(request, form, client: client)
+            case let type:
+                server.note(request, "grant-type", "grant_type is \(type ?? "missing")")
+                throw OAuthError(400, "unsupported_grant_type", "Invalid grant_type: \(type ?? "")")
+            }
+        } catch let error as OAuthError {
+            return error.response
+        }
+    }
+
+    /// The client id of the app that asks, its secret proved.
+    private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(OAuthError) -> String {
+        var id = form["client_id"]
+        var secret = form["client_secret"]
+        if let header = request.header("authorization"), header.lowercased().hasPrefix("basic "),
+            let data = Data(base64Encoded: String(header.dropFirst(6)))
+        {
+            let halves = String(decoding: data, as: UTF8.self).split(
+                separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            if halves.count == 2 {
+                id = PercentEncoding.decode(halves[0], plusIsBlank: true)
+                secret = PercentEncoding.decode(halves[1], plusIsBlank: true)
+            }
+        }
+        guard let id else {
+            server.note(request, "client-id", "client_id is missing")
+            throw OAuthError(400, "invalid_request", "Could not determine client ID from request.")
+        }
+        switch id {
+        case RegisteredApps.googleServerClientID:
+            guard secret == RegisteredApps.googleServerSecret else {
+                server.note(request, "client-secret", "client_secret is \(secret == nil ? "missing" : "wrong")")
+                throw OAuthError(401, "invalid_client", secret == nil ? "client_secret is missing." : "Unauthorized")
+            }
+        // An app on a device keeps no secret.
+        case RegisteredApps.googleIOSClientID: break
+        default:
+            server.note(request, "client-id", "client_id is not registered")
+            throw OAuthError(401, "invalid_client", "The OAuth client was not found.")
+        }
+        return id
+    }
+
+    private func exchange(
+        _ request: SandboxRequest, _ form: QueryItems, client: String
+    ) throws -> SandboxResponse {
+        guard let value = form["code"] else {
+            server.note(request, "code", "code is missing")
+            throw OAuthError(400, "invalid_request", "Missing required parameter: code")
+        }
+        // A code that an app on a device handed over was made without a redirect, and is exchanged with an empty one.
+        guard let redirect = form["redirect_uri"] else {
+            server.note(request, "redirect-uri", "redirect_uri is missing; for codes from a device it is empty")
+            throw OAuthError(400, "invalid_request", "Missing parameter: redirect_uri")
+        }
+        guard redirect.isEmpty else {
+            server.note(request, "redirect-uri", "redirect_uri is not empty, but the code came from a device")
+            throw OAuthError(400, "redirect_uri_mismatch", "Bad Request")
+        }
+        guard let id = server.withState({ $0.owners[value] }) else {
+            throw OAuthError(400, "invalid_grant", "Malformed auth code.")
+        }
+        let now = server.now
+        var failure: OAuthError?
+        var isReused = false
+        var refresh: RefreshToken?
+        let access = Self.accessToken(for: client, holder: .server, at: now)
+        let account = try server.changeAccount(id) { account in
+            guard let index = account.codes.firstIndex(where: { $0.value == value }) else {
+                failure = OAuthError(400, "invalid_grant", "Malformed auth code.")
+                return
+            }
+            let code = account.codes[index]
+            guard code.clientID == client else {
+                failure = OAuthError(401, "unauthorized_client", "Unauthorized")
+                return
+            }
+            guard !code.isUsed, code.expiresAt > now else {
+                isReused = code.isUsed
+                failure = OAuthError(400, "invalid_grant", "Bad Request")
+                return
+            }
+            account.codes[index].isUsed = true
+            account.add(access)
+            if !account.hasConsented || code.promptsConsent {
+                let token = RefreshToken(value: Self.refreshTokenText(), clientID: client, holder: .server)
+                account.add(token)
+                refresh = token
+            }
+            account.hasConsented = true
+        }
+        if isReused { server.note(request, "code-reused", "this authorization code was used before") }
+        if let failure { throw failure }
+        return tokenResponse(access, refresh: refresh, scopes: account.scopes)
+    }
+
+    private func refresh(
+        _ request: SandboxRequest, _ form: QueryItems, client: String
+    ) throws -> SandboxResponse {
+        guard let value = form["refresh_token"] else {
+            server.note(request, "refresh-token", "refresh_token is missing")
+            throw OAuthError(400, "invalid_request", "Missing required parameter: refresh_token")
+        }
+        let known = server.withState { state in
+            state.owners[value].flatMap { state.accounts[$0] }.flatMap { account in
+                account.refreshTokens.first { $0.value == value }.map { (account, $0) }
+            }
+        }
+        guard let (account, token) = known, !token.isRevoked else {
+            throw OAuthError(400, "invalid_grant", "Token has been expired or revoked.")
+        }
+        guard token.clientID == client else {
+            server.note(request, "refresh-client", "the refresh token belongs to another client")
+            throw OAuthError(401, "unauthorized_client", "Unauthorized")
+        }
+        let access = Self.accessToken(for: client, holder: token.holder, at: server.now)
+        try server.changeAccount(account.id) { $0.add(access) }
+        return tokenResponse(access, refresh: nil, scopes: account.scopes)
+    }
+
+    private func tokenResponse(_ access: AccessToken, refresh: RefreshToken?, scopes: [String]) -> SandboxResponse {
+        var json: JSONObject = [
+            "access_token": .string(access.value), "expires_in": .int(Int(Self.accessTokenSeconds)),
+        ]
+        json["refresh_token"] = .string(refresh?.value)
+        json["scope"] = .string(scopes.joined(separator: " "))
+        json["token_type"] = "Bearer"
+        return SandboxResponse(
+            200, json: .object(json), headers: [("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate")])
+    }
+
+    /// `POST /revoke`: ends the whole grant that a refresh or access token belongs to.
+    func revoke(_ request: SandboxRequest) throws -> SandboxResponse {
+        guard let value = try request.readForm()?["token"] ?? request.query["token"] else {
+            server.note(request, "revoke-token", "token is missing")
+            return OAuthError(400, "invalid_request", "Missing required parameter: token").response
+        }
+        let owner = server.withState { state in
+            state.owners[value].flatMap { state.accounts[$0] }.flatMap { account in
+                account.refreshTokens.contains { $0.value == value && !$0.isRevoked }
+                    || account.accessTokens.contains { $0.value == value && !$0.isRevoked } ? account.id : nil
+            }
+        }
+        guard let owner else { return OAuthError(400, "invalid_token", "Token expired or revoked").response }
+        try server.changeAccount(owner) { $0.revoke(nil) }
+        return SandboxResponse(200, json: [:])
+    }
+
+    /// `GET /tokeninfo?access_token=`: for whom a token was made; all values are strings.
+    func tokenInfo(_ request: SandboxRequest) -> SandboxResponse {
+        let now = server.now
+        guard let value = request.query["access_token"] ?? request.bearerToken,
+            let (account, token) = server.withState({ $0.accessToken(value) }), account.provider == .google,
+            !token.isRevoked, token.expiresAt > now
+        else {
+            return SandboxResponse(400, json: ["error": "invalid_token", "error_description": "Invalid Value"])
+        }
+        return SandboxResponse(
+            200,
+            json: [
+                "azp": .string(token.audience), "aud": .string(token.audience), "sub": .string(account.id),
+                "scope": .string(account.scopes.joined(separator: " ")),
+                "exp": .string(String(token.expiresAt.unixSeconds)),
+                "expires_in": .string(String(Int(token.expiresAt.timeIntervalSince(now)))),
+                "email": .string(account.email), "email_verified": "true",
+                "access_type": token.holder == .server ? "offline" : "online",
+            ])
+    }
+
+    /// `GET …/userinfo`: who the token's user is.
+    func userInfo(_ request: SandboxRequest) -> SandboxResponse {
+        let now = server.now
+        guard let value = request.bearerToken ?? request.query["access_token"],
+            let (account, token) = server.withState({ $0.accessToken(value) }), account.provider == .google,
+            !token.isRevoked, token.expiresAt > now
+        else {
+            return SandboxResponse(
+                401, json: ["error": "invalid_request", "error_description": "Invalid Credentials"],
+                headers: [
+                    ("WWW-Authenticate", "Bearer realm=\"https://accounts.google.com/\", error=\"invalid_token\"")
+                ])
+        }
+        let words = account.name.split(separator: " ", maxSplits: 1)
+        var json: JSONObject = [:]
+        // Versions 1 and 2 of the route call the user's id otherwise.
+        json[request.path.contains("/v3/") || request.path == "/v1/userinfo" ? "sub" : "id"] = .string(account.id)
+        if account.scopes.contains(where: { $0.hasSuffix("profile") }) {
+            json["name"] = .string(account.name)
+            json["given_name"] = .string(words.first.map(String.init) ?? account.name)
+            if words.count == 2 { json["family_name"] = .string(String(words[1])) }
+            json["picture"] = .string("https://lh3.googleusercontent.com/a/" + account.id)
+        }
+        if account.scopes.contains(where: { $0.hasSuffix("email") }) {
+            json["email"] = .string(account.email)
+            json["email_verified"] = true
+        }
+        return SandboxResponse(200, json: .object(json))
+    }
+}
+
+/// An error of Google's OAuth routes.
+struct OAuthError: Error, Equatable {
+    let status: Int
+    let code: String
+    let text: String
+
+    init(_ status: Int, _ code: String, _ text: String) {
+        self.status = status
+        self.code = code
+        self.text = text
+    }
+
+    /// The answer.
+    var response: SandboxResponse {
+        SandboxResponse(status, json: ["error": .string(code), "error_description": .string(text)])
+    }
+}

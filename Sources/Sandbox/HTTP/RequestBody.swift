@@ -1,0 +1,82 @@
+/// Why a request's body could not be read to its end.
+public enum RequestBodyError: Error, Equatable {
+    /// The client hung up, or a fault cut the connection.
+    case cut
+    /// The body is longer than the reader wanted to keep in memory.
+    case tooLong
+}
+
+/// A request's body, pulled piece by piece, so that a file of any size passes through constant memory.
+///
+/// Belongs to the one thread that serves the request; faults that strike inside a body are applied here.
+public final class RequestBody {
+    /// Fills the buffer from its start; returns how many bytes came, fewer than it holds only at the end of the body.
+    public typealias Source = (_ buffer: inout [UInt8]) throws(RequestBodyError) -> Int
+
+    /// Bytes announced by `Content-Length`; `nil` if the length is not known.
+    public let declaredLength: Int?
+    /// Bytes read so far.
+    public private(set) var receivedBytes = 0
+    /// Cut the request once so many bytes have arrived, or at the end of a shorter body.
+    var cutAfterBytes: Int?
+    /// Flip a bit of the byte at this offset.
+    var corruptAtByte: Int?
+
+    private let source: Source
+
+    /// A body that `source` delivers.
+    public init(declaredLength: Int?, source: @escaping Source) {
+        self.declaredLength = declaredLength
+        self.source = source
+    }
+
+    /// A body that is in memory already.
+    public convenience init(_ bytes: [UInt8]) {
+        var position = 0
+        self.init(declaredLength: bytes.count) { buffer in
+            let count = min(buffer.count, bytes.count - position)
+            buffer.replaceSubrange(..<count, with: bytes[position..<position + count])
+            position += count
+            return count
+        }
+    }
+
+    /// Fills `buffer` as far as the body goes.
+    /// - Returns: bytes filled, from the start of the buffer; fewer than it holds only at the end of the body.
+    /// - Throws: ``RequestBodyError/cut``; what had arrived is still in the buffer, `filled` says how much.
+    func fill(_ buffer: inout [UInt8], filled: inout Int) throws(RequestBodyError) {
+        filled = 0
+        let count = try source(&buffer)
+        if let corrupt = corruptAtByte, corrupt >= receivedBytes, corrupt < receivedBytes + count {
+            buffer[corrupt - receivedBytes] ^= 1
+        }
+        receivedBytes += count
+        filled = count
+        if let limit = cutAfterBytes, count < buffer.count || receivedBytes >= limit {
+            filled = max(0, count - max(0, receivedBytes - limit))
+            throw .cut
+        }
+    }
+
+    /// The whole body, which must not be longer than `limit` bytes.
+    func readAll(limit: Int) throws(RequestBodyError) -> [UInt8] {
+        if let declaredLength, declaredLength > limit { throw .tooLong }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: min(limit, declaredLength ?? 65_536) + 1)
+        var filled = 0
+        repeat {
+            try fill(&buffer, filled: &filled)
+            bytes.append(contentsOf: buffer[..<filled])
+            if bytes.count > limit { throw .tooLong }
+        } while filled == buffer.count
+        return bytes
+    }
+
+    /// Reads and forgets what is left, so that the client can finish sending before it gets its answer.
+    public func drain() throws(RequestBodyError) {
+        if let declaredLength, receivedBytes >= declaredLength { return }
+        var buffer = [UInt8](repeating: 0, count: 262_144)
+        var filled = 0
+        repeat { try fill(&buffer, filled: &filled) } while filled == buffer.count
+    }
+}

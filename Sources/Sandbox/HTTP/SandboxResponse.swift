@@ -1,0 +1,64 @@
+/// The answer to a ``SandboxRequest``.
+public struct SandboxResponse: Sendable {
+    /// What follows the headers.
+    public enum Body: Sendable, Equatable {
+        case bytes([UInt8])
+        /// A part of a file: `count` bytes from `offset`.
+        case file(path: String, offset: Int, count: Int)
+    }
+
+    /// HTTP status.
+    public var status: Int
+    /// Headers without `Content-Length`, which follows from the body.
+    public var headers: [(name: String, value: String)]
+    /// The body.
+    public var body: Body
+    /// Send only so many bytes of the body, although `Content-Length` promises all, then close.
+    public var truncateAfterBytes: Int?
+    /// Send nothing at all and cut the connection.
+    public var isCut = false
+    /// Flip a bit of the body's byte at this offset.
+    public var corruptAtByte: Int?
+
+    /// A response of bytes.
+    public init(_ status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = .bytes(body)
+    }
+
+    /// A response of JSON text, indented.
+    public init(_ status: Int, json: JSONValue, headers: [(name: String, value: String)] = []) {
+        let type = (name: "Content-Type", value: "application/json; charset=UTF-8")
+        self.init(status, headers: [type] + headers, body: json.bytes(isPretty: true) + [0x0a])
+    }
+
+    /// A part of a file.
+    public init(
+        _ status: Int, headers: [(name: String, value: String)], file path: String, offset: Int, count: Int
+    ) {
+        self.status = status
+        self.headers = headers
+        body = .file(path: path, offset: offset, count: count)
+    }
+
+    /// Cuts the connection instead of answering.
+    static var cut: SandboxResponse {
+        var response = SandboxResponse(444)
+        response.isCut = true
+        return response
+    }
+
+    /// Bytes of the body, before any truncation.
+    public var contentLength: Int {
+        switch body {
+        case .bytes(let bytes): bytes.count
+        case .file(_, _, let count): count
+        }
+    }
+
+    /// The value of a header, for tests and logs.
+    public func header(_ name: String) -> String? {
+        headers.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+}

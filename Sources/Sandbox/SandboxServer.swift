@@ -1,0 +1,154 @@
+public import FoundationEssentials
+internal import Synchronization
+
+/// The emulated providers and their control interface: takes requests, gives responses, knows nothing of sockets.
+///
+/// Any number of threads may call ``respond(to:)`` at once. What it remembers is behind one lock, which is held while
+/// small metadata files are written, and never while the bytes of a file pass.
+public final class SandboxServer: Sendable {
+    /// Ways to be wrong on purpose, so that a check of the sandbox can prove that it would notice.
+    public enum Break: String, Sendable, CaseIterable {
+        case wrongMD5 = "wrong-md5"
+        case dropLastByte = "drop-last-byte"
+        case acceptAnyChunk = "accept-any-chunk"
+    }
+
+    /// How an answer is sent later: tests pass a closure that does not wait.
+    public typealias Wait = @Sendable (_ milliseconds: Int) -> Void
+
+    let directory: StateDirectory
+    let breaks: Set<Break>
+    private let state: Mutex<SandboxState>
+    private let machineClock: @Sendable () -> Date
+    private let wait: Wait
+
+    /// A sandbox that goes on where the state directory was left.
+    /// - Throws: ``StorageError`` if the directory cannot be read.
+    public init(
+        directory: StateDirectory, breaks: Set<Break> = [], clock: @escaping @Sendable () -> Date = { Date() },
+        wait: @escaping Wait
+    ) throws(StorageError) {
+        self.directory = directory
+        self.breaks = breaks
+        self.wait = wait
+        machineClock = clock
+        state = Mutex(try SandboxState(restoredFrom: directory))
+    }
+
+    /// Reads or changes what is remembered.
+    func withState<Result, Failure: Error>(
+        _ body: (inout SandboxState) throws(Failure) -> sending Result
+    ) throws(Failure) -> Result {
+        try state.withLock { state throws(Failure) in try body(&state) }
+    }
+
+    /// The providers' present time.
+    var now: Date { machineClock().addingTimeInterval(withState { $0.settings.clockOffsetSeconds }) }
+
+    /// Answers one request. The caller sends the response, and cuts the connection if it says so.
+    public func respond(to request: SandboxRequest) -> SandboxResponse {
+        if ControlInterface.isControlHost(request.host) { return ControlInterface(server: self).respond(to: request) }
+        let effect = withState { $0.faultEffect(for: request) }
+        let response = respond(to: request, effect: effect)
+        let time = now
+        withState { state in
+            state.log.append { number in
+                RequestLog.Entry(
+                    number: number, time: time, host: request.host, method: request.method, path: request.path,
+                    query: request.redactedQuery, requestBytes: request.body.receivedBytes,
+                    status: response.isCut ? 0 : response.status, responseBytes: response.contentLength,
+                    isFault: effect != nil)
+            }
+        }
+        return response
+    }
+
+    private func respond(to request: SandboxRequest, effect: FaultEffect?) -> SandboxResponse {
+        guard let effect else { return providerResponse(to: request, effect: FaultEffect()) }
+        if effect.latencyMilliseconds > 0, !effect.isAfterEffect { wait(effect.latencyMilliseconds) }
+        let hasBody = request.body.declaredLength.map { $0 > 0 } ?? false
+        if hasBody { request.body.corruptAtByte = effect.corruptAtByte }
+        if !effect.isAfterEffect {
+            if let limit = effect.resetAfterBytes {
+                guard hasBody, limit > 0 else { return .cut }
+                request.body.cutAfterBytes = limit
+                _ = providerResponse(to: request, effect: effect)
+                return .cut
+            }
+            if let status = effect.status {
+                guard (try? request.body.drain()) != nil else { return .cut }
+                return ProviderFailure.response(status: status, to: request, effect: effect)
+            }
+        }
+        var response = providerResponse(to: request, effect: effect)
+        if effect.isAfterEffect {
+            if effect.latencyMilliseconds > 0 { wait(effect.latencyMilliseconds) }
+            if let status = effect.status {
+                response = ProviderFailure.response(status: status, to: request, effect: effect)
+            } else if effect.truncateAfterBytes == nil, effect.latencyMilliseconds == 0 {
+                return .cut
+            }
+        }
+        if !hasBody { response.corruptAtByte = effect.corruptAtByte }
+        response.truncateAfterBytes = effect.truncateAfterBytes
+        return response
+    }
+
+    private func providerResponse(to request: SandboxRequest, effect: FaultEffect) -> SandboxResponse {
+        let response: SandboxResponse
+        do {
+            response = try route(request, effect: effect)
+        } catch RequestBodyError.cut {
+            return .cut
+        } catch RequestBodyError.tooLong {
+            note(request, "body-too-long", "the body is longer than this route takes")
+            response = ProviderFailure.response(status: 413, to: request, effect: FaultEffect())
+        } catch {
+            return SandboxResponse(500, json: ["error": .string("the sandbox failed: \(error)")])
+        }
+        // A client finishes sending before it reads, so an early answer could get lost.
+        guard (try? request.body.drain()) != nil else { return .cut }
+        return response
+    }
+
+    private func route(_ request: SandboxRequest, effect: FaultEffect) throws -> SandboxResponse {
+        guard request.isSecure else {
+            note(request, "not-https", "the providers speak https only")
+            return SandboxResponse(403, json: ["error": "https is required"])
+        }
+        switch request.host {
+        case "oauth2.googleapis.com", "accounts.google.com", "openidconnect.googleapis.com", "www.googleapis.com":
+            return try GoogleRoutes(server: self, effect: effect).respond(to: request)
+        case "graph.facebook.com":
+            return try FacebookGraph(server: self).respond(to: request)
+        default:
+            note(request, "unknown-host", "no provider of the sandbox has the host \(request.host)")
+            return SandboxResponse(
+                501, json: ["error": .string("the sandbox does not emulate \(request.host) yet")])
+        }
+    }
+
+    /// Notes that a client broke a provider's rule.
+    func note(_ request: SandboxRequest, _ rule: String, _ message: String) {
+        let violation = Violation(
+            time: now, host: request.host, method: request.method, path: request.path, rule: rule, message: message)
+        withState { state in
+            if state.violations.count < 10_000 { state.violations.append(violation) }
+        }
+    }
+}
+
+extension SandboxRequest {
+    /// The query without the secrets in it.
+    var redactedQuery: String {
+        let secrets: Set<String> = [
+            "access_token", "input_token", "fb_exchange_token", "client_secret", "appsecret_proof", "token", "id_token",
+            "upload_id",
+        ]
+        return query.items.map { item in
+            secrets.contains(item.name)
+                ? item.name + "=<redacted>"
+                : PercentEncoding.encode(item.name) + "=" + PercentEncoding.encode(item.value)
+        }.joined(separator: "&")
+    }
+}

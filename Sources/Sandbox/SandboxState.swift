@@ -1,0 +1,131 @@
+internal import FoundationEssentials
+
+/// Everything the sandbox remembers, behind one lock.
+struct SandboxState: Sendable {
+    var accounts: [String: Account] = [:]
+    /// Account ids in the order in which they were made.
+    var accountOrder: [String] = []
+    /// Account id of every access token, refresh token and authorization code.
+    var owners: [String: String] = [:]
+    var drives: [String: Drive] = [:]
+    var uploads: [String: UploadSession] = [:]
+    var faults: [FaultRule] = []
+    var nextFaultNumber = 1
+    var log = RequestLog()
+    var violations: [Violation] = []
+    var settings = SandboxSettings()
+
+    /// Adds or replaces an account and indexes its tokens.
+    mutating func put(_ account: Account) {
+        if accounts.updateValue(account, forKey: account.id) == nil { accountOrder.append(account.id) }
+        for token in account.accessTokens { owners[token.value] = account.id }
+        for token in account.refreshTokens { owners[token.value] = account.id }
+        for code in account.codes { owners[code.value] = account.id }
+    }
+
+    /// The account and access token behind a token's text, expired and revoked ones included.
+    func accessToken(_ value: String) -> (account: Account, token: AccessToken)? {
+        guard let account = owners[value].flatMap({ accounts[$0] }),
+            let token = account.accessTokens.last(where: { $0.value == value })
+        else { return nil }
+        return (account, token)
+    }
+
+    /// The effects of all fault rules that strike this request, `nil` if none does; spent rules go.
+    mutating func faultEffect(for request: SandboxRequest) -> FaultEffect? {
+        var effect: FaultEffect?
+        for index in faults.indices where faults[index].strikes(request) {
+            effect = effect?.adding(faults[index].effect) ?? faults[index].effect
+        }
+        faults.removeAll(where: \.isSpent)
+        return effect
+    }
+}
+
+/// What can be set while the sandbox runs; kept on disk.
+struct SandboxSettings: Sendable, Equatable {
+    /// How far the providers' clock is ahead of the machine's, in seconds.
+    var clockOffsetSeconds = 0.0
+    /// How long a new or changed Drive file stays unknown to searches, in milliseconds of the providers' clock.
+    var searchLagMilliseconds = 0
+    /// Whether Google's errors carry the `errors` array, as they mostly do.
+    var hasGoogleErrorsArray = true
+
+    /// The settings as the control interface shows and takes them.
+    var json: JSONValue {
+        [
+            "clockOffsetSeconds": .double(clockOffsetSeconds), "searchLagMs": .int(searchLagMilliseconds),
+            "googleErrorsArray": .bool(hasGoogleErrorsArray),
+        ]
+    }
+
+    /// Takes over the members that `json` has.
+    mutating func merge(_ json: JSONValue) {
+        if let seconds = json["clockOffsetSeconds"]?.double { clockOffsetSeconds = seconds }
+        if let lag = json["searchLagMs"]?.int { searchLagMilliseconds = max(0, lag) }
+        if let hasArray = json["googleErrorsArray"]?.bool { hasGoogleErrorsArray = hasArray }
+    }
+}
+
+/// A provider's rule that a client broke.
+struct Violation: Sendable {
+    let time: Date
+    let host: String
+    let method: String
+    let path: String
+    /// Short name of the rule.
+    let rule: String
+    /// What was wrong, for people.
+    let message: String
+
+    var json: JSONValue {
+        [
+            "time": time.json, "host": .string(host), "method": .string(method), "path": .string(path),
+            "rule": .string(rule), "message": .string(message),
+        ]
+    }
+}
+
+/// What the providers were asked: the newest ``capacity`` requests.
+struct RequestLog: Sendable {
+    static let capacity = 20_000
+
+    /// One request and its outcome.
+    struct Entry: Sendable {
+        let number: Int
+        let time: Date
+        let host: String
+        let method: String
+        let path: String
+        let query: String
+        let requestBytes: Int
+        let status: Int
+        let responseBytes: Int
+        let isFault: Bool
+
+        var json: JSONValue {
+            [
+                "number": .int(number), "time": time.json, "host": .string(host), "method": .string(method),
+                "path": .string(path), "query": .string(query), "requestBytes": .int(requestBytes),
+                "status": .int(status), "responseBytes": .int(responseBytes), "fault": .bool(isFault),
+            ]
+        }
+    }
+
+    /// Number of the newest entry; the first is 1.
+    private(set) var last = 0
+    private var entries: [Entry] = []
+
+    /// Adds an entry, numbered.
+    mutating func append(_ entry: (Int) -> Entry) {
+        last += 1
+        entries.append(entry(last))
+        if entries.count >= Self.capacity * 2 { entries.removeFirst(entries.count - Self.capacity) }
+    }
+
+    /// The entries with greater numbers, oldest first.
+    func since(_ number: Int) -> [Entry] {
+        guard let first = entries.first?.number, number >= first else { return entries }
+        return Array(entries.dropFirst(number - first + 1))
+    }
+}

@@ -1,0 +1,117 @@
+internal import OpenSSLCrypto
+internal import Posix
+
+/// Writes a file's bytes as they arrive and computes their MD5 on the way, in constant memory.
+struct ContentWriter: ~Copyable {
+    /// Size of the pieces in which bytes are read, hashed and written; what a lost connection leaves behind is a
+    /// multiple of it, as at Google.
+    static let pieceBytes = 262_144
+
+    /// Bytes written and hashed.
+    private(set) var count: Int
+    private let file: RegularFile
+    private var digest: IncrementalDigest
+
+    /// Continues the file at `path` after its first `count` bytes, which are read again for the checksum.
+    init(path: String, resumingAt count: Int = 0) throws(StorageError) {
+        let file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
+        var digest = IncrementalDigest(.md5)
+        var piece = [UInt8](repeating: 0, count: count == 0 ? 0 : Self.pieceBytes)
+        var position = 0
+        while position < count {
+            let read = try Self.read(file, &piece, at: position)
+            guard read > 0 else { throw StorageError(description: "an upload in progress has lost bytes: \(path)") }
+            let used = min(read, count - position)
+            digest.update(piece[..<used])
+            position += used
+        }
+        do { try file.resize(to: count) } catch { throw StorageError(description: "\(error)") }
+        self.file = file
+        self.digest = digest
+        self.count = count
+    }
+
+    private static func read(
+        _ file: borrowing RegularFile, _ piece: inout [UInt8], at offset: Int
+    ) throws(StorageError) -> Int {
+        var span = piece.mutableSpan
+        do { return try file.read(into: &span, at: offset) } catch { throw StorageError(description: "\(error)") }
+    }
+
+    /// Appends bytes.
+    mutating func append(_ bytes: ArraySlice<UInt8>) throws(StorageError) {
+        do { try file.write(bytes.span, at: count) } catch { throw StorageError(description: "\(error)") }
+        digest.update(bytes)
+        count += bytes.count
+    }
+
+    /// Ends the file: its MD5 in lower-case hexadecimal.
+    mutating func finish() -> String { digest.finishAndRestart().hexLowercase }
+}
+
+/// Carries a request's body to where it is stored, piece by piece.
+enum BodyPump {
+    /// How it ended.
+    enum Ending: Equatable {
+        /// The body has ended: so many bytes came.
+        case complete(received: Int)
+        /// The connection was lost; whole pieces before that are stored.
+        case cut
+    }
+
+    /// Reads the body to its end.
+    /// - Parameters:
+    ///   - skip: bytes at the beginning that are stored already.
+    ///   - keep: store no more than so many of the bytes after `skip`, and forget the rest.
+    ///   - store: takes each piece.
+    static func run(
+        _ body: RequestBody, skip: Int = 0, keep: Int? = nil, store: (ArraySlice<UInt8>) throws(StorageError) -> Void
+    ) throws(StorageError) -> Ending {
+        let pieceBytes = min(ContentWriter.pieceBytes, max(1, body.declaredLength ?? ContentWriter.pieceBytes))
+        var piece = [UInt8](repeating: 0, count: pieceBytes)
+        var received = 0
+        var allowed = keep ?? Int.max
+        while true {
+            var filled = 0
+            var isCut = false
+            do { try body.fill(&piece, filled: &filled) } catch { isCut = true }
+            if isCut, filled < pieceBytes { return .cut }
+            let start = min(filled, max(0, skip - received))
+            let end = start + min(filled - start, allowed)
+            if start < end {
+                try store(piece[start..<end])
+                allowed -= allowed == Int.max ? 0 : end - start
+            }
+            received += filled
+            if isCut { return .cut }
+            if filled < pieceBytes || received == body.declaredLength { return .complete(received: received) }
+        }
+    }
+}
+
+/// Checksums of stored files.
+enum StoredContent {
+    /// Largest file for which SHA-1 and SHA-256 are offered; Drive too lacks them for some files.
+    static let largestWithAllChecksums = 8 << 20
+
+    /// SHA-1 and SHA-256 of the file at `path`, in lower-case hexadecimal.
+    static func checksums(of path: String) throws(StorageError) -> (sha1: String, sha256: String) {
+        let file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .reading) }
+        var sha1 = IncrementalDigest(.sha1)
+        var sha256 = IncrementalDigest(.sha256)
+        var piece = [UInt8](repeating: 0, count: ContentWriter.pieceBytes)
+        var position = 0
+        while true {
+            var count = 0
+            do {
+                var span = piece.mutableSpan
+                count = try file.read(into: &span, at: position)
+            } catch { throw StorageError(description: "\(error)") }
+            if count == 0 { break }
+            sha1.update(piece[..<count])
+            sha256.update(piece[..<count])
+            position += count
+        }
+        return (sha1.finish().hexLowercase, sha256.finish().hexLowercase)
+    }
+}

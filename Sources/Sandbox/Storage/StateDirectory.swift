@@ -1,0 +1,98 @@
+internal import Posix
+
+/// Where the sandbox keeps everything: one directory, contents as plain files, metadata as JSON beside them.
+///
+/// ```
+/// settings.json
+/// accounts/ID/account.json          name, tokens
+/// accounts/ID/content/OBJECT        the bytes of one file
+/// accounts/ID/metadata/OBJECT.json  its name, folder, times, checksums
+/// uploads/SESSION.part, .json       resumable uploads in progress
+/// ```
+public struct StateDirectory: Sendable {
+    /// The directory, without a slash at the end.
+    public let path: String
+
+    /// Uses the directory at `path`, which is made if it is missing.
+    /// - Throws: ``StorageError`` if that fails.
+    public init(_ path: String) throws(StorageError) {
+        self.path = path
+        try StorageError.translating { () throws(PosixError) in
+            try Directory.make(path + "/accounts")
+            try Directory.make(path + "/uploads")
+        }
+    }
+
+    var settingsPath: String { path + "/settings.json" }
+    func accountPath(_ account: String) -> String { path + "/accounts/" + account }
+    func accountFile(_ account: String) -> String { accountPath(account) + "/account.json" }
+    func contentPath(_ account: String, _ object: String) -> String { accountPath(account) + "/content/" + object }
+    func metadataPath(_ account: String, _ object: String) -> String {
+        accountPath(account) + "/metadata/" + object + ".json"
+    }
+    func uploadPath(_ session: String) -> String { path + "/uploads/" + session + ".part" }
+    func uploadFile(_ session: String) -> String { path + "/uploads/" + session + ".json" }
+
+    /// Makes the folders of a new account.
+    func makeFolders(of account: String) throws(StorageError) {
+        try StorageError.translating { () throws(PosixError) in
+            try Directory.make(accountPath(account) + "/content")
+            try Directory.make(accountPath(account) + "/metadata")
+        }
+    }
+
+    /// The names of the entries of a folder below the state directory; those ending in `suffix`, without it.
+    func names(in folder: String, suffix: String = "") throws(StorageError) -> [String] {
+        try StorageError.translating { () throws(PosixError) in
+            try Directory.names(in: path + "/" + folder)
+                .filter { $0.hasSuffix(suffix) }.map { String($0.dropLast(suffix.count)) }
+        }
+    }
+
+    /// The JSON value in the file at `path`; `nil` if there is no such file or it is not whole.
+    func readJSON(_ path: String) -> JSONValue? {
+        guard let bytes = try? TextFile.read(path) else { return nil }
+        return try? JSONParser.parse(bytes)
+    }
+
+    /// Puts a JSON value into the file at `path`, in one step: a reader sees the old or the new one, never a part.
+    func write(_ value: JSONValue, to path: String) throws(StorageError) {
+        try StorageError.translating { () throws(PosixError) in
+            let temporary = path + ".new"
+            try Directory.removeFile(temporary)
+            let file = try RegularFile(temporary, for: .writing)
+            try file.write(value.bytes(isPretty: true).span, at: 0)
+            try Directory.rename(temporary, to: path)
+        }
+    }
+
+    /// Size of the file at `path`, in bytes; 0 if there is none.
+    func size(_ path: String) -> Int {
+        guard let file = try? RegularFile(path, for: .reading) else { return 0 }
+        return (try? file.size()) ?? 0
+    }
+
+    /// Removes a file if it is there.
+    func remove(_ path: String) {
+        try? Directory.removeFile(path)
+    }
+
+    /// Gives a finished upload its place.
+    func move(_ old: String, to new: String) throws(StorageError) {
+        try StorageError.translating { () throws(PosixError) in try Directory.rename(old, to: new) }
+    }
+}
+
+/// The state directory cannot be used: the sandbox's disk is full, or not ours.
+public struct StorageError: Error, CustomStringConvertible {
+    /// What the system said.
+    public let description: String
+
+    static func translating<Result: ~Copyable>(_ body: () throws(PosixError) -> Result) throws(StorageError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw StorageError(description: "state directory: \(error)")
+        }
+    }
+}

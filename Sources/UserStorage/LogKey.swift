@@ -1,0 +1,29 @@
+public import Logging
+
+/// The keys of structured log lines, so that nobody invents a second spelling.
+public enum LogKey: String, Sendable {
+    case requestID = "request_id"
+    case endpoint
+    case status
+    case code
+    case durationMilliseconds = "duration_ms"
+    case userID = "user_id"
+    case owningUserID = "owning_user_id"
+    case storageType = "storage_type"
+    case sharingGroup = "sharing_group"
+    case bytesReceived = "bytes_received"
+    case bytesSent = "bytes_sent"
+    case reason
+    case outboxID = "outbox_id"
+    case count
+    case seconds
+    case role
+    case version
+}
+
+extension Logger.Metadata {
+    /// Metadata with the keys of ``LogKey``.
+    public static func keyed(_ pairs: [LogKey: Logger.MetadataValue]) -> Logger.Metadata {
+        Logger.Metadata(uniqueKeysWithValues: pairs.map { ($0.key.rawValue, $0.value) })
+    }
+}

@@ -1,0 +1,56 @@
+public import Accounts
+public import CloudStorage
+public import HTTPTransport
+public import Logging
+public import Store
+public import SyncProtocol
+
+/// Opens the storage of any user: finds the provider, the tokens and the folder.
+///
+/// Shared by all threads.
+public struct StorageRegistry: Sendable {
+    public let store: Store
+    public let sealer: CredentialSealer
+    public let backoff: Backoff
+    private let providers: [CloudStorageType: any CloudProvider]
+    private let accounts: [AccountType: any AccountProvider]
+    private let folderChecks = FolderChecks()
+
+    public init(
+        store: Store, sealer: CredentialSealer, backoff: Backoff, providers: [any CloudProvider],
+        accounts: [any AccountProvider]
+    ) {
+        self.store = store
+        self.sealer = sealer
+        self.backoff = backoff
+        self.providers = Dictionary(uniqueKeysWithValues: providers.map { ($0.storageType, $0) })
+        self.accounts = Dictionary(uniqueKeysWithValues: accounts.map { ($0.accountType, $0) })
+    }
+
+    /// The provider of a kind of accounts; `nil` if people may not sign in with it here.
+    public func account(_ type: AccountType) -> (any AccountProvider)? { accounts[type] }
+
+    /// The storage of `user`.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if their kind of account is no longer allowed here.
+    public func storage(
+        of user: UserRecord, transport: Transport, deadline: Deadline, logger: Logger
+    ) throws(CloudStorageError) -> UserStorage {
+        guard let type = user.accountType.cloudStorageType, let provider = providers[type],
+            let account = accounts[user.accountType]
+        else { throw .authorizationRevoked }
+        let client = AccountClient(transport: transport, deadline: deadline, backoff: backoff)
+        let tokens = UserTokens(
+            user: user, store: store, sealer: sealer, account: account, client: client, logger: logger)
+        let folder = UserFolder(user: user, store: store, checks: folderChecks)
+        return UserStorage(
+            provider: provider,
+            access: StorageAccess(
+                transport: transport, tokens: tokens, folder: folder, deadline: deadline, backoff: backoff))
+    }
+}
+
+/// One user's storage, for the length of one request.
+public struct UserStorage {
+    public let provider: any CloudProvider
+    public var access: StorageAccess
+}

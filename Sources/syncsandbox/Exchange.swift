@@ -1,0 +1,91 @@
+internal import FastCGI
+internal import Posix
+internal import Sandbox
+
+/// One worker's request slot: turns FastCGI into ``SandboxRequest``, and ``SandboxResponse`` into FastCGI.
+final class Exchange {
+    /// Size of the pieces in which a file is sent.
+    private static let pieceBytes = 262_144
+    private var slot: RequestSlot
+    private let server: SandboxServer
+
+    /// A slot on that socket.
+    init(socket: ListeningSocket, server: SandboxServer) throws(FastCGIError) {
+        slot = try RequestSlot(on: socket)
+        self.server = server
+    }
+
+    /// Waits for a request; false if a signal came instead.
+    func accept() -> Bool { slot.accept() == .request }
+
+    /// Answers the request.
+    func serve() {
+        let response = server.respond(to: request())
+        do {
+            try send(response)
+            slot.finish()
+        } catch {
+            slot.abandon()
+        }
+    }
+
+    private func request() -> SandboxRequest {
+        var headers: [(name: String, value: String)] = []
+        for (name, value) in slot.parameters {
+            if name.hasPrefix("HTTP_") {
+                headers.append((String(name.dropFirst(5).map { $0 == "_" ? "-" : $0 }), value))
+            } else if name == "CONTENT_TYPE" {
+                headers.append(("content-type", value))
+            }
+        }
+        let body = RequestBody(declaredLength: slot.parameter("CONTENT_LENGTH").flatMap { Int($0) }) {
+            [unowned self] buffer throws(RequestBodyError) in
+            var span = buffer.mutableSpan
+            do { return try slot.read(into: &span) } catch { throw .cut }
+        }
+        return SandboxRequest(
+            method: slot.parameter("REQUEST_METHOD") ?? "GET", host: slot.parameter("HTTP_HOST") ?? "",
+            target: slot.parameter("REQUEST_URI") ?? "/", headers: headers, peer: slot.parameter("REMOTE_ADDR") ?? "",
+            isSecure: slot.parameter("HTTPS") == "on", body: body)
+    }
+
+    private func send(_ response: SandboxResponse) throws {
+        var head = "Status: \(response.status)\r\n"
+        if response.isCut {
+            // nginx closes the connection without an answer; see nginx/sandbox.conf.
+            try slot.write(Array((head + "\r\n").utf8))
+            return
+        }
+        for (name, value) in response.headers { head += "\(name): \(value)\r\n" }
+        if response.status != 204, response.status != 304 { head += "Content-Length: \(response.contentLength)\r\n" }
+        try slot.write(Array((head + "\r\n").utf8))
+        let count = min(response.contentLength, response.truncateAfterBytes ?? Int.max)
+        switch response.body {
+        case .bytes(var bytes):
+            Self.corrupt(&bytes, at: response.corruptAtByte, offset: 0)
+            try slot.write(Array(bytes.prefix(count)))
+        case .file(let path, let offset, _):
+            try sendFile(path, from: offset, count: count, corruptAt: response.corruptAtByte)
+        }
+        if count < response.contentLength { throw FastCGIError.aborted }
+    }
+
+    private func sendFile(_ path: String, from start: Int, count: Int, corruptAt: Int?) throws {
+        let file = try RegularFile(path, for: .reading)
+        var piece = [UInt8](repeating: 0, count: min(Self.pieceBytes, max(1, count)))
+        var sent = 0
+        while sent < count {
+            var span = piece.mutableSpan
+            let read = min(try file.read(into: &span, at: start + sent), count - sent)
+            guard read > 0 else { throw FastCGIError.aborted }
+            Self.corrupt(&piece, at: corruptAt, offset: sent)
+            try slot.write(piece.span.extracting(..<read))
+            sent += read
+        }
+    }
+
+    private static func corrupt(_ bytes: inout [UInt8], at position: Int?, offset: Int) {
+        guard let position, bytes.indices.contains(position - offset) else { return }
+        bytes[position - offset] ^= 1
+    }
+}

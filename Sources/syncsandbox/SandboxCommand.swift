@@ -1,0 +1,55 @@
+public import ArgumentParser
+internal import FastCGI
+internal import Posix
+public import Sandbox
+
+extension SandboxServer.Break: ExpressibleByArgument {}
+
+/// `syncsandbox`: a FastCGI responder that stands in for cloud and sign-in providers.
+struct SandboxCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "syncsandbox",
+        abstract: "Emulates Google and Facebook behind nginx, for development and tests.",
+        discussion: """
+            Takes the listening socket that it is handed, as standard input or by LISTEN_FDS; with --socket it makes \
+            one itself. Stops on SIGTERM after the requests in flight.
+            """)
+
+    @Option(help: "Directory that keeps accounts and files; made if it is missing.")
+    var state: String
+
+    @Option(help: "Unix socket to make and listen on, if none is handed over.")
+    var socket: String?
+
+    @Option(help: "Requests served at the same time (1-1024).")
+    var threads = 32
+
+    @Option(name: .customLong("break"), help: "Be wrong on purpose, to prove that a check notices.")
+    var breaks: [SandboxServer.Break] = []
+
+    func validate() throws {
+        guard (1...1024).contains(threads) else { throw ValidationError("--threads is 1 to 1024, is \(threads)") }
+    }
+
+    func run() throws {
+        Signals.ignoreBrokenPipes()
+        Signals.makeWakeable()
+        Signals.block()
+        try FastCGILibrary.initialize()
+        let listening: ListeningSocket
+        if let socket {
+            listening = try ListeningSocket.bind(path: socket)
+        } else if let inherited = ListeningSocket.inherited() {
+            listening = inherited
+        } else {
+            throw ValidationError("no listening socket was handed over; give --socket PATH")
+        }
+        let server = try SandboxServer(directory: StateDirectory(state), breaks: Set(breaks), wait: Pause.wait)
+        let workers = try Workers(count: threads, socket: listening, server: server)
+        let manager = ServiceManager()
+        manager.ready("Emulating Google and Facebook")
+        while Signals.wait(upTo: .seconds(3_600)) != .stop {}
+        manager.stopping()
+        workers.stop()
+    }
+}

@@ -1,0 +1,57 @@
+internal import FastCGI
+internal import Posix
+internal import Sandbox
+internal import Synchronization
+
+/// The threads that serve requests, one at a time each.
+struct Workers: ~Copyable {
+    private let threads: [Box]
+    private let gate: Gate
+
+    /// Whether the workers go on, and how many are left.
+    private final class Gate: Sendable {
+        let isStopping = Atomic(false)
+        let running: Atomic<Int>
+        init(running: Int) { self.running = Atomic(running) }
+    }
+
+    /// A thread in an array: arrays hold copyable elements only.
+    private final class Box: Sendable {
+        let thread: WorkerThread
+        init(_ thread: consuming WorkerThread) { self.thread = thread }
+    }
+
+    /// Starts `count` threads.
+    init(count: Int, socket: ListeningSocket, server: SandboxServer) throws {
+        let gate = Gate(running: count)
+        self.gate = gate
+        threads = try (0..<count).map { number in
+            Box(
+                try WorkerThread(name: "sandbox-\(number)", stackBytes: 1 << 20) {
+                    defer { gate.running.subtract(1, ordering: .releasing) }
+                    guard let exchange = try? Exchange(socket: socket, server: server) else { return }
+                    while !gate.isStopping.load(ordering: .acquiring) {
+                        if exchange.accept() { exchange.serve() }
+                    }
+                })
+        }
+    }
+
+    /// Ends the threads after the requests in flight.
+    func stop() {
+        gate.isStopping.store(true, ordering: .releasing)
+        FastCGILibrary.beginShutdown()
+        while gate.running.load(ordering: .acquiring) > 0 {
+            for box in threads { box.thread.wake() }
+            Pause.wait(20)
+        }
+    }
+}
+
+/// Waiting on purpose.
+enum Pause {
+    /// Blocks this thread for so many milliseconds.
+    @Sendable static func wait(_ milliseconds: Int) {
+        ThreadPause.wait(.milliseconds(milliseconds))
+    }
+}
