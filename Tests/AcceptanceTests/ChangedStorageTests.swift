@@ -63,7 +63,7 @@ struct ChangedStorageTests {
         expectDownload(try alice.download(file, masterVersion: 1, metadataVersion: 0), of: file, metadata: "about it")
     }
 
-    @Test("After a deletion the next version can be uploaded and committed [178]")
+    @Test("After a deletion the next version can be uploaded and committed")
     func nextAfterDeletion() throws {
         let (alice, file, name) = try published()
         try server.sandbox.delete(name, in: alice.account)
