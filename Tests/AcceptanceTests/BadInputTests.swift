@@ -126,6 +126,6 @@ struct BadInputTests {
         let reply = try conversation.reply()
 
         #expect(statuses.contains(reply.status), "\(name): \(reply)")
-        expectError(reply, oneOf: statuses)
+        if statuses.contains(reply.status) { expectError(reply, oneOf: statuses) }
     }
 }
