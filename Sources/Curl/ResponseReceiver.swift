@@ -42,7 +42,7 @@ struct ResponseReceiver {
         guard let end = line.lastIndex(where: { $0 != 0x0D && $0 != 0x0A }) else { return finishHead() }
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return true }
         let name = Substring(line[..<colon])
-        let value = Substring(line[line.index(after: colon)...end]).utf8.trimmingBlanks
+        let value = Substring(line[line.index(after: colon)..<line.index(after: end)]).utf8.trimmingBlanks
         headers.append((name: String(name), value: String(value)))
         return true
     }

@@ -27,4 +27,11 @@ public struct Backoff: Sendable {
         pause(delay)
         return true
     }
+
+    /// Waits for `duration` if that fits before `deadline`; `false` if it does not.
+    public func pause(_ duration: Duration, deadline: Deadline) -> Bool {
+        guard duration < deadline.remaining else { return false }
+        pause(duration)
+        return true
+    }
 }

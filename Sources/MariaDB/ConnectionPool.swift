@@ -50,6 +50,7 @@ public final class ConnectionPool: Sendable {
     /// dropped. Do not lease a second connection inside `body`: all threads could come to wait for each other.
     /// - Throws: ``MariaDBError/poolExhausted``, ``MariaDBError/unavailable(code:message:)`` and
     ///   ``MariaDBError/accessDenied(code:message:)`` before `body` ran, or what `body` throws.
+    @discardableResult
     public func withConnection<Result>(
         _ body: (inout Connection) throws(MariaDBError) -> Result
     ) throws(MariaDBError) -> Result {
@@ -57,6 +58,7 @@ public final class ConnectionPool: Sendable {
     }
 
     /// The same for a `body` that throws a higher layer's error.
+    @discardableResult
     public func withConnection<Result, Failure: MariaDBErrorConvertible>(
         _ body: (inout Connection) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -11,6 +11,16 @@ final class ResultColumn {
         case signed
         case unsigned
         case text
+
+        init(_ field: MYSQL_FIELD) {
+            switch unsafe field.type {
+            case MYSQL_TYPE_TINY, MYSQL_TYPE_SHORT, MYSQL_TYPE_INT24, MYSQL_TYPE_LONG, MYSQL_TYPE_LONGLONG,
+                MYSQL_TYPE_YEAR:
+                self = unsafe field.flags & UInt32(UNSIGNED_FLAG) != 0 ? .unsigned : .signed
+            default:
+                self = .text
+            }
+        }
     }
 
     private struct Cell {
@@ -30,13 +40,7 @@ final class ResultColumn {
     private var text: UnsafeMutableRawBufferPointer
 
     init(_ field: MYSQL_FIELD) {
-        switch unsafe field.type {
-        case MYSQL_TYPE_TINY, MYSQL_TYPE_SHORT, MYSQL_TYPE_INT24, MYSQL_TYPE_LONG, MYSQL_TYPE_LONGLONG,
-            MYSQL_TYPE_YEAR:
-            kind = unsafe field.flags & UInt32(UNSIGNED_FLAG) != 0 ? .unsigned : .signed
-        default:
-            kind = .text
-        }
+        kind = unsafe Kind(field)
         unsafe cell = .allocate(capacity: 1)
         unsafe cell.initialize(to: Cell())
         let capacity = unsafe kind == .text ? min(max(Int(field.length), 32), Self.initialTextBytes) : 0

@@ -46,8 +46,17 @@ final class Statement {
     var hasResult: Bool { unsafe mysql_stmt_field_count(handle) > 0 }
 
     /// Binds the result's columns; called once after each execution.
+    ///
+    /// The columns are looked at each time: a table may be altered while statements stay prepared.
     func bindResult() throws(MariaDBError) {
-        if columns.isEmpty { try makeColumns() }
+        guard let metadata = unsafe mysql_stmt_result_metadata(handle) else { throw failure }
+        defer { unsafe mysql_free_result(metadata) }
+        let count = unsafe Int(mysql_num_fields(metadata))
+        guard let fields = unsafe mysql_fetch_fields(metadata) else { throw failure }
+        let isUnchanged =
+            columns.count == count
+            && (0..<count).allSatisfy { unsafe columns[$0].kind == ResultColumn.Kind(fields[$0]) }
+        if !isUnchanged { columns = (0..<count).map { unsafe ResultColumn(fields[$0]) } }
         try rebind()
     }
 
@@ -82,14 +91,6 @@ final class Statement {
     private var failure: MariaDBError {
         unsafe MariaDBError(
             code: mysql_stmt_errno(handle), message: String(cString: mysql_stmt_error(handle)))
-    }
-
-    private func makeColumns() throws(MariaDBError) {
-        guard let metadata = unsafe mysql_stmt_result_metadata(handle) else { throw failure }
-        defer { unsafe mysql_free_result(metadata) }
-        let count = unsafe Int(mysql_num_fields(metadata))
-        guard let fields = unsafe mysql_fetch_fields(metadata) else { throw failure }
-        columns = (0..<count).map { unsafe ResultColumn(fields[$0]) }
     }
 
     /// Tells libmariadb where the columns' buffers are; it copies the bindings (mysql_stmt_bind_result(3)).

@@ -32,6 +32,9 @@ public struct IncrementalDigest: ~Copyable {
     }
 
     /// Adds `bytes` to the end of the input.
+    public mutating func update(_ bytes: Span<UInt8>) { unsafe update(bytes.bytes) }
+
+    /// Takes in the next bytes.
     public mutating func update(_ bytes: [UInt8]) { unsafe update(bytes.span.bytes) }
 
     /// Adds `bytes` to the end of the input.

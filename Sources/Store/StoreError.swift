@@ -4,6 +4,8 @@ public import MariaDB
 public enum StoreError: Error {
     /// The database cannot be reached or is too busy; nothing was changed, or nobody knows. Try again later.
     case unavailable(MariaDBError)
+    /// All connections stayed in use; nothing was changed. Try again later.
+    case busy
     /// Other transactions stood in the way; the whole transaction may be repeated.
     case contention(MariaDBError)
     /// A row with the same key exists; the payload is the name of the key.
@@ -19,7 +21,8 @@ public enum StoreError: Error {
 extension StoreError: MariaDBErrorConvertible {
     public init(_ error: MariaDBError) {
         switch error {
-        case .unavailable, .inDoubt, .poolExhausted: self = .unavailable(error)
+        case .unavailable, .inDoubt: self = .unavailable(error)
+        case .poolExhausted: self = .busy
         case .contention: self = .contention(error)
         case .duplicateKey(let key): self = .alreadyExists(key: key)
         case .accessDenied, .constraint, .unexpectedValue, .programming: self = .defect(error)
@@ -32,6 +35,7 @@ extension StoreError: CustomStringConvertible, CustomDebugStringConvertible {
     public var description: String {
         switch self {
         case .unavailable(let error), .contention(let error), .defect(let error): error.description
+        case .busy: MariaDBError.poolExhausted.description
         case .alreadyExists(let key): "A row with this \(key) exists already."
         case .notFound: "The row does not exist."
         case .corrupt(let table, let column): "A value in \(table).\(column) is damaged."
@@ -42,7 +46,7 @@ extension StoreError: CustomStringConvertible, CustomDebugStringConvertible {
     public var debugDescription: String {
         switch self {
         case .unavailable(let error), .contention(let error), .defect(let error): error.debugDescription
-        case .alreadyExists, .notFound, .corrupt: description
+        case .busy, .alreadyExists, .notFound, .corrupt: description
         }
     }
 }

@@ -11,6 +11,11 @@ public struct SharingGroupID: Hashable, Sendable {
 public struct OwningUser: Equatable, Sendable {
     public var userID: UserID
     public var storageType: CloudStorageType
+
+    public init(userID: UserID, storageType: CloudStorageType) {
+        self.userID = userID
+        self.storageType = storageType
+    }
 }
 
 /// A sharing group as one of its members sees it.
@@ -155,6 +160,23 @@ extension StoreSession {
         try first(
             "SELECT 1 FROM memberships WHERE sharing_group_id = ? AND user_id = ?",
             [.int(groupID.rawValue), .int(userID.rawValue)]) { _ in true } ?? false
+    }
+
+    /// The group that a user joined through an invitation; `nil` if they did not, or have left it.
+    public mutating func group(
+        joinedBy userID: UserID, through invitation: SharingInvitationUUID
+    ) throws(StoreError) -> SharingGroupUUID? {
+        try first(
+            """
+            SELECT g.sharing_group_uuid
+              FROM memberships m
+              JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
+             WHERE m.user_id = ?
+               AND m.invitation_uuid = ?
+               AND NOT g.is_deleted
+            """,
+            [.int(userID.rawValue), .text(invitation.rawValue)]
+        ) { row throws(StoreError) in try row.identifier(0, Self.table, "sharing_group_uuid") }
     }
 
     /// Advances a group's master version by one, if it still equals `expected`, and keeps its row locked.

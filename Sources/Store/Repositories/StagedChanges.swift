@@ -52,7 +52,7 @@ public struct StagedChange: Equatable, Sendable {
 extension StoreSession {
     private static let table = "staged_changes"
 
-    /// The staged change of one file; its row, or the gap where it would be, stays locked to the end of the transaction.
+    /// The staged change of one file.
     public mutating func stagedChange(
         of file: FileUUID, in area: StagingArea
     ) throws(StoreError) -> StagedChange? {
@@ -106,30 +106,63 @@ extension StoreSession {
         return change
     }
 
-    /// Stages a change; a change of the same file that was staged before gives way.
+    /// Makes sure that a row for the file exists and is locked to the end of the transaction, and returns what was staged.
+    ///
+    /// Two uploads of one file by one device wait for each other here. A row that is inserted first needs no lock on
+    /// the gap around it, which would stand in the way of other files. Follow with ``stage(_:in:at:)``, or undo the
+    /// transaction if `nil` was returned.
+    public mutating func claimStaging(
+        of file: FileUUID, in area: StagingArea, at now: WireDate
+    ) throws(StoreError) -> StagedChange? {
+        let inserted = try execute(
+            """
+            INSERT INTO staged_changes (user_id, device_uuid, sharing_group_id, file_uuid, kind, staged_at)
+            VALUES (?, ?, ?, ?, 'upload', ?)
+                ON DUPLICATE KEY UPDATE file_uuid = file_uuid
+            """, area.values + [.text(file.rawValue), .date(now)])
+        guard inserted == 0 else { return nil }
+        return try first(
+            """
+            SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
+                   app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
+                   object_id, object_revision, provider_hash
+              FROM staged_changes
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND sharing_group_id = ?
+               AND file_uuid = ?
+               FOR UPDATE
+            """, area.values + [.text(file.rawValue)], Self.stagedChange(from:))
+    }
+
+    /// Stages a change in a row that ``claimStaging(of:in:at:)`` has locked; what was staged there before gives way.
     public mutating func stage(
         _ change: StagedChange, in area: StagingArea, at now: WireDate
     ) throws(StoreError) {
         let content = change.content
         try execute(
             """
-            REPLACE INTO staged_changes
-                    (user_id, device_uuid, sharing_group_id, file_uuid, kind, file_group_uuid, created_at, updated_at,
-                     mime_type, app_metadata, app_metadata_version, file_version, check_sum, sha256, size_bytes,
-                     owning_user_id, storage_type, object_id, object_revision, provider_hash, staged_at)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            UPDATE staged_changes
+               SET kind = ?, file_group_uuid = ?, created_at = ?, updated_at = ?, mime_type = ?, app_metadata = ?,
+                   app_metadata_version = ?, file_version = ?, check_sum = ?, sha256 = ?, size_bytes = ?,
+                   owning_user_id = ?, storage_type = ?, object_id = ?, object_revision = ?, provider_hash = ?,
+                   staged_at = ?
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND sharing_group_id = ?
+               AND file_uuid = ?
             """,
-            area.values + [
-                .text(change.fileUUID.rawValue), .text(change.kind.rawValue),
-                .text(orNull: change.fileGroupUUID?.rawValue), .date(orNull: change.createdAt),
-                .date(orNull: change.updatedAt), .text(orNull: change.mimeType?.rawValue),
-                .text(orNull: change.appMetaData), .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }),
+            [
+                .text(change.kind.rawValue), .text(orNull: change.fileGroupUUID?.rawValue),
+                .date(orNull: change.createdAt), .date(orNull: change.updatedAt),
+                .text(orNull: change.mimeType?.rawValue), .text(orNull: change.appMetaData),
+                .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }),
                 .int(orNull: change.fileVersion.map { Int64($0.rawValue) }), .text(orNull: content?.checkSum.rawValue),
                 .bytes(orNull: content?.sha256), .int(orNull: content?.sizeBytes),
                 .int(orNull: content?.owningUser.userID.rawValue),
                 .text(orNull: content?.owningUser.storageType.rawValue), .text(orNull: content?.objectID),
                 .text(orNull: content?.objectRevision), .text(orNull: content?.providerHash), .date(now),
-            ])
+            ] + area.values + [.text(change.fileUUID.rawValue)])
     }
 
     /// Withdraws a staged change.

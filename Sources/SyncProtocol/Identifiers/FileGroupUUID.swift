@@ -1,6 +1,6 @@
 /// Ties together files that belong together, such as a picture and its discussion; made by the client.
 ///
-/// Text of 1 to 36 characters, normally a UUID. It need not be one: whatever else arrives simply names nothing, so it is
+/// Text of 1 to 36 characters, normally a UUID. It need not be one: whatever else arrives simply names nothing, and is
 /// answered like an unknown identifier. Where an endpoint insists on a UUID, it asks ``isWellFormedUUID``.
 /// The letter case is kept, and ignored in comparisons.
 public struct FileGroupUUID: CaseKeepingIdentifier {

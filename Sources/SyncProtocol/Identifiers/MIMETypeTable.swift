@@ -11,10 +11,6 @@ public struct MIMETypeTable: Sendable {
 
     private let extensions: [String: String]
 
-    private init(extensions: [String: String]) {
-        self.extensions = extensions
-    }
-
     /// The extension, without a dot, of files of a type; nil if the type must be refused.
     public func fileExtension(for type: MIMEType) -> String? {
         extensions[type.rawValue]

@@ -1,17 +1,20 @@
 /// The name of a member of a JSON object, ready to be copied into the text.
+///
+/// A name is written as it is, so it must need no escaping: printable ASCII without quote and backslash.
 public struct JSONKey: Sendable, ExpressibleByStringLiteral {
-    /// `,"name":`
-    let bytesAfterComma: [UInt8]
+    /// The name in quotes, and a colon.
+    let text: String
 
-    /// Makes a key of a name that needs no escaping: printable ASCII without quote and backslash.
+    /// Takes a name.
     public init(stringLiteral name: String) {
-        precondition(
-            name.utf8.allSatisfy { JSONWriter.isPlainASCII($0) }, "the name of a member must need no escaping")
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(name.utf8.count + 4)
-        bytes.append(contentsOf: ",\"".utf8)
-        bytes.append(contentsOf: name.utf8)
-        bytes.append(contentsOf: "\":".utf8)
-        bytesAfterComma = bytes
+        self.init(text: "\"\(name)\":")
+    }
+
+    /// Takes a name that already has its quotes and its colon; copying it then counts no references if it is a literal.
+    init(text: String) {
+        assert(
+            text.utf8.dropFirst().dropLast(2).allSatisfy { JSONWriter.isPlainASCII($0) },
+            "the name of a member must need no escaping")
+        self.text = text
     }
 }

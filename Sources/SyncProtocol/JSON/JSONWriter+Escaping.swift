@@ -16,15 +16,44 @@ extension JSONWriter {
         }
     }
 
-    /// Appends text that stands between quotes. Invalid UTF-8 is repaired where anything needs escaping, and else copied.
+    /// Appends text that stands between quotes.
+    ///
+    /// Invalid UTF-8 is repaired after the first byte that needs escaping, and copied before; databases hold none.
     mutating func appendEscaped(_ text: borrowing RawSpan) {
         let form = form
         withBytes { bytes in
             let start = bytes.count
             // The span vouches for its memory during this call; the bytes are copied, and the pointer goes nowhere.
             unsafe text.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
-            Self.escapeTail(of: &bytes, from: start, form: form)
+            if form == .asciiOnly || Self.needsEscaping(text) {
+                Self.escapeTail(of: &bytes, from: start, form: form)
+            }
         }
+    }
+
+    /// Whether any byte must not stand between quotes, in the form for bodies.
+    ///
+    /// Looks at eight bytes at a time: subtracting 1 from a byte that is 0 sets its highest bit, which finds zeros
+    /// after an exclusive or with what is looked for; likewise for what is less than 32. A borrow reaches only bytes
+    /// above one that was found already.
+    private static func needsEscaping(_ text: borrowing RawSpan) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let highBits: UInt64 = 0x8080_8080_8080_8080
+        let wordCount = text.byteCount / 8
+        for word in 0..<wordCount {
+            // Checked against the span's bounds; any eight bytes are a number.
+            let bytes = unsafe text.unsafeLoadUnaligned(fromByteOffset: word * 8, as: UInt64.self)
+            let quotes = bytes ^ (ones &* 0x22)
+            let backslashes = bytes ^ (ones &* 0x5C)
+            let found =
+                (bytes &- ones &* 0x20) & ~bytes | (quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes
+            if found & highBits != 0 { return true }
+        }
+        for offset in wordCount * 8..<text.byteCount {
+            let byte = unsafe text.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+            if !isLeftAlone(byte, form: .utf8) { return true }
+        }
+        return false
     }
 
     /// Replaces what must not stand between quotes in `bytes[start...]`.

@@ -62,7 +62,8 @@ public struct JSONWriter: Sendable {
 
     /// Writes the name of a member; its value must come next.
     public mutating func key(_ key: JSONKey) {
-        bytes.append(contentsOf: needsComma ? key.bytesAfterComma[...] : key.bytesAfterComma.dropFirst())
+        separate()
+        bytes.append(contentsOf: key.text.utf8)
         needsComma = false
     }
 

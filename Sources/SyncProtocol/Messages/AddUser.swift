@@ -9,7 +9,7 @@ public struct AddUserRequest: RequestMessage {
     public let sharingGroupUUID: SharingGroupUUID
     /// The group's name, at most 255 characters; free text, need not be unique.
     public let sharingGroupName: String?
-    /// Folder at the root of the user's storage, at most 256 characters. Only account types that need a folder look at it.
+    /// Folder at the root of the user's storage, at most 256 characters. Ignored unless the account type needs one.
     public let cloudFolderName: String?
 
     /// Puts a request together.

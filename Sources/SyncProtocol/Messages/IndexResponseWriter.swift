@@ -1,7 +1,8 @@
 /// Writes the reply to Index as the rows come from the database, without making a value of each.
 ///
-/// The order of calls: ``init(reservingBytes:)``; if a group was asked for, ``beginFiles(masterVersion:)``, then for each
-/// row ``beginFile()``, its fields and ``endFile()``, then ``endFiles()``; then ``beginGroups()``, all groups, and ``finish()``.
+/// The order of calls: ``init(reservingBytes:)``; if a group was asked for, ``beginFiles(masterVersion:)``, then for
+/// each row ``beginFile()``, its fields and ``endFile()``, then ``endFiles()``; then ``beginGroups()``, all groups,
+/// and ``finish()``.
 /// Optional fields are left out by not calling their method. Texts are UTF-8.
 public struct IndexResponseWriter: Sendable {
     /// What was written so far; may be drained between two rows.
@@ -129,20 +130,20 @@ public struct IndexResponseWriter: Sendable {
     }
 
     private enum Key {
-        static let masterVersion: JSONKey = "masterVersion"
-        static let fileIndex: JSONKey = "fileIndex"
-        static let sharingGroups: JSONKey = "sharingGroups"
-        static let fileUUID: JSONKey = "fileUUID"
-        static let deviceUUID: JSONKey = "deviceUUID"
-        static let fileGroupUUID: JSONKey = "fileGroupUUID"
-        static let sharingGroupUUID: JSONKey = "sharingGroupUUID"
-        static let creationDate: JSONKey = "creationDate"
-        static let updateDate: JSONKey = "updateDate"
-        static let mimeType: JSONKey = "mimeType"
-        static let deleted: JSONKey = "deleted"
-        static let appMetaDataVersion: JSONKey = "appMetaDataVersion"
-        static let fileVersion: JSONKey = "fileVersion"
-        static let owningUserID: JSONKey = "owningUserId"
-        static let cloudStorageType: JSONKey = "cloudStorageType"
+        static let masterVersion = JSONKey(text: #""masterVersion":"#)
+        static let fileIndex = JSONKey(text: #""fileIndex":"#)
+        static let sharingGroups = JSONKey(text: #""sharingGroups":"#)
+        static let fileUUID = JSONKey(text: #""fileUUID":"#)
+        static let deviceUUID = JSONKey(text: #""deviceUUID":"#)
+        static let fileGroupUUID = JSONKey(text: #""fileGroupUUID":"#)
+        static let sharingGroupUUID = JSONKey(text: #""sharingGroupUUID":"#)
+        static let creationDate = JSONKey(text: #""creationDate":"#)
+        static let updateDate = JSONKey(text: #""updateDate":"#)
+        static let mimeType = JSONKey(text: #""mimeType":"#)
+        static let deleted = JSONKey(text: #""deleted":"#)
+        static let appMetaDataVersion = JSONKey(text: #""appMetaDataVersion":"#)
+        static let fileVersion = JSONKey(text: #""fileVersion":"#)
+        static let owningUserID = JSONKey(text: #""owningUserId":"#)
+        static let cloudStorageType = JSONKey(text: #""cloudStorageType":"#)
     }
 }

@@ -6,7 +6,7 @@ public struct RedeemSharingInvitationRequest: RequestMessage {
 
     /// The invitation.
     public let sharingInvitationUUID: SharingInvitationUUID
-    /// Folder at the root of the user's storage, at most 256 characters. Only account types that need a folder look at it.
+    /// Folder at the root of the user's storage, at most 256 characters. Ignored unless the account type needs one.
     public let cloudFolderName: String?
 
     /// Puts a request together.

@@ -26,7 +26,7 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
     public var permission: Permission
     /// All members, the caller included.
     public var sharingGroupUsers: [Member]
-    /// The kind of storage that takes the caller's new files; only if the caller has none of its own and an owner is there.
+    /// The kind of storage that takes the caller's new files; only if the caller brings none and has an owner.
     public var cloudStorageType: CloudStorageType?
 
     /// Puts a group together.

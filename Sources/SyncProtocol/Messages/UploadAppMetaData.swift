@@ -24,8 +24,9 @@ public struct UploadAppMetaDataRequest: RequestMessage {
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
-        fileUUID = try query.required(.fileUUID)
+        // First, as broken metadata swallows what follows it in the query, which then seems to be missing.
         appMetaData = try query.requiredAppMetaData()
+        fileUUID = try query.required(.fileUUID)
         masterVersion = try query.required(.masterVersion)
         sharingGroupUUID = try query.required(.sharingGroupUUID)
     }

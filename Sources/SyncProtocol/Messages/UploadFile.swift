@@ -43,6 +43,8 @@ public struct UploadFileRequest: RequestMessage {
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
+        // First, as broken metadata swallows what follows it in the query, which then seems to be missing.
+        appMetaData = try query.optionalAppMetaData()
         fileUUID = try query.required(.fileUUID)
         sharingGroupUUID = try query.requiredGroupAsUUID()
         mimeType = try query.required(.mimeType)
@@ -50,7 +52,6 @@ public struct UploadFileRequest: RequestMessage {
         masterVersion = try query.required(.masterVersion)
         checkSum = try query.required(.checkSum)
         fileGroupUUID = try query.optional(.fileGroupUUID)
-        appMetaData = try query.optionalAppMetaData()
         undeleteServerFile = try query.optional(.undeleteServerFile) ?? false
     }
 

@@ -1,0 +1,26 @@
+/// The phone, or whoever else asked, at the other end of one request.
+///
+/// The composition root implements it over FastCGI, tests in memory.
+public protocol ClientConnection: AnyObject {
+    /// Reads the next bytes of the request's body into the beginning of `buffer`, until it is full or the body ends.
+    /// - Returns: the number of bytes read; 0 at the end of the body.
+    /// - Throws: ``ClientGone`` if the phone hung up.
+    func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int
+
+    /// Sends status and headers; once per request, before any ``write(_:)``.
+    func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone)
+
+    /// Sends a part of the reply's body.
+    func write(_ bytes: Span<UInt8>) throws(ClientGone)
+
+    /// Ends the reply properly.
+    func finish()
+
+    /// Ends the connection so that what was sent cannot be taken for a whole reply.
+    func abandon()
+}
+
+/// The connection to the phone ended before the request or the reply did.
+public struct ClientGone: Error, Equatable {
+    public init() {}
+}

@@ -1,0 +1,27 @@
+import SyncProtocol
+
+/// One endpoint of the protocol.
+///
+/// Its documentation says why a request that arrives twice does no harm.
+protocol Endpoint {
+    associatedtype Request: RequestMessage
+
+    /// Does what the request asks.
+    ///
+    /// Who asks has been found out by then, as far as the endpoint's route requires it.
+    /// - Throws: anything; ``ErrorResponse`` turns it into a reply.
+    func respond(to request: Request, in context: RequestContext) throws -> EndpointReply
+}
+
+/// A successful reply, or one that the endpoint has sent already.
+enum EndpointReply {
+    /// A JSON object as the body.
+    case json([UInt8])
+    /// A JSON object in the header `syncserver-message-params`, and no body.
+    case header(String)
+    /// The endpoint has sent its reply itself, this many bytes of body.
+    case sent(bytes: Int64)
+
+    static func json(_ message: some ResponseMessage) -> EndpointReply { .json(message.body) }
+    static func header(_ message: some ResponseMessage) -> EndpointReply { .header(message.headerText) }
+}

@@ -1,0 +1,47 @@
+import SyncProtocol
+
+/// Why an endpoint refuses a request; each case has one code on the wire, listed in docs/protocol.md.
+enum EndpointError: Error, Equatable {
+    // What the request says is wrong in itself.
+    case missingParameter(ParameterName)
+    case outOfRange(String)
+    case missingDeviceUUID
+    case malformedDeviceUUID
+    case unknownMIMEType
+    case bodyLengthMismatch
+    case lengthRequired
+    case bodyTooLarge(maximumBytes: Int64)
+    case checkSumMismatch
+
+    // Who asks.
+    case credentialsMissing
+    case signInTypeNotAllowed
+    case userUnknown
+    case storageAccountRequired
+
+    // What there is.
+    case endpointUnknown
+    case methodNotAllowed(allowed: String)
+    case fileUnknown
+    case groupUnknown
+    case invitationUnknown
+    case invitationGone
+
+    // What the present state does not allow.
+    case permissionTooLow(needed: Permission)
+    case groupExists
+    case userExists
+    case owningAccountRequired
+    case alreadyMember
+    case ownerMissing
+    case tooManyDevices
+    case fileVersionMismatch
+    case appMetaDataVersionMismatch
+    case mimeTypeChanged
+    case fileDeleted
+    case fileNotDeleted
+    case fileInOtherGroup
+    case uploadConflict
+    case notAMember
+    case ownerRemoved
+}

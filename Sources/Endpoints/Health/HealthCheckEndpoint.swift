@@ -1,0 +1,18 @@
+import Store
+import SyncProtocol
+
+/// Says that this process and its database work.
+///
+/// Reads only; may be repeated.
+struct HealthCheckEndpoint: Endpoint {
+    /// - Throws: ``StoreError/unavailable(_:)`` if the database does not answer: load balancers should see that.
+    func respond(to request: HealthCheckRequest, in context: RequestContext) throws -> EndpointReply {
+        try context.store.check()
+        let uptime = context.services.uptime().components
+        return .json(
+            HealthCheckResponse(
+                currentServerDateTime: context.now,
+                serverUptime: Double(uptime.seconds) + Double(uptime.attoseconds) / 1e18,
+                deployedGitTag: context.services.settings.serverVersion))
+    }
+}

@@ -1,0 +1,34 @@
+/// The body of one request, with what was announced of it.
+final class RequestBody {
+    /// Bodies up to this size are read to their end before an early reply is sent: nginx loses or delays replies to
+    /// phones that are still uploading.
+    static let drainLimitBytes: Int64 = 128 << 20
+
+    private let connection: any ClientConnection
+    private let announcedBytes: Int64?
+    private(set) var receivedBytes: Int64 = 0
+    private var hasEnded = false
+
+    init(of connection: any ClientConnection, announcedBytes: Int64?) {
+        self.connection = connection
+        self.announcedBytes = announcedBytes
+    }
+
+    /// Reads the next bytes into the beginning of `buffer`, until it is full or the body ends; 0 at the end.
+    func read(into buffer: inout [UInt8]) throws(ClientGone) -> Int {
+        var span = buffer.mutableSpan
+        let count = try connection.readBody(into: &span)
+        receivedBytes += Int64(count)
+        if count == 0 { hasEnded = true }
+        return count
+    }
+
+    /// Reads and drops what is left of a body that is not wanted, unless it is too large to wait for.
+    func drain() throws(ClientGone) {
+        guard let announcedBytes, announcedBytes <= Self.drainLimitBytes else { return }
+        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+        while !hasEnded && receivedBytes < announcedBytes {
+            _ = try read(into: &buffer)
+        }
+    }
+}

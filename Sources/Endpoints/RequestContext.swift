@@ -1,0 +1,136 @@
+import Accounts
+import HTTPTransport
+import Logging
+import Store
+import SyncProtocol
+import UserStorage
+
+/// One request on its way through the server; used by one thread.
+final class RequestContext {
+    let head: RequestHead
+    let connection: any ClientConnection
+    let body: RequestBody
+    let services: Services
+    let transport: Transport
+    var deadline: Deadline
+    var logger: Logger
+    /// Headers that the endpoint adds to its reply.
+    var replyHeaders: [(name: String, value: String)] = []
+
+    /// What the phone presented, once it has been looked at.
+    private(set) var presented: PresentedCredentials?
+    private var identity: Identity?
+
+    private struct Identity {
+        var profile: SignInProfile
+        var device: DeviceUUID
+        var user: UserRecord?
+    }
+
+    init(
+        head: RequestHead, connection: any ClientConnection, services: Services, transport: Transport, logger: Logger
+    ) {
+        self.head = head
+        self.connection = connection
+        self.services = services
+        self.transport = transport
+        self.logger = logger
+        body = RequestBody(of: connection, announcedBytes: head.contentLength)
+        deadline = .after(services.settings.requestTime)
+    }
+
+    var store: Store { services.store }
+    var now: WireDate { services.now() }
+
+    /// A client for sign-in services that keeps to this request's deadline.
+    var accountClient: AccountClient {
+        AccountClient(transport: transport, deadline: deadline, backoff: services.storage.backoff)
+    }
+
+    // MARK: Who asks
+
+    /// Who the provider says is asking. Only on endpoints that require a token.
+    var profile: SignInProfile { required(identity).profile }
+    /// The device that is asking. Only on endpoints that require a token.
+    var device: DeviceUUID { required(identity).device }
+    /// The user who is asking. Only on endpoints that require a user.
+    var caller: UserRecord { required(required(identity).user) }
+
+    /// Finds out who presents the token.
+    /// - Throws: ``EndpointError`` or ``AccountError``, 401 on the wire unless the provider cannot be asked.
+    func signIn() throws {
+        guard let word = head.header(.tokenType), let accessToken = head.header(.accessToken) else {
+            throw EndpointError.credentialsMissing
+        }
+        guard let type = AccountType(tokenType: word), let account = services.storage.account(type) else {
+            throw EndpointError.signInTypeNotAllowed
+        }
+        let presented = PresentedCredentials(
+            accountType: type, accessToken: accessToken,
+            authorizationCode: head.header(.authorizationCode) ?? head.header(.googleServerAuthCode))
+        let profile: SignInProfile
+        if let known = services.signInCache.profile(for: presented) {
+            profile = known
+        } else {
+            profile = try account.verify(presented, through: accountClient)
+            services.signInCache.remember(profile, for: presented)
+        }
+        guard let text = head.header(.deviceUUID) else { throw EndpointError.missingDeviceUUID }
+        guard let device = DeviceUUID(text) else { throw EndpointError.malformedDeviceUUID }
+        self.presented = presented
+        identity = Identity(profile: profile, device: device)
+    }
+
+    /// Finds the user of the presented account, and registers the device if it is new.
+    /// - Throws: ``EndpointError/userUnknown``, ``EndpointError/tooManyDevices``, ``StoreError``.
+    func findUser() throws {
+        let presented = required(presented)
+        let found = try store.withSession { session in
+            try session.user(presented.accountType, profile.providerUserID, device: device)
+        }
+        guard let found else { throw EndpointError.userUnknown }
+        identity?.user = found.user
+        logger[metadataKey: LogKey.userID.rawValue] = "\(found.user.userID)"
+        guard !found.isDeviceKnown else { return }
+        let registration = try store.transaction { session in
+            try session.register(
+                device, of: found.user.userID, maximum: services.settings.maximumDevicesPerUser, at: now)
+        }
+        guard registration == .registered else { throw EndpointError.tooManyDevices }
+    }
+
+    /// The caller's membership in a group.
+    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``.
+    func membership(in group: SharingGroupUUID, needing permission: Permission) throws -> Membership {
+        try store.withSession { session in
+            try self.membership(in: group, needing: permission, using: &session)
+        }
+    }
+
+    /// The same, as part of a transaction.
+    func membership(
+        in group: SharingGroupUUID, needing permission: Permission, using session: inout StoreSession
+    ) throws -> Membership {
+        guard let membership = try session.membership(of: caller.userID, in: group) else {
+            throw EndpointError.notAMember
+        }
+        guard membership.permission >= permission else { throw EndpointError.permissionTooLow(needed: permission) }
+        return membership
+    }
+
+    private func required<Value>(_ value: Value?) -> Value {
+        guard let value else { preconditionFailure("the endpoint's route does not ask for this identity") }
+        return value
+    }
+
+    // MARK: Storage
+
+    /// The storage of `owner`, with this request's deadline.
+    /// - Throws: ``EndpointError/ownerRemoved`` if they have left.
+    func storage(of owner: OwningUser) throws -> UserStorage {
+        guard let user = try store.withSession({ try $0.user(owner.userID) }) else {
+            throw EndpointError.ownerRemoved
+        }
+        return try services.storage.storage(of: user, transport: transport, deadline: deadline, logger: logger)
+    }
+}

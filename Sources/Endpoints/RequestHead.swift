@@ -1,0 +1,33 @@
+public import SyncProtocol
+
+/// What a request says before its body.
+public struct RequestHead: Sendable {
+    public var method: String
+    /// The path, decoded.
+    public var path: String
+    /// The query as it arrived, still percent-encoded.
+    public var query: String
+    /// What `Content-Length` announced; `nil` without that header.
+    public var contentLength: Int64?
+    /// Identifies the request in logs and error replies.
+    public var requestID: String
+    private let headers: [RequestHeader: String]
+
+    public init(
+        method: String, path: String, query: String, contentLength: Int64?, requestID: String,
+        headers: [RequestHeader: String]
+    ) {
+        self.method = method
+        self.path = path
+        self.query = query
+        self.contentLength = contentLength
+        self.requestID = requestID
+        self.headers = headers
+    }
+
+    /// A header's value; `nil` if it is absent or empty, which the protocol does not tell apart.
+    func header(_ name: RequestHeader) -> String? {
+        guard let value = headers[name], !value.isEmpty else { return nil }
+        return value
+    }
+}

@@ -1,0 +1,179 @@
+public import HTTPTransport
+public import Logging
+import Store
+import SyncProtocol
+import UserStorage
+
+/// Takes every request from its first line to the end of its reply.
+///
+/// Shared by all threads; each call runs on the thread that makes it.
+public struct Router: Sendable {
+    private let services: Services
+    private let logger: Logger
+
+    public init(services: Services, logger: Logger) {
+        self.services = services
+        self.logger = logger
+    }
+
+    /// Answers one request, whatever happens, and writes one line about it to the log.
+    public func handle(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) {
+        let started = ContinuousClock.now
+        var logger = logger
+        logger[metadataKey: LogKey.requestID.rawValue] = "\(head.requestID)"
+        let context = RequestContext(
+            head: head, connection: connection, services: services, transport: transport, logger: logger)
+        let outcome = answer(context)
+        let took = started.duration(to: .now)
+        context.logger.notice(
+            "Request",
+            metadata: .keyed([
+                .endpoint: "\(outcome.endpoint)", .status: "\(outcome.status)", .code: "\(outcome.code ?? "-")",
+                .durationMilliseconds: "\(took.milliseconds)", .bytesReceived: "\(context.body.receivedBytes)",
+                .bytesSent: "\(outcome.bytesSent)",
+            ]))
+    }
+
+    private struct Outcome {
+        var endpoint = "-"
+        var status = 200
+        var code: String?
+        var bytesSent: Int64 = 0
+    }
+
+    private func answer(_ context: RequestContext) -> Outcome {
+        var outcome = Outcome()
+        do {
+            do {
+                let route = try route(context.head)
+                outcome.endpoint = route.endpoint.rawValue
+                let reply = try respond(to: route, in: context)
+                try send(reply, in: context, &outcome)
+            } catch let gone as ClientGone {
+                throw gone
+            } catch let interrupted as ReplyInterrupted {
+                throw interrupted
+            } catch {
+                let response = ErrorResponse(for: error)
+                outcome.code = response.code
+                outcome.status = response.status
+                note(error, response, context.logger)
+                try send(response, in: context)
+            }
+            context.connection.finish()
+        } catch {
+            // Either the phone is gone, or it must not take what it has for the whole.
+            context.connection.abandon()
+            outcome.status = 499
+            outcome.code = error is ClientGone ? "client_gone" : "reply_interrupted"
+            if let interrupted = error as? ReplyInterrupted {
+                context.logger.warning("Reply cut off", metadata: .keyed([.reason: "\(interrupted.reason)"]))
+            }
+        }
+        return outcome
+    }
+
+    private func route(_ head: RequestHead) throws -> EndpointRoute {
+        switch RouteLookup(method: head.method, path: head.path) {
+        case .found(let route): return route
+        case .methodNotAllowed(let allowed): throw EndpointError.methodNotAllowed(allowed: allowed.rawValue)
+        case .unknownPath: throw EndpointError.endpointUnknown
+        }
+    }
+
+    private func respond(to route: EndpointRoute, in context: RequestContext) throws -> EndpointReply {
+        switch route.endpoint {
+        case .healthCheck: try run(HealthCheckEndpoint(), route, context)
+        case .checkCreds: try run(CheckCredsEndpoint(), route, context)
+        case .addUser: try run(AddUserEndpoint(), route, context)
+        case .index: try run(IndexEndpoint(), route, context)
+        case .uploadFile: try run(UploadFileEndpoint(), route, context)
+        case .getUploads: try run(GetUploadsEndpoint(), route, context)
+        case .doneUploads: try run(DoneUploadsEndpoint(), route, context)
+        case .downloadFile: try run(DownloadFileEndpoint(), route, context)
+        case .createSharingInvitation: try run(CreateSharingInvitationEndpoint(), route, context)
+        case .getSharingInvitationInfo: try run(GetSharingInvitationInfoEndpoint(), route, context)
+        case .redeemSharingInvitation: try run(RedeemSharingInvitationEndpoint(), route, context)
+        case .checkPrimaryCreds, .removeUser, .uploadAppMetaData, .uploadDeletion, .downloadAppMetaData,
+            .createSharingGroup, .updateSharingGroup, .removeSharingGroup, .removeUserFromSharingGroup,
+            .registerPushNotificationToken:
+            throw EndpointError.endpointUnknown
+        }
+    }
+
+    /// Checks in the order that decides what a doubly wrong request is told: token, parameters, user.
+    private func run<E: Endpoint>(
+        _ endpoint: E, _ route: EndpointRoute, _ context: RequestContext
+    ) throws -> EndpointReply {
+        if route.authentication != .none { try context.signIn() }
+        let request = try E.Request(query: context.head.query)
+        if route.authentication == .secondary { try context.findUser() }
+        return try endpoint.respond(to: request, in: context)
+    }
+
+    // MARK: Replies
+
+    private func send(_ reply: EndpointReply, in context: RequestContext, _ outcome: inout Outcome) throws {
+        switch reply {
+        case .json(let body):
+            try context.body.drain()
+            try start(200, context.replyHeaders + [("content-type", "application/json")], body, context)
+            outcome.bytesSent = Int64(body.count)
+        case .header(let text):
+            try context.body.drain()
+            let headers = context.replyHeaders + [(ResponseHeader.messageParams.rawValue, text)]
+            try start(200, headers, [], context)
+        case .sent(let bytes):
+            outcome.bytesSent = bytes
+        }
+    }
+
+    private func send(_ response: ErrorResponse, in context: RequestContext) throws {
+        try context.body.drain()
+        let body = ErrorBody(
+            error: response.message, code: response.code, requestId: context.head.requestID,
+            retryable: response.isRetryable, goneReason: response.goneReason)
+        var headers = [("content-type", "application/json"), (ResponseHeader.errorCode.rawValue, response.code)]
+        if let method = response.allowedMethod { headers.append(("allow", method)) }
+        try start(response.status, headers, body.body, context)
+    }
+
+    private func start(
+        _ status: Int, _ headers: [(name: String, value: String)], _ body: [UInt8], _ context: RequestContext
+    ) throws {
+        let length = [(name: "content-length", value: "\(body.count)")]
+        try context.connection.start(status: status, headers: services.commonHeaders + headers + length)
+        if !body.isEmpty { try context.connection.write(body.span) }
+    }
+
+    /// Writes to the log what only operators may read: errors that somebody should look at, and those that healed.
+    private func note(_ error: any Error, _ response: ErrorResponse, _ logger: Logger) {
+        switch response.status {
+        case 500: logger.error("Request failed by a defect", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        case 502...507:
+            logger.warning("Request failed", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        default: logger.debug("Request refused", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        }
+    }
+}
+
+/// A reply that had begun cannot be completed; it must be cut off so that nobody takes it for the whole.
+struct ReplyInterrupted: Error {
+    var reason: String
+}
+
+extension Services {
+    /// The headers of every reply.
+    var commonHeaders: [(name: String, value: String)] {
+        var headers = [(name: ResponseHeader.serverVersion.rawValue, value: settings.serverVersion)]
+        if let minimum = settings.minimumIOSClientVersion {
+            headers.append((name: ResponseHeader.minimumIOSClientAppVersion.rawValue, value: minimum))
+        }
+        return headers
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds.
+    var milliseconds: Int64 { components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000 }
+}

@@ -1,0 +1,67 @@
+public import Accounts
+public import Store
+public import SyncProtocol
+public import UserStorage
+
+/// What all requests share; made once by the composition root.
+public struct Services: Sendable {
+    public var store: Store
+    public var storage: StorageRegistry
+    public var signInCache: SignInCache
+    public var settings: Settings
+    public var partBudget: PartBudget
+    /// The present, as the server's clock has it.
+    public var now: @Sendable () -> WireDate
+    public var uptime: @Sendable () -> Duration
+    /// A random UUID, in upper case.
+    public var makeUUID: @Sendable () throws -> String
+
+    public init(
+        store: Store, storage: StorageRegistry, signInCache: SignInCache, settings: Settings, partBudget: PartBudget,
+        now: @escaping @Sendable () -> WireDate, uptime: @escaping @Sendable () -> Duration,
+        makeUUID: @escaping @Sendable () throws -> String
+    ) {
+        self.store = store
+        self.storage = storage
+        self.signInCache = signInCache
+        self.settings = settings
+        self.partBudget = partBudget
+        self.now = now
+        self.uptime = uptime
+        self.makeUUID = makeUUID
+    }
+
+    /// What the operator decides.
+    public struct Settings: Sendable {
+        /// Three integers with dots; goes into every reply.
+        public var serverVersion: String
+        /// The oldest app that may use the server; `nil` for any.
+        public var minimumIOSClientVersion: String?
+        /// Largest body of UploadFile, in bytes.
+        public var maximumUploadBytes: Int64
+        /// Devices that one user may have; `nil` for any number.
+        public var maximumDevicesPerUser: Int?
+        public var mimeTypes: MIMETypeTable
+        /// Whether new owners get a file that warns them not to touch the folder.
+        public var writesWarningFile: Bool
+        /// Time for one request, from its last byte on.
+        public var requestTime: Duration
+        /// How long an invitation can be redeemed, in seconds.
+        public var invitationLifetimeSeconds: Int64
+
+        public init(
+            serverVersion: String, minimumIOSClientVersion: String?, maximumUploadBytes: Int64,
+            maximumDevicesPerUser: Int?, mimeTypes: MIMETypeTable, writesWarningFile: Bool,
+            requestTime: Duration = .seconds(40), invitationLifetimeSeconds: Int64 = 86_400
+        ) {
+            self.serverVersion = serverVersion
+            self.minimumIOSClientVersion = minimumIOSClientVersion
+            self.maximumUploadBytes = maximumUploadBytes
+            self.maximumDevicesPerUser = maximumDevicesPerUser
+            self.mimeTypes = mimeTypes
+            self.writesWarningFile = writesWarningFile
+            self.requestTime = requestTime
+            self.invitationLifetimeSeconds = invitationLifetimeSeconds
+        }
+    }
+}

@@ -1,0 +1,26 @@
+import Store
+import SyncProtocol
+
+/// Makes an invitation to a sharing group.
+///
+/// A repeated request makes another invitation, which does no harm: nobody knows it, and it expires.
+struct CreateSharingInvitationEndpoint: Endpoint {
+    func respond(to request: CreateSharingInvitationRequest, in context: RequestContext) throws -> EndpointReply {
+        guard let invitation = SharingInvitationUUID(try context.services.makeUUID()) else {
+            preconditionFailure("a made-up UUID is a UUID")
+        }
+        let expires = WireDate(
+            secondsSince1970: context.now.secondsSince1970 + context.services.settings.invitationLifetimeSeconds)
+        try context.store.transaction { session in
+            let membership = try context.membership(
+                in: request.sharingGroupUUID, needing: .admin, using: &session)
+            guard let owner = membership.owningUser else { throw EndpointError.ownerMissing }
+            _ = try session.holdMasterVersion(of: membership.groupID)
+            try session.addInvitation(
+                invitation, to: membership.groupID, by: context.caller.userID, owningUserID: owner.userID,
+                permission: request.permission, allowsSocialAcceptance: request.allowSocialAcceptance,
+                acceptors: Int(request.numberOfAcceptors), expires: expires)
+        }
+        return .json(CreateSharingInvitationResponse(sharingInvitationUUID: invitation))
+    }
+}

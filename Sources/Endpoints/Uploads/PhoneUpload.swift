@@ -1,0 +1,87 @@
+import CloudStorage
+import SyncProtocol
+
+/// The body of an UploadFile request as the content of an upload to a cloud.
+///
+/// Hashes the bytes as they pass, and hands out the last part only when all of them have arrived and the checksum is the
+/// announced one. Parts start small and double while the phone is fast and the process has memory to spare.
+final class PhoneUpload: UploadContent {
+    /// A part that filled faster than this is followed by a larger one.
+    private static let fastFill: Duration = .seconds(1)
+
+    let lengthBytes: Int64
+    private let body: RequestBody
+    private let expected: CheckSum
+    private let budget: PartBudget
+    private let beforePart: (_ isLast: Bool) throws -> Void
+    private var hasher: ContentHasher?
+    private var buffer: [UInt8] = []
+    private var partBytes = PartBudget.smallestPartBytes
+    private var position: Int64 = 0
+    /// The hashes of the whole content; known once the last part was handed out.
+    private(set) var hashes: ContentHashes?
+
+    /// - Parameters:
+    ///   - length: what `Content-Length` announced.
+    ///   - expected: the checksum that the phone announced, in canonical letter case.
+    ///   - beforePart: called before each part is handed out, with whether it is the last one; what it throws ends
+    ///     the upload.
+    init(
+        _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, storageType: CloudStorageType, budget: PartBudget,
+        beforePart: @escaping (_ isLast: Bool) throws -> Void
+    ) {
+        self.body = body
+        self.lengthBytes = lengthBytes
+        self.expected = expected
+        self.budget = budget
+        self.beforePart = beforePart
+        hasher = ContentHasher(for: storageType)
+    }
+
+    deinit {
+        budget.putBack(partBytes - PartBudget.smallestPartBytes)
+    }
+
+    /// The announced checksum, which by then has turned out right; Google's and Dropbox's hashes are the same as ours.
+    var providerHash: String { expected.rawValue }
+
+    func nextPart(granularity: Int) throws -> UploadPart {
+        let size = max(partBytes / granularity, 1) * granularity
+        let wanted = Int(min(Int64(size), lengthBytes - position))
+        let started = ContinuousClock.now
+        try fill(wanted)
+        let isLast = position + Int64(wanted) == lengthBytes
+        if isLast { try verifyEnd() }
+        try beforePart(isLast)
+        let part = UploadPart(bytes: buffer[...], offset: position, isLast: isLast)
+        position += Int64(wanted)
+        if started.duration(to: .now) < Self.fastFill { grow() }
+        return part
+    }
+
+    /// Fills the buffer with exactly `count` bytes and hashes them.
+    private func fill(_ count: Int) throws {
+        if buffer.count < count {
+            buffer = [UInt8](repeating: 0, count: count)
+        } else {
+            buffer.removeLast(buffer.count - count)
+        }
+        // Less than asked for arrives only if the body ends.
+        guard try count == 0 || body.read(into: &buffer) == count else { throw EndpointError.bodyLengthMismatch }
+        hasher?.update(buffer)
+    }
+
+    /// Makes sure that the body ends here and that it is what the phone announced.
+    private func verifyEnd() throws {
+        var surplus: [UInt8] = [0]
+        guard try body.read(into: &surplus) == 0 else { throw EndpointError.bodyLengthMismatch }
+        guard let hashes = hasher.take()?.finish() else { preconditionFailure("the last part is handed out once") }
+        guard hashes.checkSum == expected else { throw EndpointError.checkSumMismatch }
+        self.hashes = hashes
+    }
+
+    private func grow() {
+        guard partBytes < PartBudget.largestPartBytes, position < lengthBytes, budget.take(partBytes) else { return }
+        partBytes *= 2
+    }
+}

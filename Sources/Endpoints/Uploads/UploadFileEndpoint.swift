@@ -1,0 +1,164 @@
+import CloudStorage
+import HTTPTransport
+import Store
+import SyncProtocol
+import UserStorage
+
+/// Streams a file version from the phone into its owner's storage and stages it for the next commit.
+///
+/// Everything that can be checked is checked before the first byte goes out, and again when the row is staged, since no
+/// lock is held in between. An intent committed beforehand makes sure that an object nobody refers to is deleted,
+/// wherever this stops. A request that arrives twice finds its row and gets the same dates; of two that run at the
+/// same moment, the second to stage gives up its own object only.
+struct UploadFileEndpoint: Endpoint {
+    func respond(to request: UploadFileRequest, in context: RequestContext) throws -> EndpointReply {
+        let settings = context.services.settings
+        guard let length = context.head.contentLength else { throw EndpointError.lengthRequired }
+        guard length <= settings.maximumUploadBytes else {
+            throw EndpointError.bodyTooLarge(maximumBytes: settings.maximumUploadBytes)
+        }
+        guard let fileExtension = settings.mimeTypes.fileExtension(for: request.mimeType) else {
+            throw EndpointError.unknownMIMEType
+        }
+        guard request.fileGroupUUID == nil || request.fileVersion == .first else {
+            throw EndpointError.outOfRange("fileGroupUUID can be given with version 0 only")
+        }
+        let plan: UploadPlan
+        switch try check(request, in: context) {
+        case .stale(let current): return .header(UploadFileResponse.stale(current: current))
+        case .decided(.repeated(let creationDate, let updateDate)):
+            return .header(UploadFileResponse.staged(creationDate: creationDate, updateDate: updateDate))
+        case .decided(.upload(let decided)): plan = decided
+        }
+        let name = CloudFileName(
+            fileUUID: request.fileUUID, deviceUUID: context.device, fileVersion: request.fileVersion,
+            fileExtension: fileExtension)
+        let upload = try Upload(name: name, mimeType: request.mimeType, length: length, plan: plan, context: context)
+        do {
+            let content = try upload.run()
+            let response = try StagingStep(request: request, context: context).stage(content, upload.intent)
+            return .header(response)
+        } catch {
+            upload.intent.giveUp()
+            throw error
+        }
+    }
+
+    private enum Check {
+        case stale(MasterVersion)
+        case decided(UploadDecision)
+    }
+
+    /// The checks before the first byte, on one snapshot.
+    private func check(_ request: UploadFileRequest, in context: RequestContext) throws -> Check {
+        try context.store.snapshot { session in
+            let membership = try context.membership(
+                in: request.sharingGroupUUID, needing: .write, using: &session)
+            guard membership.masterVersion == request.masterVersion else { return .stale(membership.masterVersion) }
+            let area = StagingArea(
+                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
+            return .decided(
+                try UploadDecision.of(
+                    request, by: membership, current: try session.file(request.fileUUID, in: area.groupID),
+                    staged: try session.stagedChange(of: request.fileUUID, in: area),
+                    isLiveElsewhere: try session.isLiveElsewhere(request.fileUUID, otherThan: area.groupID)))
+        }
+    }
+}
+
+/// The bytes' way from the phone to the cloud.
+private struct Upload {
+    let name: CloudFileName
+    let mimeType: MIMEType
+    let plan: UploadPlan
+    let storage: UserStorage
+    let reservation: ObjectReservation
+    let intent: UploadIntent
+    let content: PhoneUpload
+
+    init(
+        name: CloudFileName, mimeType: MIMEType, length: Int64, plan: UploadPlan, context: RequestContext
+    ) throws {
+        self.name = name
+        self.mimeType = mimeType
+        self.plan = plan
+        storage = try context.storage(of: plan.owner)
+        reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
+        let intent = try UploadIntent(toStore: reservation, in: plan.owner, context: context)
+        self.intent = intent
+        content = PhoneUpload(
+            context.body, lengthBytes: length, expected: plan.checkSum, storageType: plan.owner.storageType,
+            budget: context.services.partBudget, beforePart: { isLast in try intent.renew(isLastPart: isLast) })
+    }
+
+    func run() throws -> StoredContent {
+        // Parts have deadlines of their own, from the moment each has arrived; slow phones are nginx's business.
+        let stored = try storage.provider.upload(
+            content, as: reservation, mimeType: mimeType.rawValue, to: storage.access)
+        guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
+        return StoredContent(
+            owningUser: plan.owner, checkSum: hashes.checkSum, sha256: hashes.sha256,
+            sizeBytes: content.lengthBytes, objectID: stored.objectID, objectRevision: stored.revision,
+            providerHash: stored.providerHash == hashes.checkSum.rawValue ? nil : stored.providerHash)
+    }
+}
+
+/// Writes the staged row, after everything has been checked once more under the group's lock.
+private struct StagingStep {
+    let request: UploadFileRequest
+    let context: RequestContext
+
+    func stage(_ content: StoredContent, _ intent: UploadIntent) throws -> UploadFileResponse {
+        let outcome: (response: UploadFileResponse, isObjectUsed: Bool) = try context.store.transaction { session in
+            let now = context.now
+            let membership = try context.membership(
+                in: request.sharingGroupUUID, needing: .write, using: &session)
+            let area = StagingArea(
+                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
+            let version = try session.holdMasterVersion(of: area.groupID)
+            guard version == request.masterVersion else { return (.stale(current: version), false) }
+            let current = try session.file(request.fileUUID, in: area.groupID)
+            let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
+            let decision = try UploadDecision.of(
+                request, by: membership, current: current, staged: staged,
+                isLiveElsewhere: try session.isLiveElsewhere(request.fileUUID, otherThan: area.groupID))
+            guard case .upload(let plan) = decision else {
+                guard case .repeated(let creationDate, let updateDate) = decision else { throw EndpointError.uploadConflict }
+                return (.staged(creationDate: creationDate, updateDate: updateDate), false)
+            }
+            guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
+            if let replaced = staged?.content, let objectID = replaced.objectID {
+                try session.addDeletion(of: objectID, in: replaced.owningUser, availableAt: now, at: now)
+            }
+            try session.stage(change(content, plan, over: staged, current, at: now), in: area, at: now)
+            guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
+            return (.staged(creationDate: plan.existingCreationDate ?? now, updateDate: now), true)
+        }
+        if !outcome.isObjectUsed { intent.giveUp() }
+        return outcome.response
+    }
+
+    private func change(
+        _ content: StoredContent, _ plan: UploadPlan, over staged: StagedChange?, _ current: FileRecord?,
+        at now: WireDate
+    ) -> StagedChange {
+        var change = StagedChange(fileUUID: request.fileUUID, kind: plan.kind)
+        change.fileGroupUUID = request.fileGroupUUID
+        change.createdAt = plan.existingCreationDate == nil ? now : nil
+        change.updatedAt = now
+        change.mimeType = request.mimeType
+        change.fileVersion = request.fileVersion
+        change.content = content
+        if let metaData = request.appMetaData {
+            change.appMetaData = metaData.contents
+            change.appMetaDataVersion = metaData.version
+        } else if let version = staged?.appMetaDataVersion,
+            version.rawValue == (current?.appMetaDataVersion?.rawValue ?? -1) + 1
+        {
+            // Metadata that this device staged before are part of what it wants to commit.
+            change.appMetaData = staged?.appMetaData
+            change.appMetaDataVersion = version
+        }
+        return change
+    }
+}

@@ -1,0 +1,59 @@
+import CloudStorage
+import Logging
+import Store
+import SyncProtocol
+import UserStorage
+
+/// The promise, committed before the first byte goes to a cloud, that an upload will clean up after itself.
+///
+/// It is a leased row of the outbox. If this process dies, the lease runs out and the jobs role deletes the object.
+final class UploadIntent {
+    /// How long the jobs role leaves the object alone after the last sign of life; longer than a request may take
+    /// after its last byte.
+    private static let leaseSeconds: Int64 = 180
+    private static let renewalInterval: Duration = .seconds(30)
+
+    let item: OutboxID
+    let leaseOwner: String
+    private let context: RequestContext
+    private var renewed = ContinuousClock.now
+
+    init(
+        toStore reservation: ObjectReservation, in owner: OwningUser, context: RequestContext
+    ) throws {
+        let leaseOwner = try context.services.makeUUID()
+        item = try context.store.transaction { session in
+            try session.addIntent(
+                toStore: reservation.objectID, named: reservation.name, in: owner, leaseOwner: leaseOwner,
+                until: Self.leaseEnd(context), at: context.now)
+        }
+        self.leaseOwner = leaseOwner
+        self.context = context
+    }
+
+    /// Gives a sign of life if it is time for one, and always before the part that makes the object exist.
+    /// - Throws: ``EndpointError/uploadConflict`` if the object may be deleted at any moment.
+    func renew(isLastPart: Bool) throws {
+        guard isLastPart || renewed.duration(to: .now) > Self.renewalInterval else { return }
+        let isOurs = try context.store.transaction { session in
+            try session.renewLease(of: item, by: leaseOwner, until: Self.leaseEnd(context))
+        }
+        guard isOurs else { throw EndpointError.uploadConflict }
+        renewed = .now
+    }
+
+    /// Gives the object up: the jobs role deletes it at once, if it exists. Errors do not matter, since the lease ends.
+    func giveUp() {
+        do {
+            try context.store.transaction { session in
+                try session.releaseLease(of: item, by: leaseOwner, at: context.now)
+            }
+        } catch {
+            context.logger.info("Upload intent left to its lease", metadata: .keyed([.reason: "\(error)"]))
+        }
+    }
+
+    private static func leaseEnd(_ context: RequestContext) -> WireDate {
+        WireDate(secondsSince1970: context.now.secondsSince1970 + leaseSeconds)
+    }
+}

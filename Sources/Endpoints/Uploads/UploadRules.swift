@@ -1,0 +1,79 @@
+import Store
+import SyncProtocol
+
+/// What an UploadFile request amounts to, given what the group and the device have.
+///
+/// A pure decision: it is made before the first byte goes out, and again when the change is staged.
+enum UploadDecision: Equatable {
+    /// The same upload is staged already.
+    case repeated(creationDate: WireDate, updateDate: WireDate)
+    case upload(UploadPlan)
+}
+
+/// An upload that fits.
+struct UploadPlan: Equatable {
+    var kind: StagedChange.Kind
+    /// In whose storage the bytes go.
+    var owner: OwningUser
+    /// The announced checksum in the canonical form of that storage.
+    var checkSum: CheckSum
+    /// When the file was created; `nil` if it is a new one.
+    var existingCreationDate: WireDate?
+}
+
+extension UploadDecision {
+    /// Applies the rules for versions, types and owners.
+    ///
+    /// - Parameters:
+    ///   - current: the committed file, if the group has it.
+    ///   - staged: what this device has staged for the file.
+    ///   - isLiveElsewhere: whether another group has a live file with this UUID.
+    /// - Throws: ``EndpointError``.
+    static func of(
+        _ request: UploadFileRequest, by membership: Membership, current: FileRecord?, staged: StagedChange?,
+        isLiveElsewhere: Bool
+    ) throws(EndpointError) -> UploadDecision {
+        try checkMetaData(request, current)
+        let owner: OwningUser?
+        if let current {
+            if current.isDeleted && !request.undeleteServerFile { throw .fileDeleted }
+            guard request.fileVersion == current.fileVersion.next else { throw .fileVersionMismatch }
+            guard request.mimeType == current.mimeType else { throw .mimeTypeChanged }
+            owner = current.owningUser
+        } else {
+            guard !request.undeleteServerFile else { throw .fileNotDeleted }
+            guard request.fileVersion == .first else { throw .fileVersionMismatch }
+            guard !isLiveElsewhere else { throw .fileInOtherGroup }
+            owner = membership.owningUser
+        }
+        guard let owner else { throw .ownerRemoved }
+        guard let checkSum = request.checkSum.canonical(as: owner.storageType.checkSumFlavour) else {
+            throw .checkSumMismatch
+        }
+        if let staged, let dates = dates(of: staged, ifSameAs: request, checkSum, current) { return dates }
+        return .upload(
+            UploadPlan(
+                kind: current?.isDeleted == true ? .undelete : .upload, owner: owner, checkSum: checkSum,
+                existingCreationDate: current?.createdAt))
+    }
+
+    /// The first metadata have version 0, each change one more.
+    private static func checkMetaData(
+        _ request: UploadFileRequest, _ current: FileRecord?
+    ) throws(EndpointError) {
+        guard let metaData = request.appMetaData else { return }
+        let expected = (current?.appMetaDataVersion?.rawValue).map { Int64($0) + 1 } ?? 0
+        guard Int64(metaData.version.rawValue) == expected else { throw .appMetaDataVersionMismatch }
+    }
+
+    private static func dates(
+        of staged: StagedChange, ifSameAs request: UploadFileRequest, _ checkSum: CheckSum, _ current: FileRecord?
+    ) -> UploadDecision? {
+        guard staged.kind == .upload || staged.kind == .undelete, staged.fileVersion == request.fileVersion,
+            staged.content?.checkSum == checkSum, let updated = staged.updatedAt,
+            let created = staged.createdAt ?? current?.createdAt,
+            request.appMetaData == nil || request.appMetaData?.contents == staged.appMetaData
+        else { return nil }
+        return .repeated(creationDate: created, updateDate: updated)
+    }
+}

@@ -1,0 +1,34 @@
+import Accounts
+import Store
+import SyncProtocol
+import UserStorage
+
+/// A user about to be added, with everything that had to be asked from providers.
+struct NewUser {
+    var accountType: AccountType
+    var profile: SignInProfile
+    var folderName: String?
+    var credentials: StoredCredentials
+
+    /// The folder to remember for an account: required where the storage has folders that people name, ignored elsewhere.
+    /// - Throws: ``EndpointError/missingParameter(_:)``.
+    static func folderName(_ name: String?, for accountType: AccountType) throws -> String? {
+        guard accountType.needsCloudFolderName else { return nil }
+        guard let name, name.contains(where: { !$0.isWhitespace }) else {
+            throw EndpointError.missingParameter(.cloudFolderName)
+        }
+        return name
+    }
+
+    /// Adds the user and their sealed credentials.
+    /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user.
+    func add(to session: inout StoreSession, in context: RequestContext) throws -> UserID {
+        let userID = try session.addUser(
+            accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
+            at: context.now)
+        // The user's number is bound into the record, so it can be sealed only now.
+        let record = try context.services.storage.sealer.seal(credentials, for: .user(userID))
+        try session.storeCredentials(record, of: userID)
+        return userID
+    }
+}

@@ -1,0 +1,218 @@
+import Curl
+import TestSupport
+import Testing
+
+@Suite("Transfers that fail")
+struct FailureTests {
+    /// The error of a request; nil if it succeeded.
+    private func failure(of request: Request, on handle: inout EasyHandle) -> CurlError? {
+        do {
+            _ = try handle.perform(request)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("Where nobody listens, nothing was sent")
+    func nobodyListens() throws {
+        let port: UInt16
+        do { port = try LocalHTTPServer { _ in }.port }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        let error = failure(of: Request(url: "http://127.0.0.1:\(port)/"), on: &handle)
+        #expect(error?.kind == "not sent")
+        #expect(error?.mayHaveBeenSent == false)
+        #expect(error?.description.contains("127.0.0.1") == false)
+    }
+
+    @Test("A host that does not exist means nothing was sent")
+    func unknownHost() throws {
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        let error = failure(of: Request(url: "http://host.invalid/"), on: &handle)
+        #expect(error?.kind == "not sent")
+    }
+
+    @Test("A connection that is closed without an answer leaves the outcome open", arguments: [true, false])
+    func closedWithoutAnswer(isReset: Bool) throws {
+        let server = try LocalHTTPServer { peer in
+            _ = peer.readRequest()
+            if isReset { peer.reset() }
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        let error = failure(of: Request(method: "POST", url: server.url(), body: .bytes([1, 2, 3])), on: &handle)
+        #expect(error?.kind == "interrupted")
+        #expect(error?.mayHaveBeenSent == true)
+        #expect(server.requests.count == 1)
+    }
+
+    @Test("A reset in the middle of an upload leaves the outcome open")
+    func resetDuringUpload() throws {
+        let server = try LocalHTTPServer { peer in
+            _ = peer.read(upTo: 50_000)
+            peer.reset()
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        let request = Request(method: "PUT", url: server.url(), body: .bytes([UInt8](repeating: 1, count: 20_000_000)))
+        let error = failure(of: request, on: &handle)
+        #expect(error?.kind == "interrupted")
+    }
+
+    @Test("A kept connection that the server has closed meanwhile is replaced before anything is sent")
+    func closedWhileIdle() throws {
+        let server = try LocalHTTPServer { peer in
+            if peer.readRequest() != nil { peer.respond() }
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        for _ in 0..<5 {
+            let request = Request(method: "POST", url: server.url(), body: .bytes([1]))
+            #expect(try handle.perform(request).status == 200)
+        }
+        #expect(server.requests.count == 5)
+    }
+
+    @Test("On a kept connection that dies on the request libcurl repeats it; on a fresh one it does not")
+    func repetition() throws {
+        let server = try LocalHTTPServer { peer in
+            // Answers the first request of each connection, and takes the second without an answer.
+            if peer.readRequest() != nil { peer.respond() }
+            _ = peer.readRequest()
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        var request = Request(method: "POST", url: server.url(), body: .bytes([1]))
+        _ = try handle.perform(request)
+        _ = try handle.perform(request)
+        // One answered, one taken in silence, one repeated by libcurl.
+        #expect(server.requests.count == 3)
+
+        request.usesFreshConnection = true
+        _ = try handle.perform(request)
+        #expect(server.requests.count == 4)
+    }
+
+    @Test("A body that ends early is partial")
+    func truncated() throws {
+        let server = try LocalHTTPServer { peer in
+            _ = peer.readRequest()
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        let error = failure(of: Request(url: server.url()), on: &handle)
+        #expect(error?.kind == "partial")
+    }
+
+    @Test("A server that does not answer is timed out; with a slow one the low-speed rule decides")
+    func timeouts() throws {
+        let server = try LocalHTTPServer { peer in
+            _ = peer.readRequest()
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n.")
+            peer.waitForHangUp()
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        var request = Request(url: server.url())
+        request.totalTimeout = .milliseconds(200)
+        let start = ContinuousClock.now
+        let silence = failure(of: request, on: &handle)
+        #expect(silence?.kind == "timed out")
+        #expect(ContinuousClock.now - start < .seconds(2))
+
+        request.totalTimeout = nil
+        request.lowSpeedLimitBytesPerSecond = 1000
+        request.lowSpeedTime = .seconds(1)
+        let error = failure(of: request, on: &handle)
+        #expect(error?.kind == "too slow")
+        #expect(ContinuousClock.now - start < .seconds(6))
+    }
+
+    @Test("A body above the limit is refused, one at the limit is not; announced or not", arguments: [true, false])
+    func bodyLimit(isAnnounced: Bool) throws {
+        let server = try LocalHTTPServer { peer in
+            while peer.readRequest() != nil {
+                let body = String(repeating: "x", count: 1000)
+                if isAnnounced {
+                    peer.respond(body: body)
+                } else {
+                    peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body)
+                    return
+                }
+            }
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        var request = Request(url: server.url())
+        request.responseBodyLimit = 999
+        #expect(failure(of: request, on: &handle) == .responseTooLarge(limitBytes: 999))
+        request.responseBodyLimit = 1000
+        #expect(try handle.perform(request).body.count == 1000)
+    }
+
+    @Test("Endless headers are refused")
+    func headerLimit() throws {
+        let server = try LocalHTTPServer { peer in
+            _ = peer.readRequest()
+            peer.send("HTTP/1.1 200 OK\r\n")
+            while peer.send(Array("X-Filler: \(String(repeating: "y", count: 1000))\r\n".utf8)) {}
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        #expect(failure(of: Request(url: server.url()), on: &handle) == .responseTooLarge(limitBytes: 256 * 1024))
+    }
+
+    @Test("A closure that returns false stops the transfer, and the handle goes on")
+    func cancelled() throws {
+        let server = try LocalHTTPServer { peer in
+            while peer.readRequest() != nil { peer.respond(body: String(repeating: "x", count: 500_000)) }
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        #expect(throws: CurlError.cancelled) {
+            try handle.perform(Request(url: server.url()), onHead: { _ in false }, onBody: { _ in true })
+        }
+        #expect(throws: CurlError.cancelled) {
+            try handle.perform(Request(url: server.url()), onHead: { _ in true }, onBody: { _ in false })
+        }
+        #expect(try handle.perform(Request(url: server.url())).body.count == 500_000)
+    }
+
+    @Test("An answer that comes before the upload is over is the response")
+    func earlyAnswer() throws {
+        let server = try LocalHTTPServer { peer in
+            _ = peer.read(upTo: 1000)
+            peer.send("HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            peer.waitForHangUp()
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        let request = Request(method: "PUT", url: server.url(), body: .bytes([UInt8](repeating: 1, count: 20_000_000)))
+        #expect(try handle.perform(request).status == 413)
+    }
+
+    @Test("A peer that speaks no TLS is a TLS error, and nothing was sent")
+    func noTLS() throws {
+        let server = try LocalHTTPServer { peer in
+            _ = peer.read(upTo: 1000)
+            peer.send("HTTP/1.1 400 Bad Request\r\n\r\n")
+        }
+        var handle = try EasyHandle()
+        let error = failure(of: Request(url: "https://127.0.0.1:\(server.port)/"), on: &handle)
+        #expect(error?.kind == "TLS")
+        #expect(error?.mayHaveBeenSent == false)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test("Opening, failing and closing 300 times leaks nothing and never stops the program")
+    func openFailClose() throws {
+        let server = try LocalHTTPServer { peer in
+            _ = peer.readRequest()
+            peer.send("HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 100\r\n\r\nonly this")
+        }
+        for _ in 0..<100 {
+            var handle = try EasyHandle(routing: Routing(connectTo: "127.0.0.1:\(server.port)"), allowsPlainHTTP: true)
+            let post = Request(
+                method: "POST", url: "http://example.com/", headers: [("X-B", "2")], body: .bytes([1, 2, 3]))
+            for request in [post, Request(url: "nonsense://"), Request(url: "http://example.com/")] {
+                #expect(throws: CurlError.self) { _ = try handle.perform(request) }
+            }
+        }
+    }
+}
+
+extension CurlError {
+    /// What the debug description begins with: the kind of error.
+    fileprivate var kind: String { String(debugDescription.prefix { $0 != ":" }) }
+}

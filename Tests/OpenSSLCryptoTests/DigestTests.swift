@@ -1,0 +1,102 @@
+import OpenSSLCrypto
+import Testing
+
+@Suite("Digests")
+struct DigestTests {
+    @Test(
+        "Known answers",
+        arguments: [
+            (DigestAlgorithm.md5, "", "d41d8cd98f00b204e9800998ecf8427e"),
+            (.md5, "Hello World", "b10a8db164e0754105b7a99be72e3fe5"),
+            (.md5, "message digest", "f96b697d7cb7938d525a2f31aaf161d0"),  // RFC 1321, appendix A.5
+            (.sha1, "Hello World", "0a4d55a8d778e5022fab701977c5d840bbc486d0"),
+            (.sha1, "abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),  // RFC 3174, section 7.3
+            (.sha256, "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+            (.sha256, "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),  // RFC 6234
+        ])
+    func knownAnswers(algorithm: DigestAlgorithm, input: String, digest: String) {
+        let computed = IncrementalDigest.digest(of: Array(input.utf8), algorithm)
+        #expect(computed.hexLowercase == digest)
+        #expect(computed.hexUppercase == digest.uppercased())
+        #expect(computed.count == algorithm.byteCount)
+    }
+
+    @Test("Any split of the input gives the same digest", arguments: DigestAlgorithm.allCases)
+    func splits(algorithm: DigestAlgorithm) {
+        for length in [0, 1, 55, 56, 63, 64, 65, 127, 128, 129, 10_000] {
+            let input = pattern(length)
+            let whole = IncrementalDigest.digest(of: input, algorithm)
+            for _ in 0..<10 {
+                var digest = IncrementalDigest(algorithm)
+                for piece in randomPieces(of: input) { digest.update(piece) }
+                #expect(digest.finish() == whole)
+            }
+        }
+    }
+
+    @Test("A finished digest starts over with nothing")
+    func restart() {
+        var digest = IncrementalDigest(.md5)
+        digest.update(Array("something else".utf8))
+        _ = digest.finishAndRestart()
+        digest.update(Array("Hello World".utf8))
+        #expect(digest.finishAndRestart().hexLowercase == "b10a8db164e0754105b7a99be72e3fe5")
+    }
+
+    @Test(
+        "Dropbox's content hash: known answers",
+        arguments: [
+            (UInt8(0), 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+            (0x61, 1, "bf5d3affb73efd2ec6c36ad3112dd933efed63c4e1cbffcfa88e2759c144f2d8"),
+            (0x61, 4_194_304, "907a506cf5e706bda5c7a29b43c9c65d8344bd2fa2f22339b359c214812af5a1"),
+            (0x61, 4_194_305, "5f858b62ccd88447586305aec6fd53c96747cfebf527cbba129a6dfed47d9624"),
+            (0, 10_485_760, "cfbbdae2c77066b55ee0bca512cfca2299904017a44f1dc362f4cc4e3924925d"),
+        ])
+    func dropboxRepeatedByte(byte: UInt8, count: Int, hash: String) {
+        let input = [UInt8](repeating: byte, count: count)
+        var whole = DropboxContentHash()
+        whole.update(input)
+        #expect(whole.finish().hexLowercase == hash)
+        var pieces = DropboxContentHash()
+        for piece in randomPieces(of: input) { pieces.update(piece) }
+        #expect(pieces.finish().hexLowercase == hash)
+    }
+
+    @Test(
+        "Dropbox's content hash of texts",
+        arguments: [
+            ("hello", "9595c9df90075148eb06860365df33584b75bff782a510c6cd4883a419833d50"),
+            ("Hello, world!", "6246efc88ae4aa025e48c9c7adc723d5c97171a1fa6233623c7251ab8e57602f"),
+            ("Hello World", "42a873ac3abd02122d27e80486c6fa1ef78694e8505fcec9cbcc8a7728ba8949"),
+        ])
+    func dropboxText(text: String, hash: String) {
+        var contentHash = DropboxContentHash()
+        contentHash.update(Array(text.utf8))
+        #expect(contentHash.finish().hexLowercase == hash)
+    }
+
+    @Test("Making and dropping digests 1,000 times, finished or not, leaks nothing")
+    func openFailClose() {
+        for round in 0..<1000 {
+            var digest = IncrementalDigest(.sha256)
+            digest.update([1, 2, 3])
+            var contentHash = DropboxContentHash()
+            contentHash.update([1, 2, 3])
+            if round % 2 == 0 { _ = digest.finish() }
+        }
+    }
+
+    private func pattern(_ length: Int) -> [UInt8] { (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) } }
+
+    private func randomPieces(of input: [UInt8]) -> [ArraySlice<UInt8>] {
+        var pieces: [ArraySlice<UInt8>] = []
+        var rest = input[...]
+        let most = max(1, input.count / 3)
+        while !rest.isEmpty {
+            let count = Int.random(in: 0...min(most, rest.count))
+            pieces.append(rest.prefix(count))
+            rest = rest.dropFirst(count)
+        }
+        return pieces
+    }
+}

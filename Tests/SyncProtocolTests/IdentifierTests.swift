@@ -1,0 +1,92 @@
+import SyncProtocol
+import Testing
+
+@Suite("Identifiers")
+struct IdentifierTests {
+    static let uuid = "0a1B2c3D-4e5F-6071-8293-A4b5C6d7E8f9"
+
+    @Test("A UUID keeps its letter case and equals itself in any other")
+    func letterCase() throws {
+        let mixed = try #require(FileUUID(Self.uuid))
+        let upper = try #require(FileUUID(Self.uuid.uppercased()))
+
+        #expect(mixed.rawValue == Self.uuid)
+        #expect(mixed == upper)
+        #expect(Set([mixed, upper]).count == 1)
+        #expect(!(mixed < upper) && !(upper < mixed))
+    }
+
+    @Test(
+        "What is not a hyphenated UUID is refused",
+        arguments: [
+            "", "foobar", "0a1B2c3D4e5F60718293A4b5C6d7E8f9", "0a1B2c3D-4e5F-6071-8293-A4b5C6d7E8f", uuid + "0",
+            "{0a1B2c3D-4e5F-6071-8293-A4b5C6d7E8}", "0a1B2c3D-4e5F-6071-8293_A4b5C6d7E8f9",
+            "ga1B2c3D-4e5F-6071-8293-A4b5C6d7E8f9", "0a1B2c3D-4e5F-6071-8293-A4b5C6d7E8ﬀ", " " + uuid.dropLast(),
+        ])
+    func malformedUUID(text: String) {
+        #expect(FileUUID(text) == nil)
+        #expect(DeviceUUID(text) == nil)
+        #expect(SharingInvitationUUID(text) == nil)
+    }
+
+    @Test("A sharing group may be named by any text of 1 to 36 characters, counted as Unicode scalars")
+    func groupText() throws {
+        #expect(SharingGroupUUID("") == nil)
+        #expect(SharingGroupUUID(String(repeating: "😀", count: 37)) == nil)
+        let odd = try #require(SharingGroupUUID(String(repeating: "😀", count: 36)))
+        #expect(!odd.isWellFormedUUID)
+        #expect(try #require(SharingGroupUUID(Self.uuid)).isWellFormedUUID)
+        #expect(FileGroupUUID("x") != nil)
+    }
+
+    @Test("Only ASCII letters are folded when identifiers are compared")
+    func foldsASCIIOnly() {
+        #expect(SharingGroupUUID("abc") == SharingGroupUUID("ABC"))
+        #expect(SharingGroupUUID("ä") != SharingGroupUUID("Ä"))
+        #expect(SharingGroupUUID("@") != SharingGroupUUID("`"))
+        #expect(SharingGroupUUID("[") != SharingGroupUUID("{"))
+        #expect(SharingGroupUUID("\u{E9}") != SharingGroupUUID("e\u{301}"))
+    }
+
+    @Test("Identifiers are ordered without regard to letter case")
+    func order() throws {
+        let names = ["b", "A", "a1", "C"].compactMap { SharingGroupUUID($0) }
+        #expect(names.sorted().map(\.rawValue) == ["A", "a1", "b", "C"])
+    }
+
+    @Test("Versions count up by one, and stop at the end of their width")
+    func versions() {
+        #expect(MasterVersion.initial.next == MasterVersion(1))
+        #expect(MasterVersion(.max).next == MasterVersion(.max))
+        #expect(FileVersion.first.next == FileVersion(1))
+        #expect(FileVersion(.max).next == nil)
+        #expect(AppMetaDataVersion(7).next == AppMetaDataVersion(8))
+    }
+
+    @Test("Each permission includes those below it")
+    func permissions() {
+        #expect(Permission.read < .write && Permission.write < .admin)
+        #expect(Permission.admin.allows(.read) && Permission.write.allows(.write))
+        #expect(!Permission.read.allows(.write) && !Permission.write.allows(.admin))
+    }
+
+    @Test("Account types know their token type, their storage, and whether they need a folder")
+    func accountTypes() {
+        for type in AccountType.allCases { #expect(AccountType(tokenType: type.tokenType) == type) }
+        #expect(AccountType(tokenType: "googletoken") == nil)
+        #expect(AccountType.allCases.filter { $0.userType == .owning } == [.google, .dropbox, .microsoft])
+        #expect(AccountType.allCases.filter(\.needsCloudFolderName) == [.google])
+        #expect(AccountType.facebook.cloudStorageType == nil)
+        #expect(AccountType.appleSignIn.rawValue == "AppleSignIn")
+    }
+
+    @Test("A cloud file name is made of file, device, version and extension, letter case kept")
+    func cloudFileName() throws {
+        let file = try #require(FileUUID(Self.uuid))
+        let device = try #require(DeviceUUID("33333333-3333-4333-8333-33333333333F"))
+
+        let name = CloudFileName(fileUUID: file, deviceUUID: device, fileVersion: FileVersion(12), fileExtension: "jpg")
+
+        #expect(name.rawValue == "\(Self.uuid).33333333-3333-4333-8333-33333333333F.12.jpg")
+    }
+}

@@ -1,0 +1,209 @@
+import SyncProtocol
+import Testing
+
+/// A query for one endpoint that must be refused, and why.
+struct RefusedCase: Sendable, CustomTestStringConvertible {
+    var endpoint: EndpointName
+    var query: String
+    var error: RequestError
+    private var decode: @Sendable (String) throws(RequestError) -> Void
+
+    init<Request: RequestMessage>(_ type: Request.Type, _ query: String, _ error: RequestError) {
+        endpoint = Request.endpoint
+        self.query = query
+        self.error = error
+        decode = { (query) throws(RequestError) in _ = try Request(query: query) }
+    }
+
+    func run() throws(RequestError) {
+        try decode(query)
+    }
+
+    var testDescription: String { "\(endpoint.rawValue)?\(query.suffix(60))" }
+}
+
+@Suite("Validation of requests")
+struct RequestValidationTests {
+    static let file = "fileUUID=11111111-1111-4111-8111-111111111111"
+    static let group = "sharingGroupUUID=22222222-2222-4222-8222-222222222222"
+    static let invitation = "sharingInvitationUUID=44444444-4444-4444-8444-444444444444"
+    static let upload = "&fileVersion=0&masterVersion=4&mimeType=text%2Fplain&\(group)"
+
+    static let refused: [RefusedCase] = [
+        .init(UploadFileRequest.self, "checkSum=0a&fileUUID=foobar\(upload)", .malformed(.fileUUID, expected: .uuid)),
+        .init(UploadFileRequest.self, "checkSum=0a\(upload)", .missing(.fileUUID)),
+        .init(UploadFileRequest.self, "\(file)\(upload)", .missing(.checkSum)),
+        .init(UploadFileRequest.self, "checkSum=&\(file)\(upload)", .malformed(.checkSum, expected: .hexadecimal)),
+        .init(UploadFileRequest.self, "checkSum=xy&\(file)\(upload)", .malformed(.checkSum, expected: .hexadecimal)),
+        .init(
+            UploadFileRequest.self,
+            "checkSum=0a&\(file)&fileVersion=0&masterVersion=4&mimeType=a%2Fb&sharingGroupUUID=g",
+            .malformed(.sharingGroupUUID, expected: .uuid)),
+        .init(
+            UploadFileRequest.self, "checkSum=0a&\(file)&fileVersion=0&masterVersion=4&mimeType=&\(group)",
+            .malformed(.mimeType, expected: .mimeType)),
+        .init(
+            UploadFileRequest.self, "checkSum=0a&fileGroupUUID=\(String(repeating: "x", count: 37))&\(file)\(upload)",
+            .malformed(.fileGroupUUID, expected: .identifier)),
+        .init(
+            UploadFileRequest.self, "checkSum=0a&fileGroupUUID=&\(file)\(upload)",
+            .malformed(.fileGroupUUID, expected: .identifier)),
+        .init(
+            UploadFileRequest.self, "appMetaData=foobar&checkSum=0a&\(file)\(upload)",
+            .malformed(.appMetaData, expected: .appMetaData)),
+        .init(
+            UploadFileRequest.self, "appMetaData=%7B%22version%22%3A0&checkSum=0a&\(file)\(upload)",
+            .malformed(.appMetaData, expected: .appMetaData)),
+        .init(
+            UploadFileRequest.self, "appMetaData=%7B%7D&checkSum=0a&\(file)\(upload)",
+            .malformed(.appMetaData, expected: .appMetaData)),
+        .init(
+            UploadFileRequest.self, "checkSum=0a&\(file)\(upload)&undeleteServerFile=yes",
+            .malformed(.undeleteServerFile, expected: .boolean)),
+        .init(
+            UploadFileRequest.self, "checkSum=0a&\(file)\(upload)&undeleteServerFile=",
+            .malformed(.undeleteServerFile, expected: .boolean)),
+        .init(
+            UploadFileRequest.self, "checkSum=0a&\(file)\(upload)&undeleteServerFile=True",
+            .malformed(.undeleteServerFile, expected: .boolean)),
+        .init(UploadAppMetaDataRequest.self, "\(file)&masterVersion=1&\(group)", .missing(.appMetaData)),
+        .init(UploadDeletionRequest.self, "\(file)&masterVersion=1&\(group)", .missing(.fileVersion)),
+        .init(UploadDeletionRequest.self, "\(file)&fileVersion=1&\(group)", .missing(.masterVersion)),
+        .init(UploadDeletionRequest.self, "\(file)&fileVersion=1&masterVersion=1", .missing(.sharingGroupUUID)),
+        .init(
+            UploadDeletionRequest.self, "\(file)&fileVersion=1&masterVersion=1&sharingGroupUUID=",
+            .malformed(.sharingGroupUUID, expected: .identifier)),
+        .init(GetUploadsRequest.self, "", .missing(.sharingGroupUUID)),
+        .init(GetUploadsRequest.self, "sharingGroupUUID=foobar", .malformed(.sharingGroupUUID, expected: .uuid)),
+        .init(AddUserRequest.self, "", .missing(.sharingGroupUUID)),
+        .init(
+            AddUserRequest.self, "sharingGroupName=\(String(repeating: "%C3%A4", count: 256))&\(group)",
+            .tooLong(.sharingGroupName, maximumCharacters: 255)),
+        .init(
+            AddUserRequest.self, "cloudFolderName=\(String(repeating: "a", count: 257))&\(group)",
+            .tooLong(.cloudFolderName, maximumCharacters: 256)),
+        .init(CreateSharingGroupRequest.self, "sharingGroupName=x", .missing(.sharingGroupUUID)),
+        .init(UpdateSharingGroupRequest.self, "masterVersion=1&\(group)", .missing(.sharingGroupName)),
+        .init(RemoveSharingGroupRequest.self, group, .missing(.masterVersion)),
+        .init(RemoveUserFromSharingGroupRequest.self, "masterVersion=1", .missing(.sharingGroupUUID)),
+        .init(RegisterPushNotificationTokenRequest.self, "", .missing(.pushNotificationToken)),
+        .init(DownloadAppMetaDataRequest.self, "\(file)&masterVersion=1&\(group)", .missing(.appMetaDataVersion)),
+        .init(CreateSharingInvitationRequest.self, group, .missing(.permission)),
+        .init(
+            CreateSharingInvitationRequest.self, "permission=owner&\(group)",
+            .malformed(.permission, expected: .permission)),
+        .init(
+            CreateSharingInvitationRequest.self, "permission=Read&\(group)",
+            .malformed(.permission, expected: .permission)),
+        .init(
+            CreateSharingInvitationRequest.self, "numberOfAcceptors=0&permission=read&\(group)",
+            .outOfRange(.numberOfAcceptors, allowed: 1...10)),
+        .init(
+            CreateSharingInvitationRequest.self, "numberOfAcceptors=11&permission=read&\(group)",
+            .outOfRange(.numberOfAcceptors, allowed: 1...10)),
+        .init(GetSharingInvitationInfoRequest.self, "", .missing(.sharingInvitationUUID)),
+        .init(
+            GetSharingInvitationInfoRequest.self, "sharingInvitationUUID=foobar",
+            .malformed(.sharingInvitationUUID, expected: .uuid)),
+        .init(RedeemSharingInvitationRequest.self, "cloudFolderName=x", .missing(.sharingInvitationUUID)),
+    ]
+
+    @Test("What is missing, malformed or out of range is refused with the parameter's name", arguments: refused)
+    func refuses(example: RefusedCase) {
+        #expect(throws: example.error) { try example.run() }
+    }
+
+    @Test(
+        "A number is decimal digits and nothing else",
+        arguments: [
+            "", "+5", "-5", " 5", "5 ", "%205", "5.0", "5e0", "0x5", "५", "1_000", "1,000", "99999999999999999999",
+            "true",
+        ])
+    func strictNumbers(text: String) {
+        #expect(throws: RequestError.malformed(.masterVersion, expected: .integer64)) {
+            try RemoveSharingGroupRequest(query: "masterVersion=\(text)&\(Self.group)")
+        }
+    }
+
+    @Test("A fileUUID that is not a UUID is refused in UploadFile [320]")
+    func foobar() {
+        #expect(throws: RequestError.malformed(.fileUUID, expected: .uuid)) {
+            try UploadFileRequest(query: "checkSum=0a&fileUUID=foobar\(Self.upload)")
+        }
+    }
+
+    @Test("RedeemSharingInvitation takes any UUID [321]", arguments: [UInt64(1), 2, 3])
+    func redeem(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let uuid = random.uuid()
+        let request = try RedeemSharingInvitationRequest(query: "sharingInvitationUUID=\(uuid)")
+        #expect(request.sharingInvitationUUID.rawValue == uuid)
+    }
+
+    @Test("RedeemSharingInvitation without an invitation is refused [322]")
+    func redeemNothing() {
+        #expect(throws: RequestError.missing(.sharingInvitationUUID)) { try RedeemSharingInvitationRequest(query: "") }
+    }
+
+    @Test("GetSharingInvitationInfo takes a UUID, and refuses other text [324] [274]")
+    func invitationInfo() throws {
+        _ = try GetSharingInvitationInfoRequest(query: Self.invitation)
+        #expect(throws: RequestError.malformed(.sharingInvitationUUID, expected: .uuid)) {
+            try GetSharingInvitationInfoRequest(query: "sharingInvitationUUID=foobar")
+        }
+    }
+
+    @Test("Omitted options of an invitation are true and 1 [267]")
+    func invitationDefaults() throws {
+        let request = try CreateSharingInvitationRequest(query: "permission=read&\(Self.group)")
+        #expect(request.allowSocialAcceptance)
+        #expect(request.numberOfAcceptors == 1)
+    }
+
+    @Test(
+        "Booleans come as 1, 0, true and false",
+        arguments: [("1", true), ("0", false), ("true", true), ("false", false)])
+    func booleans(text: String, value: Bool) throws {
+        let request = try CreateSharingInvitationRequest(
+            query: "allowSocialAcceptance=\(text)&permission=read&\(Self.group)")
+        #expect(request.allowSocialAcceptance == value)
+    }
+
+    @Test("Names of 255 characters are taken, however many bytes they have")
+    func longestName() throws {
+        let name = String(repeating: "😀", count: 255)
+        let request = CreateSharingGroupRequest(sharingGroupUUID: Sample.group, sharingGroupName: name)
+        #expect(try CreateSharingGroupRequest(query: request.encodedQuery).sharingGroupName == name)
+    }
+
+    @Test("An empty name is a name, and differs from none")
+    func emptyName() throws {
+        #expect(try CreateSharingGroupRequest(query: "sharingGroupName=&\(Self.group)").sharingGroupName == "")
+        #expect(try CreateSharingGroupRequest(query: Self.group).sharingGroupName == nil)
+    }
+
+    @Test("An odd sharing group is taken where the tables do not ask for a UUID")
+    func oddGroup() throws {
+        #expect(try IndexRequest(query: "sharingGroupUUID=../etc").sharingGroupUUID?.rawValue == "../etc")
+    }
+
+    @Test("Errors name the parameter and the remedy, and never repeat what was sent")
+    func descriptions() {
+        let secret = "s3cr3t"
+        for query in ["fileUUID=\(secret)", "masterVersion=\(secret)", "\(secret)=%", "checkSum=\(secret)&checkSum=x"] {
+            do throws(RequestError) {
+                _ = try UploadFileRequest(query: query)
+                Issue.record("accepted")
+            } catch {
+                #expect(!error.description.contains(secret))
+            }
+        }
+        #expect(RequestError.missing(.fileUUID).description == "fileUUID is missing")
+        #expect(
+            RequestError.malformed(.masterVersion, expected: .integer64).description
+                == "masterVersion must be decimal digits, at most 9223372036854775807")
+        #expect(
+            RequestError.outOfRange(.numberOfAcceptors, allowed: 1...10).description
+                == "numberOfAcceptors must be 1 to 10")
+    }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import SyncProtocol
+import Testing
+
+@Suite("Routes, headers and error bodies")
+struct RouteTests {
+    @Test("Each path is found with and without a trailing slash", arguments: EndpointName.allCases)
+    func found(endpoint: EndpointName) {
+        let route = endpoint.route
+        for path in ["/\(endpoint.rawValue)", "/\(endpoint.rawValue)/"] {
+            #expect(RouteLookup(method: route.method.rawValue, path: path, debug: true) == .found(route))
+        }
+    }
+
+    @Test(
+        "Anything but the exact name is an unknown path",
+        arguments: [
+            "", "/", "//", "/index/", "/Index//", "//Index", "Index", "/Index/x", "/x/Index/", "/Index ", "/INDEX",
+        ])
+    func unknown(path: String) {
+        #expect(RouteLookup(method: "GET", path: path) == .unknownPath)
+    }
+
+    @Test("A known path with another method says which one is allowed")
+    func wrongMethod() {
+        #expect(RouteLookup(method: "POST", path: "/Index/") == .methodNotAllowed(allowed: .get))
+        #expect(RouteLookup(method: "get", path: "/Index/") == .methodNotAllowed(allowed: .get))
+        #expect(RouteLookup(method: "POST", path: "/UploadDeletion/") == .methodNotAllowed(allowed: .delete))
+        #expect(RouteLookup(method: "POST", path: "/UpdateSharingGroup") == .methodNotAllowed(allowed: .patch))
+    }
+
+    @Test("CheckPrimaryCreds exists in debug builds only")
+    func debugOnly() {
+        #expect(RouteLookup(method: "GET", path: "/CheckPrimaryCreds/") == .unknownPath)
+        #expect(RouteLookup(method: "POST", path: "/CheckPrimaryCreds/") == .unknownPath)
+        #expect(
+            RouteLookup(method: "GET", path: "/CheckPrimaryCreds/", debug: true)
+                == .found(EndpointName.checkPrimaryCreds.route))
+    }
+
+    @Test("A configured prefix must be there")
+    func prefix() {
+        let index = RouteLookup.found(EndpointName.index.route)
+        #expect(RouteLookup(method: "GET", path: "/api/v1/Index/", prefix: "/api/v1") == index)
+        #expect(RouteLookup(method: "GET", path: "/Index/", prefix: "/api/v1") == .unknownPath)
+        #expect(RouteLookup(method: "GET", path: "/api/v1Index/", prefix: "/api/v1") == .unknownPath)
+    }
+
+    @Test("Methods, levels and kinds are those of the protocol's table")
+    func table() {
+        let routes = EndpointName.allCases.map(\.route)
+        func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
+            Set(routes.filter(condition).map(\.endpoint))
+        }
+        #expect(routes.count == 21)
+        #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo])
+        #expect(names { $0.authentication == .primary } == [.checkPrimaryCreds, .addUser, .redeemSharingInvitation])
+        #expect(names { $0.responseKind == .header } == [.uploadFile])
+        #expect(names { $0.responseKind == .data } == [.downloadFile])
+        #expect(names { $0.method == .delete } == [.uploadDeletion])
+        #expect(names { $0.method == .patch } == [.updateSharingGroup])
+        #expect(
+            names { $0.method == .get } == [
+                .healthCheck, .checkPrimaryCreds, .checkCreds, .index, .getUploads, .downloadFile, .downloadAppMetaData,
+                .getSharingInvitationInfo,
+            ])
+        #expect(
+            names { $0.groupAccess == .permission(.write) } == [
+                .uploadFile, .uploadAppMetaData, .uploadDeletion, .getUploads, .doneUploads,
+            ])
+        #expect(names { $0.groupAccess == .permission(.read) } == [.downloadFile, .downloadAppMetaData])
+        #expect(
+            names { $0.groupAccess == .permission(.admin) } == [
+                .createSharingInvitation, .updateSharingGroup, .removeSharingGroup,
+            ])
+        #expect(names { $0.groupAccess == .membership } == [.removeUserFromSharingGroup])
+        #expect(names { $0.groupAccess == .checkedByEndpoint } == [.index])
+    }
+
+    @Test("Request headers have their FastCGI names")
+    func requestHeaders() {
+        #expect(RequestHeader.tokenType.fastCGIParameter == "HTTP_X_TOKEN_TYPE")
+        #expect(RequestHeader.accessToken.fastCGIParameter == "HTTP_ACCESS_TOKEN")
+        #expect(RequestHeader.deviceUUID.fastCGIParameter == "HTTP_SYNCSERVER_DEVICE_UUID")
+        #expect(RequestHeader.microsoftAccessToken.fastCGIParameter == "HTTP_X_MICROSOFT_ACCESS_TOKEN")
+        #expect(RequestHeader.failureTest.fastCGIParameter == "HTTP_SYNCSERVER_FAILURETEST")
+    }
+
+    @Test("Response headers are in lower case", arguments: ResponseHeader.allCases)
+    func responseHeaders(header: ResponseHeader) {
+        #expect(header.rawValue == header.rawValue.lowercased())
+    }
+
+    @Test("An error body has the members that clients and people need")
+    func errorBody() throws {
+        let body = ErrorBody(
+            error: "owner is no longer on the system", code: "owner_removed", requestId: "abc", retryable: false,
+            goneReason: .userRemoved)
+        #expect(
+            body.headerText == """
+                {"error":"owner is no longer on the system","code":"owner_removed","requestId":"abc",\
+                "retryable":false,"goneReason":"userRemoved"}
+                """)
+        #expect(try JSONDecoder().decode(ErrorBody.self, from: Data(body.body)) == body)
+    }
+
+    @Test(
+        "An error body stays below 1 KiB and valid JSON, however long the sentence",
+        arguments: ["a", "\"", "😀", "ä", "\0"])
+    func errorBodySize(unit: String) throws {
+        let body = ErrorBody(
+            error: String(repeating: unit, count: 5_000), code: String(repeating: "c", count: 500),
+            requestId: "a\n\"b" + String(repeating: "r", count: 500), retryable: true, goneReason: .userRemoved)
+        for bytes in [body.body, Array(body.headerText.utf8)] {
+            #expect(bytes.count < 1_024)
+            #expect(bytes.count > 700 || unit != "a")
+            _ = try JSONDecoder().decode(ErrorBody.self, from: Data(bytes))
+        }
+    }
+}

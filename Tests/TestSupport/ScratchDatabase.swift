@@ -1,0 +1,192 @@
+public import MariaDB
+import Foundation
+import Glibc
+import Synchronization
+
+/// A private MariaDB server on a unix socket in a temporary folder, gone when the test process is.
+///
+/// Runs as root or as anybody else, listens on no port, and does not care for durability. Use ``shared()`` and a
+/// database of your own; make another server only to stop, restart or freeze it.
+///
+/// A small shell is the server's parent. It reads from a pipe whose other end only this process holds: when this
+/// process ends, however it ends, the shell kills the server and removes the folder.
+public final class ScratchDatabase: Sendable {
+    /// What went wrong with the server, with the end of its log.
+    public struct Failure: Error, CustomStringConvertible {
+        /// One sentence and the end of the server's log.
+        public let description: String
+    }
+
+    /// The unix socket that the server listens on.
+    public let socketPath: String
+
+    private let folder: String
+    private let databases = Atomic<Int>(0)
+    private let supervisor = Mutex<Supervisor?>(nil)
+
+    private static let sharedServer = Mutex<Result<ScratchDatabase, Failure>?>(nil)
+
+    /// The one server of this test process, started when first asked for.
+    public static func shared() throws -> ScratchDatabase {
+        try sharedServer.withLock { server in
+            if let server { return try server.get() }
+            do {
+                let started = try ScratchDatabase()
+                server = .success(started)
+                return started
+            } catch {
+                server = .failure(Failure(description: "\(error)"))
+                throw error
+            }
+        }
+    }
+
+    /// Installs and starts a server; takes a few seconds.
+    public init() throws {
+        folder = NSTemporaryDirectory() + "syncserver-db-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
+        socketPath = folder + "/db.sock"
+        // A folder for temporary tables of its own too: a starting server removes those of others (seen: 1051).
+        for name in ["data", "tmp"] {
+            try FileManager.default.createDirectory(atPath: "\(folder)/\(name)", withIntermediateDirectories: true)
+        }
+        let install = Process()
+        install.executableURL = URL(fileURLWithPath: "/usr/bin/mariadb-install-db")
+        install.arguments =
+            [
+                "--no-defaults", "--datadir=\(folder)/data", "--tmpdir=\(folder)/tmp", "--innodb-log-file-size=32M",
+                "--auth-root-authentication-method=normal", "--skip-test-db",
+            ] + Self.userArguments
+        let log = FileManager.default.createFile(atPath: folder + "/install.log", contents: nil)
+        let output = log ? FileHandle(forWritingAtPath: folder + "/install.log") : nil
+        install.standardOutput = output
+        install.standardError = output
+        try install.run()
+        install.waitUntilExit()
+        guard install.terminationStatus == 0 else {
+            throw Failure(description: "mariadb-install-db failed: \(endOfFile(folder + "/install.log"))")
+        }
+        try start()
+    }
+
+    deinit { supervisor.withLock { $0 = nil } }
+
+    /// Makes an empty database with a name of its own, and returns settings to connect to it.
+    public func makeDatabase() throws -> ConnectionSettings {
+        let number = databases.add(1, ordering: .relaxed).newValue
+        var settings = settings(database: nil)
+        var connection = try Connection(settings)
+        try connection.executeScript("CREATE DATABASE test_\(number) CHARACTER SET utf8mb4")
+        settings.database = "test_\(number)"
+        return settings
+    }
+
+    /// Settings of the all-powerful account, whose password is empty.
+    public func settings(database: String?) -> ConnectionSettings {
+        ConnectionSettings(address: .unixSocket(path: socketPath), user: "root", password: "", database: database)
+    }
+
+    /// Stops the server cleanly and keeps its data.
+    public func stop() { supervisor.withLock { $0.take()?.stop() } }
+
+    /// Starts the server again after ``stop()``, and waits until it answers.
+    public func start() throws {
+        let arguments =
+            [
+                "--no-defaults", "--datadir=\(folder)/data", "--tmpdir=\(folder)/tmp", "--socket=\(socketPath)", "--pid-file=\(folder)/db.pid",
+                "--skip-networking", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0",
+                "--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=64M",
+                "--innodb-log-file-size=32M", "--skip-name-resolve", "--performance-schema=OFF",
+                "--log-error=\(folder)/error.log",
+            ] + Self.userArguments
+        let supervisor = try Supervisor(folder: folder, program: "/usr/sbin/mariadbd", arguments: arguments)
+        self.supervisor.withLock { $0 = supervisor }
+        let deadline = ContinuousClock.now + .seconds(60)
+        while true {
+            do {
+                _ = try Connection(settings(database: nil))
+                return
+            } catch {
+                guard ContinuousClock.now < deadline, supervisor.isRunning else {
+                    throw Failure(
+                        description: "mariadbd does not answer (\(String(reflecting: error))): \(endOfFile(folder + "/error.log"))")
+                }
+                usleep(20_000)
+            }
+        }
+    }
+
+    /// Freezes the server: it accepts connections and says nothing until ``thaw()``.
+    ///
+    /// Returns when all its threads have stopped, or after 5 s.
+    public func freeze() {
+        guard let pid = serverPID else { return }
+        kill(pid, SIGSTOP)
+        let deadline = ContinuousClock.now + .seconds(5)
+        while !Self.isStopped(pid), ContinuousClock.now < deadline { usleep(1000) }
+    }
+
+    /// Ends ``freeze()``.
+    public func thaw() { if let pid = serverPID { kill(pid, SIGCONT) } }
+
+    private var serverPID: pid_t? {
+        let text = (try? String(contentsOfFile: folder + "/db.pid", encoding: .utf8)) ?? ""
+        guard let pid = pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)), pid > 1 else { return nil }
+        return pid
+    }
+
+    /// Whether each thread of the process is in state T (proc(5), `/proc/PID/task/TID/stat`).
+    private static func isStopped(_ pid: pid_t) -> Bool {
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")) ?? []
+        return tasks.allSatisfy { task in
+            let line = (try? String(contentsOfFile: "/proc/\(pid)/task/\(task)/stat", encoding: .utf8)) ?? ""
+            return line.isEmpty || line.contains(") T ")
+        }
+    }
+
+    /// Root must say that it means to run the server as root.
+    private static var userArguments: [String] { getuid() == 0 ? ["--user=root"] : [] }
+}
+
+/// The shell that runs the server, and the pipe that keeps both alive.
+private final class Supervisor: Sendable {
+    private let shell: Process
+    private let leash: FileHandle
+
+    init(folder: String, program: String, arguments: [String]) throws {
+        // A line means: stop cleanly, keep the data. The end of the pipe means: nobody needs it any more.
+        let script = """
+            folder=$1; shift
+            "$@" </dev/null >>"$folder/output.log" 2>&1 &
+            server=$!
+            if read -r word; then
+                kill -TERM $server; wait $server
+            else
+                kill -KILL $server; wait $server; rm -rf "$folder"
+            fi
+            """
+        var ends: [Int32] = [0, 0]
+        // Close-on-exec, so that no other child of this process holds the leash.
+        guard unsafe pipe(&ends) == 0 else { throw ScratchDatabase.Failure(description: "no pipe") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        leash = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
+        shell = Process()
+        shell.executableURL = URL(fileURLWithPath: "/bin/bash")
+        shell.arguments = ["-c", script, "bash", folder, program] + arguments
+        shell.standardInput = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
+        shell.standardOutput = FileHandle.nullDevice
+        shell.standardError = FileHandle.nullDevice
+        try shell.run()
+    }
+
+    var isRunning: Bool { shell.isRunning }
+
+    func stop() {
+        leash.write(Data("stop\n".utf8))
+        shell.waitUntilExit()
+    }
+}
+
+/// The last 2,000 characters of a text file.
+private func endOfFile(_ path: String) -> String {
+    String(((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").suffix(2000))
+}
