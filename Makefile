@@ -1,12 +1,13 @@
 # The front door; each verb is a script that can be called by itself.
 
-.PHONY: help run stop test bench check build install clean
+.PHONY: help run stop test bench check format build install clean
 
 help:
 	@echo 'make run      install what is missing, build, start a private stack, demonstrate; leaves the stack up'
 	@echo 'make stop     stop that stack'
 	@echo 'make test     all tests, with a stack of their own'
 	@echo 'make check    formatting, lints, configuration files'
+	@echo 'make format   formats all Swift files'
 	@echo 'make bench    benchmarks, as ratios to baselines measured in the same run'
 	@echo 'make build    the programs, into .build/release'
 	@echo 'make install  the programs and their configuration, below DESTDIR'
@@ -29,6 +30,9 @@ bench:
 check:
 	@scripts/bootstrap
 	@scripts/check
+
+format:
+	@scripts/format
 
 build:
 	@scripts/build release

@@ -75,7 +75,7 @@ let package = Package(
 
         // Composition roots.
         .target(
-            name: "ServerConfiguration", dependencies: ["MariaDB", "SyncProtocol"], swiftSettings: strict),
+            name: "ServerConfiguration", dependencies: ["MariaDB", "Posix"], swiftSettings: strict),
         .executableTarget(
             name: "syncd",
             dependencies: [
@@ -85,7 +85,7 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "syncctl",
-            dependencies: ["Store", "MariaDB", "ServerConfiguration", "SyncProtocol", argumentParser],
+            dependencies: ["Store", "MariaDB", "OpenSSLCrypto", "ServerConfiguration", argumentParser],
             swiftSettings: strict),
 
         // Emulated providers for development and tests.

@@ -1,3 +1,5 @@
+public import SyncProtocol
+
 /// The bytes of an upload, handed to a provider part by part.
 ///
 /// A part stays in memory until the provider has acknowledged it, so that it can be sent again.
@@ -35,9 +37,12 @@ public final class BytesContent: UploadContent {
     private let bytes: [UInt8]
     public let providerHash: String
 
-    public init(_ bytes: [UInt8], providerHash: String) {
+    /// - Parameter storageType: where the bytes will go.
+    public init(_ bytes: [UInt8], for storageType: CloudStorageType) {
         self.bytes = bytes
-        self.providerHash = providerHash
+        var hasher = ContentHasher(for: storageType)
+        hasher.update(bytes)
+        providerHash = hasher.finish().checkSum.rawValue
     }
 
     public var lengthBytes: Int64 { Int64(bytes.count) }

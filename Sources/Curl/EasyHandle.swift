@@ -57,8 +57,8 @@ public struct EasyHandle: ~Copyable {
                     return true
                 },
                 onBody: { bytes in
-                    overflowed = bytes.byteCount > limit - body.count
-                    if !overflowed { unsafe bytes.withUnsafeBytes { unsafe body.append(contentsOf: $0) } }
+                    overflowed = bytes.count > limit - body.count
+                    if !overflowed { unsafe bytes.withUnsafeBufferPointer { unsafe body.append(contentsOf: $0) } }
                     return !overflowed
                 })
         } catch {
@@ -74,7 +74,7 @@ public struct EasyHandle: ~Copyable {
     /// closes the connection. A body must not be trusted before this function has returned.
     /// - Throws: any ``CurlError``; ``CurlError/cancelled`` if a closure returned false.
     public mutating func perform(
-        _ request: Request, onHead: (ResponseHead) -> Bool, onBody: (RawSpan) -> Bool
+        _ request: Request, onHead: (ResponseHead) -> Bool, onBody: (Span<UInt8>) -> Bool
     ) throws(CurlError) {
         try request.validate()
         let outcome = withoutActuallyEscaping(onHead) { onHead in

@@ -112,8 +112,8 @@ extension OptionSetter {
         unsafe set(CURLOPT_WRITEFUNCTION, callback: { bytes, size, count, context in
             guard let bytes = unsafe bytes, let context = unsafe context else { return 0 }
             let receiver = unsafe context.assumingMemoryBound(to: ResponseReceiver.self)
-            let piece = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count)
-            return unsafe receiver.pointee.receiveBody(piece.bytes) ? size * count : 0
+            let piece = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count).assumingMemoryBound(to: UInt8.self)
+            return unsafe receiver.pointee.receiveBody(piece.span) ? size * count : 0
         })
     }
 

@@ -7,7 +7,7 @@ struct ResponseReceiver {
     static let headerLimitBytes = 256 * 1024
 
     let onHead: (ResponseHead) -> Bool
-    let onBody: (RawSpan) -> Bool
+    let onBody: (Span<UInt8>) -> Bool
 
     /// Set once the caller's closure said to stop.
     private(set) var isCancelled = false
@@ -20,7 +20,7 @@ struct ResponseReceiver {
     private var headers: [(name: String, value: String)] = []
     private var headerBytes = 0
 
-    init(onHead: @escaping (ResponseHead) -> Bool, onBody: @escaping (RawSpan) -> Bool) {
+    init(onHead: @escaping (ResponseHead) -> Bool, onBody: @escaping (Span<UInt8>) -> Bool) {
         self.onHead = onHead
         self.onBody = onBody
     }
@@ -48,7 +48,7 @@ struct ResponseReceiver {
     }
 
     /// Takes a piece of the body; false ends the transfer.
-    mutating func receiveBody(_ bytes: RawSpan) -> Bool {
+    mutating func receiveBody(_ bytes: Span<UInt8>) -> Bool {
         isCancelled = !onBody(bytes)
         return !isCancelled
     }

@@ -34,6 +34,11 @@ public struct Router: Sendable {
             ]))
     }
 
+    /// Says in the log that a thread could not begin its work.
+    public func report(_ error: any Error) {
+        logger.error("Worker thread ended", metadata: .keyed([.reason: "\(error)"]))
+    }
+
     private struct Outcome {
         var endpoint = "-"
         var status = 200

@@ -1,4 +1,5 @@
 internal import CFastCGI
+internal import Glibc
 
 /// Room for one FastCGI request at a time, owned by one worker thread and reused for all its requests.
 ///
@@ -9,16 +10,18 @@ internal import CFastCGI
 public struct RequestSlot: ~Copyable {
     // On the heap, since the streams inside point back at it.
     private let request: UnsafeMutablePointer<FCGX_Request>
+    private let socket: ListeningSocket
 
     /// - Throws: ``FastCGIError/library(code:)``.
     public init(on socket: ListeningSocket) throws(FastCGIError) {
         let request = UnsafeMutablePointer<FCGX_Request>.allocate(capacity: 1)
         unsafe request.initialize(to: FCGX_Request())
-        let code = unsafe FCGX_InitRequest(request, socket.descriptor, FCGI_FAIL_ACCEPT_ON_INTR)
+        let code = unsafe FCGX_InitRequest(request, -1, 0)
         guard code == 0 else {
             unsafe request.deallocate()
             throw .library(code: code)
         }
+        self.socket = socket
         unsafe self.request = unsafe request
     }
 
@@ -29,10 +32,26 @@ public struct RequestSlot: ~Copyable {
 
     /// Waits for the next request, ending the previous one if ``finish()`` was not called.
     ///
-    /// - Returns: what ended the wait; ``Acceptance/interrupted`` also when a signal arrived, so that the caller can
-    ///   look whether it should stop.
-    public mutating func accept() -> Acceptance {
-        unsafe FCGX_Accept_r(request) == 0 ? .request : .interrupted
+    /// The connection is accepted here and not by libfcgi, which reads the request's parameters in the same call: a
+    /// signal that ends the wait would, a moment later, end that reading and lose the request. Here `wakingSignal` can
+    /// arrive in accept(2) and nowhere else, so a responder can be woken to stop without losing anything.
+    /// - Parameter wakingSignal: a signal with a handler that does nothing, installed without `SA_RESTART`, and
+    ///   blocked in this thread.
+    /// - Returns: ``Acceptance/interrupted`` if the signal arrived or the connection brought no request.
+    public mutating func accept(wakingSignal: Int32) -> Acceptance {
+        unsafe FCGX_Finish_r(request)
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe sigaddset(&signals, wakingSignal)
+        unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+        let connection = fastcgi_accept(socket.descriptor)
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+        guard connection >= 0 else { return .interrupted }
+        // FCGX_Accept_r takes over a connection that is there; "keep" stops it from closing that first, and is then
+        // overwritten by what the web server says. Without a listening socket it cannot wait for another one.
+        unsafe request.pointee.ipcFd = connection
+        unsafe request.pointee.keepConnection = 1
+        return unsafe FCGX_Accept_r(request) == 0 ? .request : .interrupted
     }
 
     /// Why ``RequestSlot/accept()`` returned.

@@ -17,12 +17,19 @@ public enum Signals {
         _ = signal(SIGPIPE, SIG_IGN)
     }
 
-    /// Installs an empty handler without `SA_RESTART`, so that ``WorkerThread/wake()`` makes a blocked system call
-    /// return with `EINTR` (signal(7)).
-    public static func makeWakeable() {
+    /// The signal that ends a thread's wait for the next request.
+    public static let waking = SIGUSR2
+
+    /// Installs an empty handler for ``waking`` without `SA_RESTART`, so that a blocked system call returns with `EINTR`
+    /// (signal(7)), and blocks the signal in this thread and all it will start: who waits unblocks it for that time.
+    public static func prepareWaking() {
         var action = sigaction()
         unsafe action.__sigaction_handler.sa_handler = { _ in }
-        _ = unsafe sigaction(SIGUSR2, &action, nil)
+        _ = unsafe sigaction(waking, &action, nil)
+        var set = sigset_t()
+        unsafe sigemptyset(&set)
+        unsafe sigaddset(&set, waking)
+        _ = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
     /// Blocks SIGTERM, SIGINT and SIGUSR1 in this thread and all it will start, for ``wait(upTo:)``.

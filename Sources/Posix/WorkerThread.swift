@@ -39,9 +39,9 @@ public struct WorkerThread: ~Copyable, Sendable {
         self.identifier = identifier
     }
 
-    /// Interrupts a blocking system call of the thread, if ``Signals/makeWakeable()`` was called before.
+    /// Sends ``Signals/waking`` to the thread.
     public borrowing func wake() {
-        _ = pthread_kill(identifier, SIGUSR2)
+        _ = pthread_kill(identifier, Signals.waking)
     }
 
     /// Waits until the thread has ended.

@@ -1,1 +1,114 @@
-// ServerConfiguration
+import FoundationEssentials
+public import MariaDB
+import Posix
+
+/// What the server reads from its JSON file at start; immutable afterwards. docs/operations.md explains each key.
+public struct ServerConfiguration: Sendable {
+    public struct Google: Sendable {
+        public var clientID: String
+        public var clientSecret: Secret
+        public var otherClientIDs: [String]
+    }
+
+    public struct Facebook: Sendable {
+        public var appID: String
+        public var appSecret: Secret
+        /// Such as `v25.0`.
+        public var graphVersion: String
+    }
+
+    public struct WarningFile: Sendable {
+        public var name: String
+        public var contents: String
+    }
+
+    /// Sends every call to a provider to the sandbox instead.
+    public struct Sandbox: Sendable {
+        public var host: String
+        public var port: Int
+        public var caFile: String
+    }
+
+    public struct Log: Sendable {
+        /// `nil` for standard error.
+        public var file: String?
+        public var level: String
+    }
+
+    public var database: ConnectionSettings
+    /// In base64.
+    public var sealingKey: Secret
+    /// `nil` if people may not sign in with Google.
+    public var google: Google?
+    /// `nil` if people may not sign in with Facebook.
+    public var facebook: Facebook?
+    public var warningFile: WarningFile?
+    public var maximumUploadBytes: Int64
+    /// Threads of an `api` process, 1 to 1,024.
+    public var apiThreads: Int
+    /// Threads of a `transfer` process, 1 to 4,096.
+    public var transferThreads: Int
+    /// Connections of one process, 1 to 256; its threads share them, leased one transaction at a time.
+    public var databaseConnections: Int
+    public var signInTokenTimeToLive: Duration
+    public var maximumDevicesPerUser: Int?
+    public var minimumIOSClientVersion: String?
+    /// After how many days without a commit staged changes are withdrawn.
+    public var stagingLifetimeDays: Int
+    public var sandbox: Sandbox?
+    public var log: Log
+
+    /// Reads the file at `path` and the secrets that it names.
+    /// - Throws: ``ConfigurationError`` with everything that is wrong, as sentences for the operator.
+    public init(readingFrom path: String) throws(ConfigurationError) {
+        let bytes: [UInt8]
+        do { bytes = try TextFile.read(path) } catch {
+            throw ConfigurationError(path: path, problems: ["the file cannot be read: \(error)"])
+        }
+        let root: JSONValue
+        do { root = try JSONDecoder().decode(JSONValue.self, from: Data(bytes)) } catch {
+            throw ConfigurationError(path: path, problems: ["the file is not JSON"])
+        }
+        var reader = ConfigurationReader(root)
+        var settings = SettingsReader(reader: reader, files: SecretFiles(configurationPath: path))
+        let result = settings.read()
+        reader = settings.reader
+        let problems = reader.finish()
+        guard problems.isEmpty else { throw ConfigurationError(path: path, problems: problems) }
+        self = result
+    }
+
+    init(
+        database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
+        warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
+        databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
+        minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
+    ) {
+        self.database = database
+        self.sealingKey = sealingKey
+        self.google = google
+        self.facebook = facebook
+        self.warningFile = warningFile
+        self.maximumUploadBytes = maximumUploadBytes
+        self.apiThreads = apiThreads
+        self.transferThreads = transferThreads
+        self.databaseConnections = databaseConnections
+        self.signInTokenTimeToLive = signInTokenTimeToLive
+        self.maximumDevicesPerUser = maximumDevicesPerUser
+        self.minimumIOSClientVersion = minimumIOSClientVersion
+        self.stagingLifetimeDays = stagingLifetimeDays
+        self.sandbox = sandbox
+        self.log = log
+    }
+}
+
+/// Everything that is wrong with a configuration file.
+public struct ConfigurationError: Error, CustomStringConvertible {
+    public var path: String
+    /// Sentences for the operator; no secret stands in them.
+    public var problems: [String]
+
+    public var description: String {
+        "\(path):\n" + problems.map { "  - \($0)" }.joined(separator: "\n")
+    }
+}

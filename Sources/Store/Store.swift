@@ -1,4 +1,5 @@
 public import MariaDB
+import Synchronization
 
 /// The server's memory: users, sharing groups, files, and what must still be done.
 ///
@@ -10,11 +11,18 @@ public final class Store: Sendable {
 
     private let pool: ConnectionPool
     private let pause: @Sendable (Duration) -> Void
+    private let schemaIsVerified = Atomic(false)
 
     /// - Parameter pause: blocks the calling thread between attempts.
     public init(pool: ConnectionPool, pause: @escaping @Sendable (Duration) -> Void) {
         self.pool = pool
         self.pause = pause
+    }
+
+    /// Opens the store, after ``MigrationRunner/verify()`` has found the schema to be right; until then every use throws
+    /// ``StoreError/unavailable(_:)``, as if the database were not there.
+    public func open() {
+        schemaIsVerified.store(true, ordering: .releasing)
     }
 
     /// Runs `body` in one transaction and commits it; whatever `body` throws undoes it.
@@ -50,6 +58,9 @@ public final class Store: Sendable {
 
     /// Runs `body` outside a transaction, each statement on its own; for single reads.
     public func withSession<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
+        guard schemaIsVerified.load(ordering: .acquiring) else {
+            throw StoreError.unavailable(.unavailable(code: 0, message: "the schema has not been verified yet"))
+        }
         let connection: Connection
         do { connection = try pool.lease() } catch { throw StoreError(error) }
         var session = StoreSession(connection)

@@ -16,7 +16,7 @@ final class Exchange {
     }
 
     /// Waits for a request; false if a signal came instead.
-    func accept() -> Bool { slot.accept() == .request }
+    func accept() -> Bool { slot.accept(wakingSignal: Signals.waking) == .request }
 
     /// Answers the request.
     func serve() {
@@ -58,6 +58,9 @@ final class Exchange {
         }
         for (name, value) in response.headers { head += "\(name): \(value)\r\n" }
         if response.status != 204, response.status != 304 { head += "Content-Length: \(response.contentLength)\r\n" }
+        // Unbuffered, nginx 1.22 takes the end of the connection for the end of the body, and keeps a client of
+        // HTTP/1.1 waiting for the rest; buffered (and with fastcgi_keep_conn), it sees the cut, and closes.
+        if response.truncateAfterBytes != nil { head += "X-Accel-Buffering: yes\r\n" }
         try slot.write(Array((head + "\r\n").utf8))
         let count = min(response.contentLength, response.truncateAfterBytes ?? Int.max)
         switch response.body {
@@ -67,7 +70,11 @@ final class Exchange {
         case .file(let path, let offset, _):
             try sendFile(path, from: offset, count: count, corruptAt: response.corruptAtByte)
         }
-        if count < response.contentLength { throw FastCGIError.aborted }
+        if count < response.contentLength {
+            // What was promised beyond this never comes; without the flush, what was sent would be lost as well.
+            try slot.flush()
+            throw FastCGIError.aborted
+        }
     }
 
     private func sendFile(_ path: String, from start: Int, count: Int, corruptAt: Int?) throws {

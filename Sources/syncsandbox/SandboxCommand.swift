@@ -33,7 +33,7 @@ struct SandboxCommand: ParsableCommand {
 
     func run() throws {
         Signals.ignoreBrokenPipes()
-        Signals.makeWakeable()
+        Signals.prepareWaking()
         Signals.block()
         try FastCGILibrary.initialize()
         let listening: ListeningSocket

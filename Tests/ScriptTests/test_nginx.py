@@ -48,7 +48,8 @@ class Responder(socketserver.StreamRequestHandler):
                 if length == 0:
                     break
         reply = json.dumps({"parameters": dict(pairs(block)), "bodyBytes": body_bytes})
-        text = f"Status: 200 OK\r\nContent-Type: application/json\r\nsyncserver-version: {VERSION}\r\n\r\n{reply}".encode()
+        head = f"Status: 200 OK\r\nContent-Type: application/json\r\nsyncserver-version: {VERSION}\r\n\r\n"
+        text = (head + reply).encode()
         for start in range(0, len(text), 60000):
             self.send(STDOUT, text[start:start + 60000])
         self.send(STDOUT, b"")
@@ -166,8 +167,10 @@ class WebServerTests(unittest.TestCase):
             self.assertEqual(reply.headers.get_all("syncserver-version"), [VERSION])
 
     def test_what_is_no_http_gets_400_in_json(self) -> None:
-        for request in (b"GARBAGE\r\n\r\n", b"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n"):
-            with self.subTest(request=request), socket.create_connection(("127.0.0.1", self.ports["http"])) as connection:
+        address = ("127.0.0.1", self.ports["http"])
+        for line in (b"GARBAGE", b"GET /%zz HTTP/1.1\r\nHost: a", b"GET / HTTP/1.1\r\nHost: a b"):
+            request = line + b"\r\n\r\n"
+            with self.subTest(request=request), socket.create_connection(address, 20) as connection:
                 connection.sendall(request)
                 reply = http.client.HTTPResponse(connection)
                 reply.begin()

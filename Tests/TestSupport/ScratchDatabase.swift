@@ -63,6 +63,7 @@ public final class ScratchDatabase: Sendable {
         try install.run()
         install.waitUntilExit()
         guard install.terminationStatus == 0 else {
+            defer { try? FileManager.default.removeItem(atPath: folder) }
             throw Failure(description: "mariadb-install-db failed: \(endOfFile(folder + "/install.log"))")
         }
         try start()

@@ -104,6 +104,13 @@ extension StoreSession {
             [.int(item.rawValue), .text(leaseOwner)]) == 1
     }
 
+    /// Records which object leased work is about to make.
+    public mutating func record(objectID: String, in item: OutboxID, by leaseOwner: String) throws(StoreError) {
+        try execute(
+            "UPDATE outbox SET object_id = ? WHERE outbox_id = ? AND lease_owner = ?",
+            [.text(objectID), .int(item.rawValue), .text(leaseOwner)])
+    }
+
     /// Puts work off until later.
     /// - Parameter error: a short word for the operator; never a token or a provider's text.
     public mutating func postpone(

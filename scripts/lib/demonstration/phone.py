@@ -42,7 +42,8 @@ class Phone:
         if metadata is not None:
             nested = json.dumps({"version": 0, "contents": metadata})
         reply = self.ask(
-            "POST", "UploadFile", contents, checkSum=hashlib.md5(contents).hexdigest(), appMetaData=nested, **parameters)
+            "POST", "UploadFile", contents, checkSum=hashlib.md5(contents).hexdigest(), appMetaData=nested,
+            **parameters)
         if "masterVersionUpdate" not in reply and not {"creationDate", "updateDate"} <= reply.keys():
             raise Deviation(f"{self.name}: UploadFile's reply lacks dates: {reply}")
         return reply

@@ -12,7 +12,7 @@ def photograph(at_least_bytes: int) -> bytes:
     """A JPEG of hills under an evening sky, with a camera's noise; never the same twice."""
     width, height = SIZE
     sky = Image.merge("RGB", [
-        Image.linear_gradient("L").resize(SIZE).point(lambda value, low=low, high=high: low + value * (high - low) // 255)
+        Image.linear_gradient("L").resize(SIZE).point(lambda x, low=low, high=high: low + x * (high - low) // 255)
         for low, high in ((50, 250), (90, 170), (160, 120))])
     draw = ImageDraw.Draw(sky)
     sun = (random.randint(width // 4, 3 * width // 4), height // 2)

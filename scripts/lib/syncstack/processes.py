@@ -100,6 +100,7 @@ def stop(pids: dict[int, str], kind: signal.Signals, seconds: float) -> None:
         for pid in alive():
             try:
                 os.kill(pid, step)
+                os.kill(pid, signal.SIGCONT)  # somebody may have halted it
             except ProcessLookupError:
                 pass
         if wait_until(lambda: not alive(), limit):

@@ -47,12 +47,15 @@ class Stack:
                 raise
 
     def down(self) -> None:
-        """Stops all of it; what the directory holds stays."""
-        if not self.layout.settings_file.exists():
-            if not self.layout.run.exists():
-                raise StackError(f"There is no stack in {self.layout.directory}.")
+        """Stops all of it; what the directory holds stays. Does nothing where there is no stack."""
+        if not self.layout.run.exists():
+            return
         with self._lock():
             self._down(self._known_settings())
+
+    def url(self) -> str:
+        """Where the server answers, without a trailing slash."""
+        return f"https://127.0.0.1:{self.layout.settings()['ports']['https']}"
 
     def env(self) -> str:
         """`KEY=value` lines, safe to source; lists of processes are those of this moment."""
@@ -63,7 +66,7 @@ class Stack:
         groups = {group.name: group.pids() for group in self._groups(settings)}
         mariadb = self.database.pid()
         values = {
-            "SYNC_URL": f"https://127.0.0.1:{ports['https']}",
+            "SYNC_URL": self.url(),
             "SYNC_HTTP_URL": f"http://127.0.0.1:{ports['http']}",
             "SANDBOX_URL": f"http://127.0.0.1:{ports['sandboxHTTP']}",
             "CA_FILE": self.layout.ca_file,

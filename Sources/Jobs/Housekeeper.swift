@@ -1,0 +1,54 @@
+public import Logging
+public import Store
+public import SyncProtocol
+import UserStorage
+
+/// Removes what has outlived its use: expired invitations, staged changes without a commit, results of old codes.
+///
+/// Any number may run; each step is a transaction of its own over a bounded number of rows.
+public struct Housekeeper: Sendable {
+    private static let batch = 500
+    /// How long the result of an exchanged authorization code is kept, in seconds: far longer than a request is repeated.
+    private static let codeLifetimeSeconds: Int64 = 86_400
+
+    private let store: Store
+    private let stagingLifetimeSeconds: Int64
+    private let now: @Sendable () -> WireDate
+    private let logger: Logger
+
+    /// - Parameter stagingLifetimeDays: after how many days without a commit staged changes are withdrawn.
+    public init(
+        store: Store, stagingLifetimeDays: Int, now: @escaping @Sendable () -> WireDate, logger: Logger
+    ) {
+        self.store = store
+        stagingLifetimeSeconds = Int64(stagingLifetimeDays) * 86_400
+        self.now = now
+        self.logger = logger
+    }
+
+    /// Does one round.
+    /// - Throws: ``StoreError``.
+    public func run() throws {
+        let invitations = try store.transaction { session in
+            try session.removeExpiredInvitations(at: now(), limit: Self.batch)
+        }
+        report("Expired invitations removed", invitations)
+        let changes = try store.transaction { session in
+            try session.withdrawAbandoned(
+                stagedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch, at: now())
+        }
+        report("Abandoned uploads withdrawn", changes)
+        let codes = try store.transaction { session in
+            try session.forgetExchangedCodes(before: time(ago: Self.codeLifetimeSeconds), limit: Self.batch)
+        }
+        report("Results of old authorization codes forgotten", codes)
+    }
+
+    private func report(_ sentence: Logger.Message, _ count: Int) {
+        if count > 0 { logger.info(sentence, metadata: .keyed([.count: "\(count)"])) }
+    }
+
+    private func time(ago seconds: Int64) -> WireDate {
+        WireDate(secondsSince1970: now().secondsSince1970 - seconds)
+    }
+}

@@ -1,0 +1,57 @@
+import Endpoints
+import FastCGI
+import SyncProtocol
+
+/// A phone behind nginx, as the endpoints see it; one per worker thread, for all its requests.
+final class FastCGIConnection: ClientConnection {
+    private var slot: RequestSlot
+    private let activity: WorkerActivity
+
+    init(on socket: ListeningSocket, activity: WorkerActivity) throws(FastCGIError) {
+        slot = try RequestSlot(on: socket)
+        self.activity = activity
+    }
+
+    /// Waits for the next request; `nil` if something else ended the wait.
+    func next(wakingSignal: Int32) -> RequestHead? {
+        guard slot.accept(wakingSignal: wakingSignal) == .request else { return nil }
+        activity.begin()
+        var headers: [RequestHeader: String] = [:]
+        for name in RequestHeader.allCases {
+            if let value = slot.parameter(name.fastCGIParameter) { headers[name] = value }
+        }
+        return RequestHead(
+            method: slot.parameter("REQUEST_METHOD") ?? "", path: slot.parameter("DOCUMENT_URI") ?? "",
+            query: slot.parameter("QUERY_STRING") ?? "",
+            contentLength: slot.parameter("CONTENT_LENGTH").flatMap { Int64($0) },
+            requestID: slot.parameter("REQUEST_ID") ?? "-", headers: headers)
+    }
+
+    func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
+        activity.progress()
+        do { return try slot.read(into: &buffer) } catch { throw ClientGone() }
+    }
+
+    func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone) {
+        var text = "Status: \(status)\r\n"
+        for (name, value) in headers { text += "\(name): \(value)\r\n" }
+        text += "\r\n"
+        let bytes = Array(text.utf8)
+        try write(bytes.span)
+    }
+
+    func write(_ bytes: Span<UInt8>) throws(ClientGone) {
+        activity.progress()
+        do { try slot.write(bytes) } catch { throw ClientGone() }
+    }
+
+    func finish() {
+        slot.finish()
+        activity.end()
+    }
+
+    func abandon() {
+        slot.abandon()
+        activity.end()
+    }
+}

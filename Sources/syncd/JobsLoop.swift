@@ -1,0 +1,47 @@
+import Curl
+import Jobs
+import Logging
+import Posix
+import ServerConfiguration
+import UserStorage
+
+/// What a thread of the `jobs` role does all day.
+struct JobsLoop: Sendable {
+    private static let idlePause: Duration = .milliseconds(500)
+    private static let pauseAfterError: Duration = .seconds(2)
+    private static let housekeepingInterval: Duration = .seconds(60)
+
+    let worker: OutboxWorker
+    let housekeeper: Housekeeper
+    let sandbox: ServerConfiguration.Sandbox?
+    let logger: Logger
+
+    func run(activity: WorkerActivity, until stop: StopFlag) {
+        var nextHousekeeping = ContinuousClock.now
+        do {
+            let curl = try CurlTransport(sandbox: sandbox)
+            while !stop.isSet {
+                activity.begin()
+                let pause = round(curl, &nextHousekeeping)
+                activity.end()
+                if let pause { Pause.sleep(pause) }
+            }
+        } catch {
+            logger.error("Jobs cannot reach providers", metadata: .keyed([.reason: "\(error)"]))
+        }
+    }
+
+    /// Does what is due; returns how long to wait for more.
+    private func round(_ curl: CurlTransport, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
+        do {
+            if nextHousekeeping <= .now {
+                try housekeeper.run()
+                nextHousekeeping = .now + Self.housekeepingInterval
+            }
+            return try worker.run(transport: curl.transport) == 0 ? Self.idlePause : nil
+        } catch {
+            logger.warning("Jobs wait", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+            return Self.pauseAfterError
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Accounts
+import CloudStorage
+import Endpoints
+import FastCGI
+import HTTPTransport
+import Jobs
+import Logging
+import MariaDB
+import OpenSSLCrypto
+import Posix
+import ServerConfiguration
+import Store
+import SyncProtocol
+import UserStorage
+
+/// Everything that one process is made of, put together once.
+struct Server {
+    /// A database that is down must be noticed before phones give up; a lease that takes longer is refused.
+    private static let leaseTimeout: Duration = .seconds(5)
+
+    private let configuration: ServerConfiguration
+    private let logger: Logger
+    private let logFile: LogFile
+    private let store: Store
+    private let storage: StorageRegistry
+    private let processID: String
+
+    init(configuration: ServerConfiguration, logger: Logger, logFile: LogFile) throws {
+        self.configuration = configuration
+        self.logger = logger
+        self.logFile = logFile
+        let pause: @Sendable (Duration) -> Void = { Pause.sleep($0) }
+        store = Store(
+            pool: ConnectionPool(
+                settings: configuration.database, maximumConnections: configuration.databaseConnections,
+                leaseTimeout: Self.leaseTimeout),
+            pause: pause)
+        let key = try SealingKey(base64: configuration.sealingKey.value)
+        var accounts: [any AccountProvider] = []
+        if let google = configuration.google {
+            accounts.append(
+                GoogleAccount(
+                    clientID: google.clientID, clientSecret: google.clientSecret.value,
+                    otherClientIDs: google.otherClientIDs))
+        }
+        if let facebook = configuration.facebook {
+            accounts.append(
+                FacebookAccount(
+                    appID: facebook.appID, appSecret: facebook.appSecret.value, graphVersion: facebook.graphVersion))
+        }
+        storage = StorageRegistry(
+            store: store, sealer: CredentialSealer(keys: KeyRing(current: key)), backoff: Backoff(pause: pause),
+            providers: [GoogleDrive()], accounts: accounts)
+        processID = try RandomBytes.uuidText()
+    }
+
+    private static let now: @Sendable () -> WireDate = {
+        WireDate(secondsSince1970: WallClock.secondsSince1970())
+    }
+
+    private var supervisor: Supervisor {
+        Supervisor(
+            store: store, database: configuration.database, processID: processID, logger: logger, logFile: logFile)
+    }
+
+    // MARK: Roles api and transfer
+
+    /// Answers requests until it is asked to stop.
+    func respond(threads: Int) throws {
+        guard let socket = ListeningSocket.inherited() else {
+            StandardError.write("syncd: no listening socket: start me from a .socket unit, or with one as standard input")
+            throw ServerError.noSocket
+        }
+        let started = ContinuousClock.now
+        let services = Services(
+            store: store, storage: storage, signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive),
+            settings: Services.Settings(
+                serverVersion: ServerVersion.text, minimumIOSClientVersion: configuration.minimumIOSClientVersion,
+                maximumUploadBytes: configuration.maximumUploadBytes,
+                maximumDevicesPerUser: configuration.maximumDevicesPerUser, mimeTypes: .standard,
+                writesWarningFile: configuration.warningFile != nil),
+            partBudget: PartBudget(), now: Self.now, uptime: { started.duration(to: .now) },
+            makeUUID: { try RandomBytes.uuidText() })
+        let router = Router(services: services, logger: logger)
+        let sandbox = configuration.sandbox
+        let pool = try WorkerPool(threads: threads, name: "request") { activity, stop in
+            do {
+                let connection = try FastCGIConnection(on: socket, activity: activity)
+                let curl = try CurlTransport(sandbox: sandbox)
+                while !stop.isSet {
+                    guard let head = connection.next(wakingSignal: Signals.waking) else { continue }
+                    router.handle(head, on: connection, transport: curl.transport)
+                }
+            } catch {
+                router.report(error)
+            }
+        }
+        try supervisor.run(pool)
+    }
+
+    // MARK: Role jobs
+
+    /// Works off the outbox until it is asked to stop.
+    func work() throws {
+        let worker = OutboxWorker(
+            store: store, storage: storage,
+            warningFile: configuration.warningFile.map {
+                OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
+            }, leaseOwner: processID, now: Self.now, logger: logger)
+        let housekeeper = Housekeeper(
+            store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, now: Self.now, logger: logger)
+        let loop = JobsLoop(worker: worker, housekeeper: housekeeper, sandbox: configuration.sandbox, logger: logger)
+        let pool = try WorkerPool(threads: 2, name: "jobs") { activity, stop in
+            loop.run(activity: activity, until: stop)
+        }
+        try supervisor.run(pool)
+    }
+}
+
+/// Why a process cannot do its work.
+enum ServerError: Error, CustomStringConvertible {
+    case noSocket
+    case workersDied
+    case stillBusy
+
+    var description: String {
+        switch self {
+        case .noSocket: "there is no listening socket"
+        case .workersDied: "a worker thread ended by itself"
+        case .stillBusy: "requests were still in progress when the time to stop was over"
+        }
+    }
+}

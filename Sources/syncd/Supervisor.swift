@@ -1,0 +1,88 @@
+import Logging
+import MariaDB
+import Posix
+import Store
+import UserStorage
+
+/// What the main thread does while workers work: checks the schema, gives signs of life, stops in good order.
+struct Supervisor {
+    /// The longest that a request may go without a byte moved; beyond it the process counts as stuck.
+    private static let patience: Duration = .seconds(300)
+    /// How long requests in flight may take after the process was asked to stop; less than systemd's TimeoutStopSec.
+    private static let drainLimit: Duration = .seconds(85)
+    private static let tick: Duration = .milliseconds(500)
+
+    let store: Store
+    let database: ConnectionSettings
+    let processID: String
+    let logger: Logger
+    let logFile: LogFile
+
+    /// Runs until the process is asked to stop and its requests are finished.
+    /// - Throws: ``MigrationError`` if the schema is not the right one; ``ServerError``.
+    func run(_ pool: WorkerPool) throws {
+        let manager = ServiceManager()
+        var schema = SchemaCheck(store: store, database: database, processID: processID, logger: logger)
+        try schema.tryOnce()
+        manager.ready(schema.isDone ? "Ready" : "Waiting for the database")
+        logger.notice("Ready", metadata: .keyed([.version: "\(ServerVersion.text)"]))
+        var nextSign = ContinuousClock.now
+        while true {
+            switch Signals.wait(upTo: Self.tick) {
+            case .stop:
+                manager.stopping()
+                logger.notice("Stopping")
+                guard pool.drain(within: Self.drainLimit) else { throw ServerError.stillBusy }
+                logger.notice("Stopped")
+                return
+            case .reopenLogs: logFile.reopen()
+            case .none: break
+            }
+            try schema.tryOnce()
+            guard !pool.hasLostWorkers else { throw ServerError.workersDied }
+            if let interval = manager.watchdogInterval, nextSign <= .now {
+                // That the check comes back counts, not what it says: a database that is down is no reason to restart.
+                do { try store.check() } catch {}
+                if pool.longestTimeWithoutProgress < Self.patience { manager.aliveNow() }
+                nextSign = .now + interval
+            }
+        }
+    }
+}
+
+/// Opens the store as soon as the database is there and has the right schema.
+struct SchemaCheck {
+    let store: Store
+    let database: ConnectionSettings
+    let processID: String
+    let logger: Logger
+    private(set) var isDone = false
+    private var hasComplained = false
+
+    init(store: Store, database: ConnectionSettings, processID: String, logger: Logger) {
+        self.store = store
+        self.database = database
+        self.processID = processID
+        self.logger = logger
+    }
+
+    /// - Throws: ``MigrationError`` if the schema is another one, which no waiting mends.
+    mutating func tryOnce() throws {
+        guard !isDone else { return }
+        do {
+            var runner = try MigrationRunner(database, leaseOwner: processID)
+            try runner.verify()
+            store.open()
+            isDone = true
+            if hasComplained { logger.notice("The database is there") }
+        } catch let error as StoreError {
+            if !hasComplained {
+                logger.warning("Waiting for the database", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+            }
+            hasComplained = true
+        } catch let error as MigrationError {
+            logger.error("The schema cannot be used", metadata: .keyed([.reason: "\(error)"]))
+            throw error
+        }
+    }
+}

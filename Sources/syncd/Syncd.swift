@@ -1,0 +1,67 @@
+import ArgumentParser
+import Curl
+import FastCGI
+import Logging
+import MariaDB
+import Posix
+import ServerConfiguration
+import UserStorage
+
+/// The server: one process in one role.
+@main
+struct Syncd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "syncd",
+        abstract: "Lets devices and friends share files that stay in their owners' cloud storage.",
+        discussion: """
+            Takes FastCGI requests on the socket that it is started with: descriptor 3 by the protocol of \
+            sd_listen_fds(3), or standard input. The role "jobs" takes none; it does what must still happen in the clouds.
+            """,
+        version: ServerVersion.text)
+
+    enum Role: String, ExpressibleByArgument, CaseIterable {
+        case api
+        case transfer
+        case jobs
+    }
+
+    @Option(help: "What this process does: \(Role.allCases.map(\.rawValue).joined(separator: ", ")).")
+    var role: Role
+
+    @Option(help: "The configuration file.", completion: .file(extensions: ["json"]))
+    var config = "/etc/syncd/syncd.json"
+
+    func run() throws {
+        Signals.ignoreBrokenPipes()
+        Signals.prepareWaking()
+        Signals.block()
+        let configuration: ServerConfiguration
+        do {
+            configuration = try ServerConfiguration(readingFrom: config)
+        } catch {
+            StandardError.write("syncd: the configuration has mistakes\n\(error)")
+            throw ExitCode(78)  // EX_CONFIG of sysexits.h
+        }
+        let logFile = try configuration.log.file.map { try LogFile(path: $0) } ?? LogFile.standardError
+        let logger = LineLogHandler.logger(to: logFile, level: configuration.log.level, role: role.rawValue)
+        try FastCGILibrary.initialize()
+        CurlLibrary.initialize()
+        ClientLibrary.initialize()
+        if let sandbox = configuration.sandbox {
+            logger.warning(
+                "SANDBOX: every call to a provider goes to this machine; nothing reaches a real cloud",
+                metadata: .keyed([.reason: "\(sandbox.host):\(sandbox.port)"]))
+        }
+        let server = try Server(configuration: configuration, logger: logger, logFile: logFile)
+        switch role {
+        case .api: try server.respond(threads: configuration.apiThreads)
+        case .transfer: try server.respond(threads: configuration.transferThreads)
+        case .jobs: try server.work()
+        }
+    }
+}
+
+/// Says something before the log exists.
+enum StandardError {
+    static func write(_ text: String) { LogFile.standardError.write(line: text) }
+}

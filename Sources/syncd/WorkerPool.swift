@@ -1,0 +1,64 @@
+import MariaDB
+import Posix
+import Synchronization
+
+/// Says to all threads of a process that they should stop.
+final class StopFlag: Sendable {
+    private let value = Atomic(false)
+    var isSet: Bool { value.load(ordering: .acquiring) }
+    func set() { value.store(true, ordering: .releasing) }
+}
+
+/// Plain threads that all do the same.
+final class WorkerPool {
+    private let stop = StopFlag()
+    private let activities: [WorkerActivity]
+    private var threads: [Worker] = []
+
+    private final class Worker {
+        let thread: WorkerThread
+        init(_ thread: consuming WorkerThread) { self.thread = thread }
+    }
+
+    /// Starts the threads.
+    /// - Parameter body: runs in each of them, until the flag is set.
+    /// - Throws: ``PosixError`` if the system has no room for them.
+    init(
+        threads count: Int, name: String, _ body: @escaping @Sendable (WorkerActivity, StopFlag) -> Void
+    ) throws {
+        activities = (0..<count).map { _ in WorkerActivity() }
+        for (index, activity) in activities.enumerated() {
+            let stop = stop
+            threads.append(
+                Worker(
+                    try WorkerThread(name: "\(name)-\(index)") {
+                        ClientLibrary.threadStart()
+                        body(activity, stop)
+                        ClientLibrary.threadEnd()
+                        activity.leave()
+                    }))
+        }
+    }
+
+    /// The longest time that any thread has handled a request without a byte moved.
+    var longestTimeWithoutProgress: Duration { activities.map(\.timeWithoutProgress).max() ?? .zero }
+
+    /// Whether a thread has ended although nobody asked it to.
+    var hasLostWorkers: Bool { !stop.isSet && activities.contains(where: \.hasLeft) }
+
+    /// Lets every thread finish its request and end.
+    ///
+    /// Threads that wait for a request are woken again and again until they have left: a signal that arrives just
+    /// before the wait begins is lost.
+    /// - Returns: whether all have ended within `limit`.
+    func drain(within limit: Duration) -> Bool {
+        stop.set()
+        let end = ContinuousClock.now + limit
+        while activities.contains(where: { !$0.hasLeft }) {
+            guard ContinuousClock.now < end else { return false }
+            for (worker, activity) in zip(threads, activities) where !activity.hasLeft { worker.thread.wake() }
+            Pause.sleep(.milliseconds(10))
+        }
+        return true
+    }
+}

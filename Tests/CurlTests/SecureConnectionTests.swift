@@ -1,0 +1,84 @@
+import Curl
+import Foundation
+import Testing
+
+/// Against `openssl s_server` with a certificate for `sandbox.example` that signs itself.
+@Suite("Secure connections")
+struct SecureConnectionTests {
+    @Test("Only a trusted certificate of the host in the URL is accepted")
+    func verification() throws {
+        let server = try SecureServer()
+        let routing = Routing(connectTo: "127.0.0.1:\(server.port)", caFile: server.certificateFile)
+
+        for version in [Request.HTTPVersion.http1_1, .http2] {
+            var trusting = try EasyHandle(routing: routing)
+            var request = Request(url: "https://sandbox.example/")
+            request.httpVersion = version
+            #expect(try trusting.perform(request).status == 200)
+        }
+
+        var elsewhere = try EasyHandle(routing: routing)
+        #expect(isTLSError { try elsewhere.perform(Request(url: "https://other.example/")) })
+        var distrusting = try EasyHandle(routing: Routing(connectTo: routing.connectTo))
+        #expect(isTLSError { try distrusting.perform(Request(url: "https://sandbox.example/")) })
+        var fileless = try EasyHandle(routing: Routing(connectTo: routing.connectTo, caFile: "/tmp/no-such-file"))
+        #expect(isTLSError { try fileless.perform(Request(url: "https://sandbox.example/")) })
+    }
+
+    private func isTLSError(_ body: () throws -> Response) -> Bool {
+        do {
+            _ = try body()
+            return false
+        } catch {
+            guard case CurlError.tls = error else { return false }
+            return true
+        }
+    }
+}
+
+/// `openssl s_server -www` on a free port, stopped with its last reference.
+private final class SecureServer {
+    let port: Int
+    let certificateFile: String
+    private let folder: String
+    private let server = Process()
+
+    init() throws {
+        folder = NSTemporaryDirectory() + "syncserver-tls-\(UInt32.random(in: 0...UInt32.max))"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        certificateFile = folder + "/certificate.pem"
+        let request = Process()
+        request.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+        request.arguments = [
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+            "/CN=sandbox.example", "-addext", "subjectAltName=DNS:sandbox.example", "-keyout", folder + "/key.pem",
+            "-out", certificateFile,
+        ]
+        request.standardError = FileHandle.nullDevice
+        try request.run()
+        request.waitUntilExit()
+
+        let output = Pipe()
+        server.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+        server.arguments = [
+            "s_server", "-accept", "127.0.0.1:0", "-www", "-cert", certificateFile, "-key", folder + "/key.pem",
+        ]
+        server.standardOutput = output
+        server.standardError = FileHandle.nullDevice
+        try server.run()
+        // It says "ACCEPT 127.0.0.1:PORT" once it listens.
+        var text = ""
+        while !text.hasSuffix("\n") || !text.contains("ACCEPT") {
+            let data = output.fileHandleForReading.availableData
+            guard !data.isEmpty else { throw CocoaError(.fileReadUnknown) }
+            text += String(decoding: data, as: UTF8.self)
+        }
+        let line = try #require(text.split(separator: "\n").last { $0.contains("ACCEPT") })
+        port = try #require(line.split(separator: ":").last.flatMap { Int($0) })
+    }
+
+    deinit {
+        server.terminate()
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+}
