@@ -48,6 +48,7 @@ let package = Package(
         // The domain.
         .target(name: "SyncProtocol", swiftSettings: strict),
         .target(name: "HTTPTransport", dependencies: [httpTypes], swiftSettings: strict),
+        .target(name: "CurlTransport", dependencies: ["Curl", "HTTPTransport", httpTypes], swiftSettings: strict),
         .target(
             name: "Store", dependencies: ["MariaDB", "OpenSSLCrypto", "SyncProtocol"], resources: [.embedInCode("Migrations")],
             swiftSettings: strict),
@@ -79,8 +80,8 @@ let package = Package(
         .executableTarget(
             name: "syncd",
             dependencies: [
-                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl", "MariaDB", "HTTPTransport",
-                "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging, httpTypes, argumentParser,
+                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl", "CurlTransport", "MariaDB",
+                "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging, argumentParser,
             ],
             swiftSettings: strict),
         .executableTarget(
