@@ -96,8 +96,8 @@ let package = Package(
 
         // Tests.
         .target(
-            name: "TestSupport", dependencies: ["Curl", "OpenSSLCrypto", "MariaDB"], path: "Tests/TestSupport",
-            swiftSettings: strict),
+            name: "TestSupport", dependencies: ["Curl", "HTTPTransport", "OpenSSLCrypto", "MariaDB", httpTypes],
+            path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "FastCGITests", dependencies: ["FastCGI", "Posix"], swiftSettings: strict),
         .testTarget(name: "MariaDBTests", dependencies: ["MariaDB", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
@@ -106,8 +106,18 @@ let package = Package(
         .testTarget(name: "StoreTests", dependencies: ["Store", "MariaDB", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "CloudStorageTests",
-            dependencies: ["CloudStorage", "Accounts", "HTTPTransport", "Curl", "TestSupport"],
+            dependencies: [
+                "CloudStorage", "Accounts", "Curl", "CurlTransport", "HTTPTransport", "SyncProtocol", "TestSupport", httpTypes,
+            ],
             swiftSettings: strict),
+        .testTarget(
+            name: "AccountsTests",
+            dependencies: [
+                "Accounts", "CloudStorage", "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "TestSupport", httpTypes,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "HTTPTransportTests", dependencies: ["HTTPTransport", "TestSupport", httpTypes], swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .testTarget(
             name: "AcceptanceTests", dependencies: ["TestSupport", "OpenSSLCrypto", "Curl"], swiftSettings: strict),
