@@ -103,7 +103,15 @@ let package = Package(
         .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto"], swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
-        .testTarget(name: "StoreTests", dependencies: ["Store", "MariaDB", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "EndpointsTests",
+            dependencies: [
+                "Endpoints", "Store", "CloudStorage", "Accounts", "SyncProtocol", "UserStorage", "HTTPTransport",
+                "OpenSSLCrypto", "MariaDB", "TestSupport", logging, httpTypes,
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "CloudStorageTests",
             dependencies: [

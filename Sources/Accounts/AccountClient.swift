@@ -17,6 +17,8 @@ public struct AccountClient {
     /// - Parameter isRepeatable: `false` for requests that work once, such as the exchange of a code: then only what was
     ///   surely not handled is sent again.
     func send(_ request: OutgoingRequest, isRepeatable: Bool = true) throws(AccountError) -> Reply {
+        var request = request
+        request.isRepeatable = isRepeatable
         var attempt = 0
         while true {
             attempt += 1

@@ -70,6 +70,7 @@ public final class CurlSender {
             method: outgoing.method.rawValue, url: outgoing.url,
             headers: outgoing.headers.map { (name: $0.name.rawName, value: $0.value) },
             body: outgoing.body.map { .bytes($0) } ?? .none)
+        request.usesFreshConnection = !outgoing.isRepeatable
         request.connectTimeout = min(Self.connectTimeout, deadline.remaining)
         return request
     }

@@ -1,6 +1,8 @@
 /// The page for people: accounts, their folders, and what is in them, pictures as pictures.
 struct SandboxPage {
     let server: SandboxServer
+    /// Files shown of one folder: the newest.
+    private static let shownPerFolder = 200
 
     /// The page, complete in itself.
     func response() -> SandboxResponse {
@@ -15,7 +17,9 @@ struct SandboxPage {
         html += "\(Self.count(accounts.count, "account")), \(Self.count(faults, "fault")) armed, "
         html += "<a href=\"/sandbox/violations\">\(Self.count(violations, "violation"))</a>, "
         html += "<a href=\"/sandbox/requests\">requests</a>.</p></header><main>"
-        if accounts.isEmpty { html += "<p class=empty>No accounts yet. Make one with <code>POST /sandbox/accounts</code>.</p>" }
+        if accounts.isEmpty {
+            html += "<p class=empty>No accounts yet. Make one with <code>POST /sandbox/accounts</code>.</p>"
+        }
         for account in accounts.reversed() { html += section(account, drives[account.id]) }
         html += "</main></html>\n"
         return SandboxResponse(
@@ -31,7 +35,8 @@ struct SandboxPage {
 
     private func section(_ account: Account, _ drive: Drive?) -> String {
         var html = "<section><h2>\(Self.escape(account.name)) <span class=\"\(account.provider.rawValue)\">"
-        html += "\(account.provider == .google ? "Google" : "Facebook")</span></h2><p class=meta>\(Self.escape(account.email)) · \(account.id)"
+        html +=
+            "\(account.provider == .google ? "Google" : "Facebook")</span></h2><p class=meta>\(Self.escape(account.email)) · \(account.id)"
         guard let drive else { return html + "</p></section>" }
         html += " · \(Self.size(drive.usedBytes)) of \(Self.size(account.quotaBytes))</p>"
         let listing = FileListing(drive: drive)
@@ -39,8 +44,10 @@ struct SandboxPage {
         if folders.isEmpty { html += "<p class=empty>No files.</p>" }
         for (folder, files) in folders.sorted(by: { $0.key < $1.key }) {
             html += "<h3>\(folder.isEmpty ? "My Drive" : Self.escape(folder))</h3><ul>"
-            for file in files { html += item(file, account, listing) }
+            for file in files.suffix(Self.shownPerFolder) { html += item(file, account, listing) }
             html += "</ul>"
+            let hidden = files.count - Self.shownPerFolder
+            if hidden > 0 { html += "<p class=empty>and \(Self.count(hidden, "older file")).</p>" }
         }
         return html + "</section>"
     }
