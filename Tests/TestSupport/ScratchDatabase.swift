@@ -96,7 +96,7 @@ public final class ScratchDatabase: Sendable {
                 "--no-defaults", "--datadir=\(folder)/data", "--tmpdir=\(folder)/tmp", "--socket=\(socketPath)", "--pid-file=\(folder)/db.pid",
                 "--skip-networking", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0",
                 "--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=64M",
-                "--innodb-log-file-size=32M", "--skip-name-resolve", "--performance-schema=OFF",
+                "--innodb-log-file-size=32M", "--sync-frm=OFF", "--skip-name-resolve", "--performance-schema=OFF",
                 "--log-error=\(folder)/error.log",
             ] + Self.userArguments
         let supervisor = try Supervisor(folder: folder, program: "/usr/sbin/mariadbd", arguments: arguments)
