@@ -41,6 +41,7 @@ public struct AccountClient {
                 }
             }
             guard backoff.wait(before: attempt, told: told, deadline: deadline) else {
+                if deadline.hasPassed { throw .timedOut }
                 throw .unavailable(detail: detail)
             }
         }

@@ -1,5 +1,7 @@
 import Accounts
 import CloudStorage
+import Curl
+import CurlTransport
 import Endpoints
 import FastCGI
 import HTTPTransport
@@ -87,7 +89,7 @@ struct Server {
             try WorkerPool(threads: threads, name: "request") { activity, stop in
                 do {
                     let connection = try FastCGIConnection(on: socket, activity: activity)
-                    let curl = try CurlTransport(sandbox: sandbox)
+                    let curl = try CurlSender(routing: Routing(sandbox))
                     while !stop.isSet {
                         guard let head = connection.next(wakingSignal: Signals.waking) else { continue }
                         router.handle(head, on: connection, transport: curl.transport)

@@ -1,0 +1,309 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    @Suite("When the cloud storage fails")
+    final class CloudFailureTests: Sendable {
+        let server: TestServer
+        static let uploads = "/upload/drive/v3/files"
+        static let files = "/drive/v3/files"
+
+        init() throws {
+            server = try TestServer.withFaults()
+            try server.sandbox.clearFaults()
+        }
+
+        deinit { try? server.sandbox.clearFaults() }
+
+        /// Expects that an upload fails with one of these statuses within the time that a phone waits, leaves nothing,
+        /// and succeeds once the cloud works again.
+        func expectFailedUpload(
+            by alice: TestUser, _ statuses: Int..., file: TestFile = TestFile(randomBytes: 600_000)
+        ) async throws {
+            let begin = ContinuousClock.now
+            let reply = try await Threads.run { [alice] in try alice.upload(file, masterVersion: 0) }
+
+            expectError(reply, oneOf: statuses)
+            #expect(ContinuousClock.now - begin < .seconds(50))
+            #expect(try alice.stagedUploads().isEmpty)
+            try server.sandbox.clearFaults()
+            try await eventually("no object is left") { try alice.stored(file).isEmpty }
+            try alice.publish(file, masterVersion: 0)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        }
+
+        /// Expects that an upload succeeds all the same, with just one object.
+        func expectUpload(by alice: TestUser, _ file: TestFile = TestFile(randomBytes: 600_000)) async throws {
+            let reply = try await Threads.run { [alice] in try alice.upload(file, masterVersion: 0) }
+
+            #expect(reply.status == 200, "\(reply)")
+            try server.sandbox.clearFaults()
+            #expect(try alice.commitStaged(masterVersion: 0) == 1)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+            try await eventually("there is one object") {
+                try alice.stored(file).map(\.name) == [file.cloudName(device: alice.device)]
+            }
+        }
+
+        @Test("An error now and then is overcome", arguments: [500, 502, 503, 504], ["POST", "PUT"])
+        func passingError(status: Int, method: String) async throws {
+            let alice = try server.signUpOwningUser()
+            try server.sandbox.inject(
+                SandboxFault(pathPrefix: Self.uploads, method: method, status: status, times: 1))
+
+            try await expectUpload(by: alice)
+        }
+
+        @Test("An error that stays is a 502 that may be tried again, and nothing is left [129]", arguments: [500, 503])
+        func lastingError(status: Int) async throws {
+            let alice = try server.signUpOwningUser()
+            try server.sandbox.inject(SandboxFault(pathPrefix: Self.uploads, status: status))
+
+            try await expectFailedUpload(by: alice, 502, 504)
+        }
+
+        @Test("An error that comes with the first bytes and stays leaves nothing [129]")
+        func lastingErrorWhileSending() async throws {
+            let alice = try server.signUpOwningUser()
+            try server.sandbox.inject(SandboxFault(pathPrefix: Self.uploads, method: "PUT", status: 503))
+
+            try await expectFailedUpload(by: alice, 502, 504)
+        }
+
+        @Test("A lost reply to what completes an upload makes no second object", arguments: [503, nil] as [Int?])
+        func lostReply(status: Int?) async throws {
+            let alice = try server.signUpOwningUser()
+            var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", status: status, times: 1)
+            fault.afterEffect = true
+            try server.sandbox.inject(fault)
+
+            try await expectUpload(by: alice, TestFile(randomBytes: 50_000))
+        }
+
+        @Test("A lost reply in the middle of a large upload makes it go on where it was")
+        func lostReplyInTheMiddle() async throws {
+            let alice = try server.signUpOwningUser()
+            var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", times: 1)
+            fault.afterEffect = true
+            try server.sandbox.inject(fault)
+
+            try await expectUpload(by: alice, TestFile(randomBytes: 3_000_000))
+        }
+
+        @Test("A connection that is cut while bytes flow is made again")
+        func cutConnection() async throws {
+            let alice = try server.signUpOwningUser()
+            var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", times: 1)
+            fault.resetAfterBytes = 100_000
+            try server.sandbox.inject(fault)
+
+            try await expectUpload(by: alice, TestFile(randomBytes: 3_000_000))
+        }
+
+        @Test("A bit that flips on the way to the cloud never becomes a file")
+        func corruptUpload() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 200_000)
+            var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", times: 1)
+            fault.corruptAtByte = 1_000
+            try server.sandbox.inject(fault)
+
+            let reply = try await Threads.run { try alice.upload(file, masterVersion: 0) }
+
+            if reply.status == 200 {
+                try alice.commitStaged(masterVersion: 0)
+                expectDownload(try alice.download(file, masterVersion: 1), of: file)
+            } else {
+                expectError(reply, 502)
+                #expect(try alice.stagedUploads().isEmpty)
+                try await eventually("no object is left") { try alice.stored(file).isEmpty }
+            }
+        }
+
+        @Test("A token that dies in the middle of an upload is renewed, and no byte is lost [21]")
+        func tokenDiesInTheMiddle() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 4_000_000)
+            let query = ClientQuery.text(alice.uploadParameters(file, masterVersion: 0))
+            let call = HTTPCall("POST", "/UploadFile/\(query)", headers: alice.headers)
+            var conversation = try HTTPConversation(to: server.address)
+
+            try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
+            try conversation.send(file.contents.prefix(2_000_000))
+            try server.sandbox.expireAccessTokens(of: alice.account, .server)
+            try conversation.send(file.contents.dropFirst(2_000_000))
+
+            let reply = try conversation.reply()
+            #expect(reply.status == 200, "\(reply)")
+            try alice.commitStaged(masterVersion: 0)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        }
+
+        @Test("Rate limits are respected and overcome", arguments: [429, 403])
+        func rateLimited(status: Int) async throws {
+            let alice = try server.signUpOwningUser()
+            var fault = SandboxFault(pathPrefix: Self.uploads, status: status, times: 2)
+            fault.reason = "userRateLimitExceeded"
+            fault.retryAfter = 1
+            try server.sandbox.inject(fault)
+
+            try await expectUpload(by: alice)
+        }
+
+        @Test("A wait that is longer than a phone's patience is a 502 soon")
+        func longRetryAfter() async throws {
+            let alice = try server.signUpOwningUser()
+            var fault = SandboxFault(pathPrefix: Self.uploads, status: 429)
+            fault.retryAfter = 600
+            try server.sandbox.inject(fault)
+            let begin = ContinuousClock.now
+
+            try await expectFailedUpload(by: alice, 502)
+
+            #expect(ContinuousClock.now - begin < .seconds(30))
+        }
+
+        @Test("Storage that is full is a 507, and nothing is left")
+        func quota() throws {
+            let alice = try server.signUpOwningUser(quotaBytes: 1_000_000)
+            let file = TestFile(randomBytes: 2_000_000)
+
+            expectError(try alice.upload(file, masterVersion: 0), 507)
+
+            #expect(try alice.stagedUploads().isEmpty)
+            #expect(try alice.stored(file).isEmpty)
+            try alice.publish(TestFile("small enough"), masterVersion: 0)
+        }
+
+        @Test("Storage that is full only at the last byte is a 507 too")
+        func quotaAtTheEnd() async throws {
+            let alice = try server.signUpOwningUser()
+            var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", status: 403)
+            fault.reason = "storageQuotaExceeded"
+            try server.sandbox.inject(fault)
+
+            try await expectFailedUpload(by: alice, 507)
+        }
+
+        @Test(
+            "A revoked authorisation: uploads are 410, downloads gone, with metadata and without a body [130] [232] [233]"
+        )
+        func revoked() throws {
+            let alice = try server.signUpOwningUser()
+            let bob = try alice.newMember(.write)
+            let file = TestFile()
+            try alice.publish(file, masterVersion: 1, metadata: TestMetadata(0, "about it"))
+            try server.sandbox.revoke(alice.account, .server)
+
+            for _ in 0..<2 {
+                let upload = try bob.upload(TestFile("new"), masterVersion: 2)
+                expectError(upload, 410, goneReason: "authTokenExpiredOrRevoked")
+            }
+            let download = try bob.download(file, masterVersion: 2, metadataVersion: 0)
+
+            #expect(download.status == 200 && download.body.isEmpty)
+            #expect(
+                download.messageParameters
+                    == .object([
+                        "gone": .string("authTokenExpiredOrRevoked"), "appMetaData": .string("about it"),
+                        "cloudStorageType": .string("Google"),
+                    ]))
+            #expect(try bob.commitStaged(masterVersion: 2) == 0)
+        }
+
+        @Test("After a new sign-in with a code the revoked storage works again")
+        func signInAgain() throws {
+            var alice = try server.signUpOwningUser()
+            try server.sandbox.revoke(alice.account, .server)
+            expectError(try alice.upload(TestFile(), masterVersion: 0), 410, goneReason: "authTokenExpiredOrRevoked")
+
+            alice.account = try server.sandbox.newAuthorizationCode(of: alice.account)
+            expectJSON(try alice.checkCredentials())
+
+            try alice.publish(TestFile(), masterVersion: 0)
+        }
+
+        @Test("A token service that is down is not a revoked authorisation")
+        func refreshFails() async throws {
+            let alice = try server.signUpOwningUser()
+            try server.sandbox.expireAccessTokens(of: alice.account, .server)
+            for (host, path) in [("oauth2.googleapis.com", "/token"), ("www.googleapis.com", "/oauth2/v4/token")] {
+                try server.sandbox.inject(SandboxFault(host: host, pathPrefix: path, status: 503))
+            }
+
+            try await expectFailedUpload(by: alice, 502, 504)
+        }
+
+        @Test("A cloud that does not answer is a 502 or 504 within a phone's patience")
+        func noAnswer() async throws {
+            let alice = try server.signUpOwningUser()
+            var fault = SandboxFault(pathPrefix: Self.uploads)
+            fault.latencyMilliseconds = 70_000
+            try server.sandbox.inject(fault)
+
+            try await expectFailedUpload(by: alice, 502, 504)
+        }
+
+        @Test("A download that breaks off at the cloud arrives whole or visibly broken, never wrong")
+        func truncatedDownload() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 2_000_000)
+            try alice.publish(file, masterVersion: 0)
+            var fault = SandboxFault(pathPrefix: Self.files, method: "GET", times: 2)
+            fault.truncateAfterBytes = 500_000
+            try server.sandbox.inject(fault)
+
+            try await expectIntactOrBroken(alice, file)
+        }
+
+        @Test("A download with a flipped bit is never delivered whole")
+        func corruptDownload() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 2_000_000)
+            try alice.publish(file, masterVersion: 0)
+            var fault = SandboxFault(pathPrefix: Self.files, method: "GET")
+            fault.corruptAtByte = 1_000_000
+            try server.sandbox.inject(fault)
+
+            try await expectIntactOrBroken(alice, file)
+        }
+
+        func expectIntactOrBroken(_ alice: TestUser, _ file: TestFile) async throws {
+            let reply = try? await Threads.run { try alice.download(file, masterVersion: 1) }
+
+            if let reply, reply.status == 200, reply.isComplete {
+                expectDownload(reply, of: file)
+            } else if let reply, reply.status != 200 {
+                expectError(reply, 502, 504)
+            }
+            try server.sandbox.clearFaults()
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        }
+
+        @Test("A cloud that fails while a file is fetched is a 502, never gone")
+        func downloadFails() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile()
+            try alice.publish(file, masterVersion: 0)
+            try server.sandbox.inject(SandboxFault(pathPrefix: Self.files, status: 500))
+
+            let reply = try await Threads.run { try alice.download(file, masterVersion: 1) }
+
+            expectError(reply, 502, 504)
+            #expect(reply.json?.retryable == .bool(true))
+            try server.sandbox.clearFaults()
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        }
+
+        @Test("An object that is missing for a moment is found by asking again")
+        func missingForAMoment() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile()
+            try alice.publish(file, masterVersion: 0)
+            try server.sandbox.inject(SandboxFault(pathPrefix: Self.files, method: "GET", status: 404, times: 1))
+
+            expectDownload(try await Threads.run { try alice.download(file, masterVersion: 1) }, of: file)
+        }
+    }
+}

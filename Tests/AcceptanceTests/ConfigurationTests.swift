@@ -1,0 +1,140 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    @Suite("Configured differently")
+    struct ConfigurationTests {
+        let server: TestServer
+
+        init() throws { server = try TestServer.configuredDifferently() }
+
+        @Test("A configured minimum client version is announced with every reply [12]")
+        func minimumClientVersion() throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile()
+            let replies = [
+                try server.call("GET", "HealthCheck"), try server.call("GET", "Nowhere"),
+                try server.call("GET", "CheckCreds"), try alice.checkCredentials(),
+                try alice.upload(file, masterVersion: 0), try alice.download(file, masterVersion: 0),
+            ]
+
+            for reply in replies {
+                let name = "syncserver-minimum-ios-client-app-version"
+                #expect(reply.headers.filter { $0.name == name }.map(\.value) == ["19.3.0"], "\(reply)")
+            }
+        }
+
+        @Test("An account type that is switched off is a 401 [43]")
+        func switchedOff() throws {
+            let alice = try server.signUpOwningUser()
+
+            expectError(try server.newcomer(.facebook).redeem(alice.invite()), 401)
+        }
+
+        @Test("A user has no more devices than configured [329]")
+        func devices() throws {
+            let alice = try server.signUpOwningUser()
+            let second = alice.onAnotherDevice()
+            expectJSON(try alice.checkCredentials())
+            expectJSON(try second.checkCredentials())
+
+            expectError(try alice.onAnotherDevice().checkCredentials(), 409)
+
+            expectJSON(try alice.checkCredentials())
+            expectJSON(try second.checkCredentials())
+            expectJSON(try server.signUpOwningUser().checkCredentials())
+        }
+
+        @Test("A body of the greatest size is taken, one byte more is a 413 [134]")
+        func bodySize() throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 1_000_000)
+            try alice.publish(file, masterVersion: 0)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+
+            expectError(try alice.upload(TestFile(randomBytes: 1_000_001), masterVersion: 1), 413)
+            #expect(try alice.stagedUploads().isEmpty)
+        }
+
+        @Test("After the remembered life of a token the provider is asked again [47]")
+        func tokenLife() async throws {
+            let alice = try server.signUpOwningUser()
+            let number = try server.sandbox.lastRequest()
+
+            try await eventually("the provider is asked again") {
+                expectJSON(try alice.call("GET", "Index"))
+                return try server.sandbox.requests(since: number)
+                    .contains { $0.path?.text?.hasPrefix("/oauth2/v3/userinfo") == true }
+            }
+        }
+
+        @Test("Phones that hang up leave their threads free")
+        func threadsAreFreed() throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 900_000)
+            let query = ClientQuery.text(alice.uploadParameters(file, masterVersion: 0))
+            let call = HTTPCall("POST", "/UploadFile/\(query)", headers: alice.headers)
+
+            // Many more than the 4 threads that there are.
+            for _ in 0..<20 {
+                let conversation = try HTTPConversation(to: server.address)
+                try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
+                try conversation.send(file.contents.prefix(400_000))
+                conversation.hangUp()
+            }
+
+            try alice.publish(file, masterVersion: 0)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        }
+
+        @Test("Phones that dawdle do not keep others from short requests")
+        func slowPhones() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 900_000)
+            let query = ClientQuery.text(alice.uploadParameters(file, masterVersion: 0))
+            let call = HTTPCall("POST", "/UploadFile/\(query)", headers: alice.headers)
+            func begin() throws -> HTTPConversation {
+                let conversation = try HTTPConversation(to: server.address)
+                try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
+                return conversation
+            }
+            var phones = [Box(try begin()), Box(try begin()), Box(try begin()), Box(try begin())]
+
+            let begin = ContinuousClock.now
+            for _ in 0..<10 { expectJSON(try alice.call("GET", "Index")) }
+
+            #expect(ContinuousClock.now - begin < .seconds(5))
+            phones.removeAll()
+        }
+
+        @Test(
+            "Without an owning account type the server refuses to start, and says why [16]",
+            arguments: ["{}", "{\"Facebook\": true}", "{\"Google\": false}"])
+        func noOwningType(types: String) throws {
+            let good = try server.environment.value("CONFIG_FILE")
+            var settings = try #require(
+                try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: good))) as? [String: Any])
+            settings["allowedSignInTypes"] = try JSONSerialization.jsonObject(with: Data(types.utf8))
+            let bad = URL(filePath: good).deletingLastPathComponent().appending(path: "bad-\(UUID().uuidString).json")
+            try JSONSerialization.data(withJSONObject: settings).write(to: bad)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: bad.path)
+            let syncd = try #require(try server.processes("syncd_api").first).executable()
+            let syncctl = URL(filePath: syncd).deletingLastPathComponent().appending(path: "syncctl").path
+
+            let check = try Command(syncctl, ["check-config", "--config", bad.path])
+            let start = try Command(syncd, ["--role", "jobs", "--config", bad.path])
+
+            #expect(check.status != 0 && check.output.contains("allowedSignInTypes"))
+            #expect(start.status != 0 && start.output.contains("allowedSignInTypes"))
+            #expect(try Command(syncctl, ["check-config", "--config", good]).status == 0)
+        }
+    }
+}
+
+/// Lets a connection live in an array.
+private final class Box {
+    private let conversation: HTTPConversation
+
+    init(_ conversation: consuming HTTPConversation) { self.conversation = conversation }
+}

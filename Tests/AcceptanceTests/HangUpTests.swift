@@ -1,0 +1,127 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Phones that hang up, dawdle or miscount")
+struct HangUpTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    /// Begins an upload that announces all of the file and sends only `count` bytes of it.
+    func beginUpload(_ file: TestFile, by user: TestUser, sending count: Int) throws -> HTTPConversation {
+        let query = ClientQuery.text(user.uploadParameters(file, masterVersion: 0))
+        let call = HTTPCall("POST", "/UploadFile/\(query)", headers: user.headers)
+        let conversation = try HTTPConversation(to: server.address)
+        try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
+        try conversation.send(file.contents.prefix(count))
+        return conversation
+    }
+
+    @Test(
+        "Hanging up in the middle leaves no file and no staged row, and the next attempt succeeds [129]",
+        arguments: [0, 1, 300_000, 999_999])
+    func hangUp(after count: Int) async throws {
+        let alice = try server.signUpOwningUser()
+        let file = TestFile(randomBytes: 1_000_000)
+
+        for _ in 0..<5 { try beginUpload(file, by: alice, sending: count).hangUp() }
+
+        // Nothing may come into being late either: another upload passes through the same stages meanwhile.
+        try alice.stage(TestFile(randomBytes: 1_000_000), masterVersion: 0)
+        #expect(try alice.stored(file).isEmpty)
+        #expect(try alice.stagedUploads().count == 1)
+        try alice.stage(file, masterVersion: 0)
+        #expect(try alice.commitStaged(masterVersion: 0) == 2)
+        expectDownload(try alice.download(file, masterVersion: 1), of: file)
+    }
+
+    @Test("Closing politely before the announced end leaves nothing either")
+    func politeClose() throws {
+        let alice = try server.signUpOwningUser()
+        let file = TestFile(randomBytes: 600_000)
+        var conversation = try beginUpload(file, by: alice, sending: 500_000)
+
+        conversation.finishSending()
+
+        if let reply = try? conversation.reply() { #expect(reply.status == 400) }
+        #expect(try alice.stored(file).isEmpty)
+        #expect(try alice.stagedUploads().isEmpty)
+    }
+
+    @Test("More bytes than announced: what was announced has another checksum, and nothing is left")
+    func tooManyBytes() throws {
+        let alice = try server.signUpOwningUser()
+        let file = TestFile(randomBytes: 50_000)
+        let query = ClientQuery.text(alice.uploadParameters(file, masterVersion: 0))
+        let call = HTTPCall("POST", "/UploadFile/\(query)", headers: alice.headers)
+        var conversation = try HTTPConversation(to: server.address)
+
+        try conversation.send(call.head(for: server.address, contentLength: 40_000))
+        try conversation.send(file.contents)
+
+        expectError(try conversation.reply(), 422)
+        #expect(try alice.stored(file).isEmpty)
+        #expect(try alice.stagedUploads().isEmpty)
+    }
+
+    @Test("A body in small pieces with pauses arrives whole")
+    func slowBody() async throws {
+        let alice = try server.signUpOwningUser()
+        let file = TestFile(randomBytes: 20_000)
+
+        let reply = try await Threads.run {
+            var conversation = try beginUpload(file, by: alice, sending: 0)
+            for start in stride(from: 0, to: file.contents.count, by: 1_000) {
+                try conversation.send(file.contents[start..<start + 1_000])
+                Thread.sleep(forTimeInterval: 0.05)
+            }
+            return try conversation.reply()
+        }
+
+        #expect(reply.status == 200, "\(reply)")
+        try alice.commitStaged(masterVersion: 0)
+        expectDownload(try alice.download(file, masterVersion: 1), of: file)
+    }
+
+    @Test("A phone that is gone before the reply finds its upload staged when it sends it again [95]")
+    func goneBeforeReply() async throws {
+        let alice = try server.signUpOwningUser()
+        let file = TestFile(randomBytes: 100_000)
+
+        try beginUpload(file, by: alice, sending: file.contents.count).hangUp()
+        try alice.stage(file, masterVersion: 0)
+
+        #expect(try alice.commitStaged(masterVersion: 0) == 1)
+        expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        try await eventually("there is one object") { try alice.stored(file).count == 1 }
+    }
+
+    @Test("A download that is cut off can be made again")
+    func downloadCutOff() throws {
+        let alice = try server.signUpOwningUser()
+        let file = TestFile(randomBytes: 8_000_000)
+        try alice.publish(file, masterVersion: 0)
+        let query = ClientQuery.text(alice.downloadParameters(file, masterVersion: 1))
+        let call = HTTPCall("GET", "/DownloadFile/\(query)", headers: alice.headers)
+
+        for _ in 0..<5 {
+            let conversation = try HTTPConversation(to: server.address)
+            try conversation.send(call.head(for: server.address))
+            conversation.hangUp()
+        }
+
+        expectDownload(try alice.download(file, masterVersion: 1), of: file)
+    }
+
+    @Test("An error reply reaches a phone that still sends a large body", arguments: [1_000, 3_000_000])
+    func earlyErrors(count: Int) throws {
+        let alice = try server.signUpOwningUser()
+        let junk = alice.with(account: alice.account.replacing(header: "access_token", with: "junk"))
+        let file = TestFile(randomBytes: count)
+
+        expectError(try junk.upload(file, masterVersion: 0), 401)
+        expectError(try alice.upload(file, masterVersion: 0, overriding: ["mimeType": "text/html"]), 400)
+        expectStale(try alice.upload(file, masterVersion: 3), 0)
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("HealthCheck and what all replies have in common")
+struct HealthTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    @Test("HealthCheck answers anybody with date, uptime and version [1] [2] [3] [4]")
+    func healthCheck() throws {
+        let reply = try server.call("GET", "HealthCheck")
+
+        expectJSON(reply)
+        #expect(reply.json?.serverUptime?.number ?? 0 > 0)
+        #expect(isWireDate(reply.json?.currentServerDateTime?.text))
+        #expect(reply.json?.deployedGitTag?.text == reply.values(of: "syncserver-version").first)
+    }
+
+    @Test("The server's clock is UTC and right [4] [87]")
+    func clock() throws {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(secondsFromGMT: 0)
+        formatter.dateFormat = "yyyy-MM-dd HH:mm:ss"
+
+        let date = try #require(formatter.date(from: try server.clock()))
+
+        #expect(abs(date.timeIntervalSinceNow) < 10)
+    }
+
+    @Test("The version header is there exactly once, in lower case, on success and failure [5] [6] [13]")
+    func versionHeader() throws {
+        let user = try server.signUpOwningUser()
+        let replies = [
+            try server.call("GET", "HealthCheck"), try server.call("GET", "Nowhere"), try user.checkCredentials(),
+            try server.call("GET", "CheckCreds"), try user.call("GET", "Index"),
+            try user.upload(TestFile(), masterVersion: 0), try user.upload(TestFile(), masterVersion: 7),
+            try user.call("POST", "DoneUploads"),
+        ]
+
+        for reply in replies {
+            expectVersion(reply)
+            let special = reply.headers.map(\.name).filter { $0.lowercased().hasPrefix("syncserver-") }
+            #expect(special.allSatisfy { $0 == $0.lowercased() })
+        }
+    }
+
+    @Test("A path works with and without its trailing slash [10]")
+    func trailingSlash() throws {
+        let user = try server.signUpOwningUser()
+
+        for path in ["/HealthCheck", "/HealthCheck/", "/CheckCreds", "/CheckCreds/"] {
+            let reply = try server.address.perform(HTTPCall("GET", path, headers: user.headers))
+            expectJSON(reply)
+        }
+        let query = ClientQuery.text(["sharingGroupUUID": user.group])
+        let bare = try server.address.perform(HTTPCall("GET", "/Index\(query)", headers: user.headers))
+        let slashed = try server.address.perform(HTTPCall("GET", "/Index/\(query)", headers: user.headers))
+        #expect(bare.json == slashed.json && bare.json != nil)
+    }
+
+    @Test(
+        "Paths are case-sensitive and whole [7]", arguments: ["/healthcheck/", "/HealthCheck/more", "/HealthChec", "/"])
+    func exactPaths(path: String) throws {
+        expectError(try server.address.perform(HTTPCall("GET", path)), 404)
+    }
+
+    @Test("An unknown path is a 404 with a JSON error [7] [11]")
+    func unknownPath() throws {
+        expectError(try server.call("POST", "NoSuchEndpoint"), 404)
+    }
+
+    @Test("A known path with another method is a 405 that names the right one [11]")
+    func wrongMethod() throws {
+        let reply = try server.call("POST", "HealthCheck")
+
+        expectError(reply, 405)
+        #expect(reply.values(of: "allow").joined().contains("GET"))
+    }
+
+    @Test("The failure header has no effect [9]")
+    func failureHeader() throws {
+        expectJSON(try server.call("GET", "HealthCheck", headers: [("SyncServer-FailureTest", "1")]))
+    }
+
+    @Test("Endpoints of level none ignore credentials, good or bad, and need no device [14] [15]")
+    func credentialsIgnored() throws {
+        let user = try server.signUpOwningUser()
+        let junk = user.account.replacing(header: "access_token", with: "junk")
+
+        expectJSON(try user.call("GET", "HealthCheck"))
+        expectJSON(try user.with(account: junk).call("GET", "HealthCheck"))
+        expectJSON(try server.call("GET", "HealthCheck", headers: user.account.headers))
+    }
+
+    @Test("No minimum client version is announced unless it is configured [12]")
+    func minimumClientVersion() throws {
+        for reply in [try server.call("GET", "HealthCheck"), try server.call("GET", "Nowhere")] {
+            #expect(reply.values(of: "syncserver-minimum-ios-client-app-version").isEmpty)
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    @Suite("Very large files")
+    struct LargeUploadTests {
+        /// Most by which a responder may grow, in bytes.
+        static let growthLimit = 16 << 20
+        static let size = 4 << 30
+
+        @Test("4 GiB stream up and down in constant memory", .tags(.large), .enabled(if: hasRoom(for: size * 2)))
+        func fourGibibytes() async throws {
+            let server = try TestServer.withFaults()
+            let alice = try server.signUpOwningUser()
+            let data = EndlessData(count: Self.size)
+            let checkSum = try await Threads.run { data.checkSum() }
+            // A first upload, so that what is loaded once does not count as growth.
+            try alice.publish(TestFile(randomBytes: 20_000_000), masterVersion: 0)
+            let before = try Memory(of: server)
+
+            var file = TestFile("")
+            file.mimeType = "image/jpeg"
+            let parameters = alice.uploadParameters(file, masterVersion: 1, overriding: ["checkSum": checkSum])
+            let upload = try await Threads.run { try Self.upload(data, parameters, by: alice) }
+
+            #expect(upload.status == 200, "\(upload)")
+            #expect(try before.growth() <= Self.growthLimit)
+            #expect(try alice.commitStaged(masterVersion: 1) == 1)
+            #expect(try alice.stored(file).map(\.size) == [Self.size])
+            #expect(try alice.stored(file).map(\.checkSum) == [checkSum])
+
+            let parametersOfDownload = alice.downloadParameters(file, masterVersion: 2)
+            let (reply, received) = try await Threads.run { try Self.download(parametersOfDownload, by: alice) }
+
+            #expect(reply.status == 200 && reply.isComplete)
+            #expect(reply.messageParameters?.checkSum?.text == checkSum)
+            #expect(received == checkSum)
+            #expect(try before.growth() <= Self.growthLimit)
+            try server.sandbox.delete(file.cloudName(device: alice.device), in: alice.account)
+        }
+
+        static func upload(_ data: EndlessData, _ parameters: [String: String?], by user: TestUser) throws -> HTTPReply
+        {
+            let call = HTTPCall("POST", "/UploadFile/\(ClientQuery.text(parameters))", headers: user.headers)
+            var conversation = try HTTPConversation(to: user.server.address)
+            try conversation.send(call.head(for: user.server.address, contentLength: data.count))
+            try data.forEachPiece { try conversation.send($0) }
+            return try conversation.reply()
+        }
+
+        static func download(_ parameters: [String: String?], by user: TestUser) throws -> (HTTPReply, String) {
+            let call = HTTPCall("GET", "/DownloadFile/\(ClientQuery.text(parameters))", headers: user.headers)
+            var conversation = try HTTPConversation(to: user.server.address)
+            try conversation.send(call.head(for: user.server.address))
+            var digest = IncrementalMD5()
+            let reply = try conversation.reply { digest.update($0) }
+            return (reply, digest.finish())
+        }
+
+        static func hasRoom(for bytes: Int) -> Bool {
+            let folder = FileManager.default.temporaryDirectory
+            let values = try? FileManager.default.attributesOfFileSystem(forPath: folder.path)
+            return (values?[.systemFreeSize] as? NSNumber)?.int64Value ?? 0 > Int64(bytes)
+        }
+    }
+}
+
+/// Data that are made on the fly and differ in each piece.
+struct EndlessData: Sendable {
+    let count: Int
+    private let pattern = RandomData.bytes(1 << 20)
+
+    init(count: Int) { self.count = count }
+
+    func forEachPiece(_ body: ([UInt8]) throws -> Void) rethrows {
+        var piece = pattern
+        for number in 0..<(count / pattern.count) {
+            for shift in 0..<8 { piece[shift] = UInt8(truncatingIfNeeded: number >> (8 * shift)) }
+            try body(piece)
+        }
+    }
+
+    func checkSum() -> String {
+        var digest = IncrementalMD5()
+        forEachPiece { digest.update($0) }
+        return digest.finish()
+    }
+}
+
+/// The memory of the transfer role's processes at one moment.
+private struct Memory {
+    private let resident: [StackProcess: Int]
+
+    init(of server: TestServer) throws {
+        var resident: [StackProcess: Int] = [:]
+        for process in try server.processes("syncd_transfer") {
+            try process.forgetPeak()
+            resident[process] = try process.residentBytes()
+        }
+        self.resident = resident
+    }
+
+    /// The most by which one of them has grown since, in bytes, at any moment.
+    func growth() throws -> Int {
+        try resident.map { process, before in try process.peakResidentBytes() - before }.max() ?? 0
+    }
+}

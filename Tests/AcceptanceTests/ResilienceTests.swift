@@ -1,0 +1,192 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    @Suite("Processes that stop, die and come back")
+    struct ResilienceTests {
+        let server: TestServer
+        let stack: PrivateStack
+
+        init() throws {
+            server = try TestServer.toBreak()
+            stack = try #require(server.stack)
+        }
+
+        /// All processes of our own server.
+        func ourProcesses() throws -> Set<StackProcess> {
+            Set(try ["syncd_api", "syncd_transfer", "syncd_jobs"].flatMap { try server.processes($0) })
+        }
+
+        /// One request of each kind, with the replies that a database in order would give.
+        func expectUnavailable(_ alice: TestUser) async throws {
+            let calls: [@Sendable () throws -> HTTPReply] = [
+                { try server.call("GET", "HealthCheck") }, { try alice.call("GET", "Index") },
+                { try alice.commit(masterVersion: 0) }, { try alice.upload(TestFile(), masterVersion: 0) },
+                { try alice.download(TestFile(), masterVersion: 0) },
+            ]
+            let begin = ContinuousClock.now
+            let replies = try await Threads.run(calls.count) { try calls[$0]() }
+            #expect(ContinuousClock.now - begin < .seconds(20), "503 must come quickly")
+            for reply in replies {
+                expectError(reply, 503)
+                #expect(reply.json?.retryable == .bool(true))
+            }
+        }
+
+        @Test("MariaDB killed: 503 at once; service resumes by itself, and no process of ours has ended")
+        func databaseKilled() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile()
+            try alice.stage(file, masterVersion: 0)
+            let before = try ourProcesses()
+            let database = try #require(try server.processes("mariadb").first)
+
+            database.send(SIGKILL)
+            try await eventually("MariaDB has ended") { !database.isRunning }
+            try await expectUnavailable(alice)
+            try await expectUnavailable(alice)
+
+            try await Threads.run { try stack.restore() }
+            try await eventually("service resumes") { try server.call("GET", "HealthCheck").status == 200 }
+            #expect(try alice.commitStaged(masterVersion: 0) == 1)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+            #expect(try ourProcesses() == before)
+            #expect(before.filter(\.isRunning).count == before.count)
+        }
+
+        @Test("MariaDB that hangs: 503 in time, and service resumes by itself")
+        func databaseStopped() async throws {
+            let alice = try server.signUpOwningUser()
+            let before = try ourProcesses()
+            let database = try #require(try server.processes("mariadb").first)
+
+            database.send(SIGSTOP)
+            do {
+                try await expectUnavailable(alice)
+            } catch {
+                database.send(SIGCONT)
+                throw error
+            }
+            database.send(SIGCONT)
+
+            try await eventually("service resumes") {
+                guard try server.call("GET", "HealthCheck").status == 200 else { return false }
+                return try alice.call("GET", "Index").status == 200
+            }
+            try alice.publish(TestFile(), masterVersion: try #require(try alice.index().masterVersion))
+            #expect(try ourProcesses() == before)
+            #expect(before.filter(\.isRunning).count == before.count)
+        }
+
+        @Test("A database that dies while a file streams up costs that upload at most, and leaves nothing")
+        func databaseKilledWhileUploading() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 2_000_000)
+            let call = uploadCall(file, by: alice)
+            var conversation = try HTTPConversation(to: server.address)
+            try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
+            try conversation.send(file.contents.prefix(1_000_000))
+            let database = try #require(try server.processes("mariadb").first)
+
+            database.send(SIGKILL)
+            try await eventually("MariaDB has ended") { !database.isRunning }
+            try conversation.send(file.contents.dropFirst(1_000_000))
+            expectError(try conversation.reply(), 503)
+
+            try await Threads.run { try stack.restore() }
+            try await eventually("service resumes") { try server.call("GET", "HealthCheck").status == 200 }
+            #expect(try alice.stagedUploads().isEmpty)
+            try alice.publish(file, masterVersion: 0)
+            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        }
+
+        @Test("A responder killed in the middle of an upload: what it left is cleared, and the next attempt succeeds")
+        func responderKilled() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 8_000_000)
+            let call = uploadCall(file, by: alice)
+            let conversation = try HTTPConversation(to: server.address)
+            let responders = try server.processes("syncd_transfer")
+            let before = try responders.map { try $0.bytesRead() }
+            try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
+            try conversation.send(file.contents.prefix(6_000_000))
+            let busy = try await busyResponder(responders, before: before)
+
+            busy.send(SIGKILL)
+            try await eventually("the responder has ended") { !busy.isRunning }
+            conversation.hangUp()
+
+            #expect(try alice.stagedUploads().isEmpty)
+            #expect(try alice.stored(file).isEmpty)
+            try alice.publish(file, masterVersion: 0)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+            try await eventually("there is one object") { try alice.stored(file).count == 1 }
+        }
+
+        @Test("SIGTERM lets a responder finish its upload before it ends")
+        func drain() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 4_000_000)
+            let call = uploadCall(file, by: alice)
+            var conversation = try HTTPConversation(to: server.address)
+            let responders = try server.processes("syncd_transfer")
+            let before = try responders.map { try $0.bytesRead() }
+            try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
+            try conversation.send(file.contents.prefix(3_000_000))
+            let busy = try await busyResponder(responders, before: before)
+
+            busy.send(SIGTERM)
+            // Others go on meanwhile, and those that the busy one would have taken are served too.
+            for _ in 0..<20 { try alice.stage(TestFile(), masterVersion: 0) }
+            #expect(busy.isRunning)
+            try conversation.send(file.contents.dropFirst(3_000_000))
+
+            let reply = try conversation.reply()
+            #expect(reply.status == 200, "\(reply)")
+            try await eventually("the responder has ended") { !busy.isRunning }
+            #expect(try alice.commitStaged(masterVersion: 0) == 21)
+            expectDownload(try alice.download(file, masterVersion: 1), of: file)
+        }
+
+        @Test("All responders restarted one after the other under load: no request fails")
+        func rollingRestart() async throws {
+            let alice = try server.signUpOwningUser()
+            let responders = try server.processes("syncd_api")
+
+            async let failures = Threads.run(4) { _ in
+                var failures: [HTTPReply] = []
+                for _ in 0..<300 {
+                    let reply = try alice.call("GET", "Index")
+                    if reply.status != 200 { failures.append(reply) }
+                }
+                return failures
+            }
+            for responder in responders {
+                responder.send(SIGTERM)
+                try await eventually("the responder has ended") { !responder.isRunning }
+            }
+
+            let failed = try await failures.flatMap { $0 }
+            #expect(failed.isEmpty)
+        }
+
+        private func uploadCall(_ file: TestFile, by user: TestUser) -> HTTPCall {
+            let query = ClientQuery.text(user.uploadParameters(file, masterVersion: 0))
+            return HTTPCall("POST", "/UploadFile/\(query)", headers: user.headers)
+        }
+
+        /// The responder that has read most since; waits until one has read a good deal.
+        private func busyResponder(_ responders: [StackProcess], before: [Int]) async throws -> StackProcess {
+            var busy: StackProcess?
+            try await eventually("a responder reads the upload") {
+                let read = try zip(responders, before).map { ($0, try $0.bytesRead() - $1) }
+                busy = read.filter { $0.1 > 1_000_000 }.max { $0.1 < $1.1 }?.0
+                return busy != nil
+            }
+            return try #require(busy)
+        }
+    }
+}

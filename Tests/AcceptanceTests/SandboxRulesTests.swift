@@ -1,0 +1,23 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("The server keeps the providers' rules")
+struct SandboxRulesTests {
+    @Test("A whole life of a file breaks no rule of the providers")
+    func noViolations() throws {
+        let server = try TestServer.shared()
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write)
+        var file = TestFile(randomBytes: 900_000)
+        file.mimeType = "text/plain"
+        try alice.publish(file, masterVersion: 1)
+        file = file.next("next")
+        try bob.publish(file, masterVersion: 2)
+        try server.sandbox.expireAccessTokens(of: alice.account, .server)
+        expectDownload(try bob.download(file, masterVersion: 3), of: file)
+        expectError(try bob.upload(TestFile(), masterVersion: 3, overriding: ["checkSum": file.checkSum]), 422)
+
+        #expect(try server.sandbox.violations() == [])
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    @Suite("When the sign-in services fail, and how often they are asked")
+    final class SignInFailureTests: Sendable {
+        let server: TestServer
+
+        init() throws {
+            server = try TestServer.withFaults()
+            try server.sandbox.clearFaults()
+        }
+
+        deinit { try? server.sandbox.clearFaults() }
+
+        /// How often the providers were asked at this path since request `number`.
+        func calls(to path: String, since number: Int64) throws -> Int {
+            try server.sandbox.requests(since: number).filter { $0.path?.text?.hasPrefix(path) == true }.count
+        }
+
+        @Test("A provider that cannot be asked is a 502, never a 401", arguments: [SandboxProvider.google, .facebook])
+        func providerDown(provider: SandboxProvider) async throws {
+            let person = try server.newcomer(provider)
+            for host in [
+                "www.googleapis.com", "oauth2.googleapis.com", "openidconnect.googleapis.com", "graph.facebook.com",
+            ] {
+                try server.sandbox.inject(SandboxFault(host: host, status: 503))
+            }
+
+            let reply = try await Threads.run { try person.checkCredentials() }
+
+            expectError(reply, 502, 504)
+            #expect(reply.json?.retryable == .bool(true))
+            try server.sandbox.clearFaults()
+            expectError(try person.checkCredentials(), 401)
+        }
+
+        @Test("AddUser whose code exchange fails leaves nothing behind, and works when it is sent again [66]")
+        func exchangeFails() async throws {
+            let alice = try server.newcomer()
+            let parameters: [String: String?] = ["sharingGroupUUID": alice.group, "cloudFolderName": alice.folder]
+            for (host, path) in [("oauth2.googleapis.com", "/token"), ("www.googleapis.com", "/oauth2/v4/token")] {
+                var fault = SandboxFault(host: host, pathPrefix: path, method: "POST", status: 503)
+                fault.skip = 0
+                try server.sandbox.inject(fault)
+            }
+
+            let reply = try await Threads.run { try alice.call("POST", "AddUser", parameters) }
+
+            expectError(reply, 502, 504)
+            expectError(try alice.checkCredentials(), 401)
+            try server.sandbox.clearFaults()
+            expectJSON(try alice.call("POST", "AddUser", parameters))
+            #expect(try alice.index().masterVersion == 0)
+        }
+
+        @Test(
+            "A lost reply of the code exchange does not lose the user their storage",
+            arguments: ["oauth2.googleapis.com", "www.googleapis.com"])
+        func exchangeReplyLost(host: String) async throws {
+            let alice = try server.newcomer()
+            let path = host.hasPrefix("oauth2") ? "/token" : "/oauth2/v4/token"
+            var fault = SandboxFault(host: host, pathPrefix: path, method: "POST", times: 1)
+            fault.afterEffect = true
+            try server.sandbox.inject(fault)
+            let parameters: [String: String?] = ["sharingGroupUUID": alice.group, "cloudFolderName": alice.folder]
+
+            // The code is used up without a result: only a new one from the device helps, and the reply must say so.
+            let reply = try await Threads.run { try alice.call("POST", "AddUser", parameters) }
+            if reply.status != 200 {
+                expectError(reply, 409, 502)
+                let again = alice.with(account: try server.sandbox.newAuthorizationCode(of: alice.account))
+                expectJSON(try again.call("POST", "AddUser", parameters))
+            }
+
+            try alice.publish(TestFile(), masterVersion: 0)
+        }
+
+        @Test("A warning file that cannot be written fails nothing and is written later [51] [66]")
+        func initialFileFails() async throws {
+            let configuration = try InitialFile(of: server)
+            try server.sandbox.inject(SandboxFault(pathPrefix: "/upload/drive/v3/files", status: 503))
+            let alice = try server.signUpOwningUser()
+            let number = try server.sandbox.lastRequest()
+            try await eventually("it was tried") {
+                try calls(to: "/upload/drive/v3/files", since: number) > 0
+            }
+            #expect(try server.sandbox.contents(of: configuration.name, in: alice.account) == nil)
+
+            try server.sandbox.clearFaults()
+
+            try await eventually("the warning file is there", within: .seconds(90)) {
+                try server.sandbox.contents(of: configuration.name, in: alice.account) != nil
+            }
+        }
+
+        @Test("The same token twice: each process asks the provider once [46]")
+        func tokenCache() throws {
+            let alice = try server.signUpOwningUser()
+            let phone = alice.onAnotherDevice()
+            let processes = try server.processes("syncd_api").count
+            let number = try server.sandbox.lastRequest()
+
+            for _ in 0..<10 { expectJSON(try phone.call("GET", "Index")) }
+
+            #expect(try calls(to: "/oauth2/v3/userinfo", since: number) < processes)
+        }
+
+        @Test("A code that was used is not exchanged again [71]")
+        func usedCode() throws {
+            let alice = try server.signUpOwningUser()
+            let number = try server.sandbox.lastRequest()
+
+            for _ in 0..<3 { expectJSON(try alice.checkCredentials()) }
+
+            #expect(try calls(to: "/token", since: number) == 0)
+            #expect(try calls(to: "/oauth2/v4/token", since: number) == 0)
+        }
+
+        @Test("A new code is exchanged once, and the request that brings it may come twice [71]")
+        func newCode() async throws {
+            var alice = try server.signUpOwningUser()
+            alice.account = try server.sandbox.newAuthorizationCode(of: alice.account)
+            let number = try server.sandbox.lastRequest()
+
+            let user = alice
+            let replies = try await Threads.run(2) { _ in try user.checkCredentials() }
+
+            for reply in replies { expectJSON(reply) }
+            expectJSON(try alice.checkCredentials())
+            let exchanges = try calls(to: "/token", since: number) + calls(to: "/oauth2/v4/token", since: number)
+            #expect((1...2).contains(exchanges))
+            try alice.publish(TestFile(), masterVersion: 0)
+        }
+
+        @Test("A Facebook exchange that fails does not fail CheckCreds [70]")
+        func longLivedTokenFails() async throws {
+            let alice = try server.signUpOwningUser()
+            let bob = try alice.newMember(.read)
+            try server.sandbox.inject(
+                SandboxFault(host: "graph.facebook.com", pathPrefix: "/oauth/access_token", status: 503))
+
+            let reply = try await Threads.run { try bob.checkCredentials() }
+
+            expectJSON(reply)
+            #expect(reply.values(of: "syncserver-access-token").isEmpty)
+        }
+    }
+}

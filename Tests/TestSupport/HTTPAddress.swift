@@ -1,0 +1,72 @@
+import Foundation
+
+/// Where a server of the stack listens with plain HTTP.
+public struct HTTPAddress: Sendable {
+    /// A dotted address or `localhost`.
+    public let host: String
+    /// The port.
+    public let port: UInt16
+    /// A path that stands before every other, without a trailing slash; usually empty.
+    public let prefix: String
+
+    /// Takes apart `http://HOST:PORT[/PREFIX]`.
+    public init(_ url: String) throws {
+        guard let parts = URLComponents(string: url), parts.scheme == "http", let host = parts.host else {
+            throw StackError.malformedSetting(url)
+        }
+        self.host = host
+        self.port = UInt16(clamping: parts.port ?? 80)
+        self.prefix = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
+    }
+
+    /// Makes one request on a connection of its own.
+    ///
+    /// A server that answers early and stops reading is no error: its reply is returned.
+    public func perform(_ call: HTTPCall, timeout: Duration = .seconds(90)) throws -> HTTPReply {
+        var conversation = try HTTPConversation(to: self, timeout: timeout)
+        do {
+            try conversation.send(call.head(for: self))
+            if let body = call.body { try conversation.send(body) }
+        } catch let error as SocketError where !error.isTimeout {
+            // Fall through to the reply that explains it.
+        }
+        return try conversation.reply(toHead: call.method == "HEAD")
+    }
+}
+
+/// One HTTP request as values.
+public struct HTTPCall: Sendable {
+    /// The method.
+    public var method: String
+    /// Path and query, already encoded.
+    public var target: String
+    /// Headers besides `Host`, `Connection` and `Content-Length`.
+    public var headers: [(name: String, value: String)]
+    /// The body; nil for a request without one.
+    public var body: [UInt8]?
+
+    /// Collects the parts.
+    public init(
+        _ method: String, _ target: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil
+    ) {
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.body = body
+    }
+
+    /// The request line and headers, with a blank line at the end.
+    ///
+    /// - Parameter contentLength: what to announce instead of the body's length.
+    public func head(for address: HTTPAddress, contentLength: Int? = nil) -> String {
+        var text = "\(method) \(address.prefix)\(target) HTTP/1.1\r\nHost: \(address.host):\(address.port)\r\n"
+        text += "Connection: close\r\n"
+        for header in headers { text += "\(header.name): \(header.value)\r\n" }
+        if let length = contentLength ?? body?.count {
+            text += "Content-Length: \(length)\r\n"
+        } else if method != "GET" {
+            text += "Content-Length: 0\r\n"
+        }
+        return text + "\r\n"
+    }
+}

@@ -1,0 +1,68 @@
+/// A complete HTTP reply as it came over the wire, header names in their original letter case.
+public struct HTTPReply: Sendable, CustomStringConvertible {
+    /// The status code.
+    public var status: Int
+    /// The headers in their order, names as sent.
+    public var headers: [(name: String, value: String)]
+    /// The body after transfer decoding; what was received until the end of the connection if `isComplete` is false.
+    public var body: [UInt8]
+    /// False if the connection ended before the announced end of the body.
+    public var isComplete: Bool
+
+    /// Collects the parts.
+    public init(status: Int, headers: [(name: String, value: String)], body: [UInt8], isComplete: Bool) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.isComplete = isComplete
+    }
+
+    /// All values of a header, whatever its letter case.
+    public func values(of name: String) -> [String] {
+        headers.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
+    }
+
+    /// The body as a JSON object; nil if it is anything else.
+    public var json: JSONValue? { Self.object(body) }
+
+    /// The JSON object in the header that UploadFile and DownloadFile answer with.
+    ///
+    /// Looked up as deployed clients do: by the lower-case name, letter by letter.
+    public var messageParameters: JSONValue? {
+        let values = headers.filter { $0.name == "syncserver-message-params" }.map(\.value)
+        guard values.count == 1 else { return nil }
+        return Self.object(Array(values[0].utf8))
+    }
+
+    /// The current master version that a stale request is answered with, from the header or the body.
+    public var masterVersionUpdate: Int64? { (messageParameters ?? json)?.masterVersionUpdate?.integer }
+
+    /// Status and the first part of the body, for a test's report.
+    public var description: String {
+        let text = String(decoding: body.prefix(400), as: UTF8.self)
+        let parameters = values(of: "syncserver-message-params").joined().prefix(200)
+        return "HTTP \(status)\(isComplete ? "" : " (cut short)") [\(body.count) bytes] \(parameters) \(text)"
+    }
+
+    private static func object(_ bytes: [UInt8]) -> JSONValue? {
+        guard let value = JSONValue(bytes), case .object = value else { return nil }
+        return value
+    }
+}
+
+/// A reply other than the one a helper needs to go on.
+public struct UnexpectedReply: Error, CustomStringConvertible {
+    /// What was attempted.
+    public let attempt: String
+    /// What came back.
+    public let reply: HTTPReply
+
+    /// Notes both.
+    public init(_ attempt: String, _ reply: HTTPReply) {
+        self.attempt = attempt
+        self.reply = reply
+    }
+
+    /// Both, for a test's report.
+    public var description: String { "\(attempt): \(reply)" }
+}

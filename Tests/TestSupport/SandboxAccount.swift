@@ -1,0 +1,67 @@
+/// A provider that the sandbox stands in for.
+public enum SandboxProvider: String, Sendable {
+    case google
+    case facebook
+    case dropbox
+    case microsoft
+    case apple
+}
+
+/// One person's account at an emulated provider.
+public struct SandboxAccount: Sendable {
+    /// The sandbox's name for it.
+    public let id: String
+    /// Where it is.
+    public let provider: SandboxProvider
+    /// The display name.
+    public let name: String
+    /// What a signed-in client sends with each request, the device UUID excepted.
+    public var headers: [(name: String, value: String)]
+    /// The device's token.
+    public let accessToken: String
+
+    init?(_ json: JSONValue) {
+        guard let id = json.id?.text, let provider = json.provider?.text.flatMap(SandboxProvider.init(rawValue:)),
+            let name = json.name?.text, case .object(let headers) = json.headers,
+            let accessToken = json.accessToken?.text
+        else { return nil }
+        self.id = id
+        self.provider = provider
+        self.name = name
+        self.headers = headers.compactMap { name, value in value.text.map { (name, $0) } }.sorted { $0.0 < $1.0 }
+        self.accessToken = accessToken
+    }
+
+    /// The value of one of the headers, whatever its letter case.
+    public func header(_ name: String) -> String? {
+        headers.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+
+    /// The same account with one header replaced, or left out if `value` is nil.
+    public func replacing(header name: String, with value: String?) -> SandboxAccount {
+        var copy = self
+        copy.headers.removeAll { $0.name.lowercased() == name.lowercased() }
+        if let value { copy.headers.append((name, value)) }
+        return copy
+    }
+}
+
+/// A file in a user's own storage, as its owner sees it.
+public struct StoredFile: Sendable {
+    /// The file's name.
+    public let name: String
+    /// The name of the folder that it lies in.
+    public let folder: String
+    /// Its length in bytes.
+    public let size: Int
+    /// The provider's own checksum.
+    public let checkSum: String
+
+    init?(_ json: JSONValue) {
+        guard let name = json.name?.text, let size = json.size?.integer else { return nil }
+        self.name = name
+        self.folder = json.folder?.text ?? ""
+        self.size = Int(size)
+        self.checkSum = json.checkSum?.text ?? ""
+    }
+}

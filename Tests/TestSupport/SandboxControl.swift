@@ -1,0 +1,134 @@
+import Foundation
+
+/// The control interface of the emulated providers: what people and providers do behind the server's back.
+public struct SandboxControl: Sendable {
+    /// Where the sandbox listens.
+    public let address: HTTPAddress
+
+    /// Which of an account's tokens.
+    public enum Tokens: String, Sendable {
+        /// Those that the server got by an exchange.
+        case server
+        /// Those that the phone has.
+        case device
+        /// Both.
+        case all
+    }
+
+    /// Creates an account; with `quotaBytes` its storage holds no more.
+    public func createAccount(
+        _ provider: SandboxProvider, name: String, quotaBytes: Int? = nil
+    ) throws -> SandboxAccount {
+        var request: [String: Any] = ["provider": provider.rawValue, "name": name]
+        if let quotaBytes { request["quotaBytes"] = quotaBytes }
+        return try account(in: post("/accounts", request, expecting: 201))
+    }
+
+    /// The account as it is now, with headers that are valid now.
+    public func account(_ id: String) throws -> SandboxAccount { try account(in: get("/accounts/\(id)")) }
+
+    /// Ends the life of access tokens, as an hour's passing does.
+    public func expireAccessTokens(of account: SandboxAccount, _ tokens: Tokens = .server) throws {
+        _ = try post("/accounts/\(account.id)/expire-access-token", ["which": tokens.rawValue])
+    }
+
+    /// Takes the app's rights away, as the user does in their account's settings.
+    public func revoke(_ account: SandboxAccount, _ tokens: Tokens = .all) throws {
+        _ = try post("/accounts/\(account.id)/revoke", ["which": tokens.rawValue])
+    }
+
+    /// A new sign-in on the device: the account with a fresh authorization code.
+    public func newAuthorizationCode(of account: SandboxAccount) throws -> SandboxAccount {
+        _ = try post("/accounts/\(account.id)/new-authorization-code", [:])
+        return try self.account(account.id)
+    }
+
+    /// Everything in the user's storage.
+    public func files(of account: SandboxAccount) throws -> [StoredFile] {
+        try get("/accounts/\(account.id)/files").array?.compactMap(StoredFile.init) ?? []
+    }
+
+    /// The bytes of a file in the user's storage; nil if there is no such file.
+    public func contents(of name: String, in account: SandboxAccount) throws -> [UInt8]? {
+        let reply = try address.perform(HTTPCall("GET", path(of: name, in: account)))
+        if reply.status == 404 { return nil }
+        guard reply.status == 200 else { throw UnexpectedReply("read \(name)", reply) }
+        return reply.body
+    }
+
+    /// The user changes a file, or puts one there.
+    public func store(_ bytes: [UInt8], as name: String, in account: SandboxAccount, folder: String? = nil) throws {
+        let reply = try address.perform(
+            HTTPCall(
+                "PUT", path(of: name, in: account, ["folder": folder]),
+                headers: [("Content-Type", "application/octet-stream")], body: bytes))
+        guard (200..<300).contains(reply.status) else { throw UnexpectedReply("write \(name)", reply) }
+    }
+
+    /// The user deletes a file, for good or into the bin.
+    public func delete(_ name: String, in account: SandboxAccount, toTrash: Bool = false) throws {
+        let reply = try address.perform(
+            HTTPCall("DELETE", path(of: name, in: account, ["trash": toTrash ? "1" : nil])))
+        guard (200..<300).contains(reply.status) else { throw UnexpectedReply("delete \(name)", reply) }
+    }
+
+    /// Makes the providers fail from now on.
+    public func inject(_ fault: SandboxFault) throws { _ = try post("/faults", fault.json) }
+
+    /// Ends all faults.
+    public func clearFaults() throws { _ = try call(HTTPCall("DELETE", "/sandbox/faults")) }
+
+    /// The faults that were to happen a number of times and have not happened so often yet.
+    public func unspentFaults() throws -> [JSONValue] {
+        (try get("/faults").array ?? []).filter { ($0.remaining?.integer ?? 0) > 0 }
+    }
+
+    /// Forgets the rules that clients broke.
+    public func clearViolations() throws { _ = try call(HTTPCall("DELETE", "/sandbox/violations")) }
+
+    /// What the providers were asked since request number `since`, oldest first.
+    public func requests(since: Int64 = 0) throws -> [JSONValue] {
+        try get("/requests?since=\(since)").array ?? []
+    }
+
+    /// The number of the last request that the providers were asked; pass it on to ``requests(since:)``.
+    public func lastRequest() throws -> Int64 {
+        // Nothing is that new, so that only the number comes back.
+        let reply = try address.perform(HTTPCall("GET", "/sandbox/requests?since=999999999"))
+        guard let number = reply.values(of: "x-sandbox-last-request").first.flatMap({ Int64($0) }) else {
+            throw UnexpectedReply("sandbox requests", reply)
+        }
+        return number
+    }
+
+    /// Rules of the providers that clients broke.
+    public func violations() throws -> [JSONValue] {
+        try get("/violations").array ?? []
+    }
+
+    private func path(of name: String, in account: SandboxAccount, _ query: [String: String?] = [:]) -> String {
+        let name = ClientQuery.encode(name, literal: Set("-._~".utf8))
+        return "/sandbox/accounts/\(account.id)/files/\(name)\(ClientQuery.text(query))"
+    }
+
+    private func account(in json: JSONValue) throws -> SandboxAccount {
+        guard let account = SandboxAccount(json) else { throw StackError.malformedSetting("sandbox account \(json)") }
+        return account
+    }
+
+    private func get(_ path: String) throws -> JSONValue { try call(HTTPCall("GET", "/sandbox\(path)")) }
+
+    private func post(_ path: String, _ body: [String: Any], expecting status: Int? = nil) throws -> JSONValue {
+        let bytes = Array(try JSONSerialization.data(withJSONObject: body))
+        return try call(
+            HTTPCall("POST", "/sandbox\(path)", headers: [("Content-Type", "application/json")], body: bytes),
+            expecting: status)
+    }
+
+    private func call(_ call: HTTPCall, expecting status: Int? = nil) throws -> JSONValue {
+        let reply = try address.perform(call)
+        let isExpected = status.map { $0 == reply.status } ?? (200..<300).contains(reply.status)
+        guard isExpected else { throw UnexpectedReply("sandbox \(call.method) \(call.target)", reply) }
+        return JSONValue(reply.body) ?? .null
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Glibc
+
+/// One process of a stack, seen through /proc (proc(5)).
+public struct StackProcess: Sendable, Hashable {
+    /// The process id.
+    public let id: Int32
+
+    /// Names a process by its id.
+    public init(_ id: Int32) { self.id = id }
+
+    /// True while it runs; a zombie has ended.
+    public var isRunning: Bool {
+        guard let status = try? text("status") else { return false }
+        return !status.contains("State:\tZ") && !status.contains("State:\tX")
+    }
+
+    /// Sends a signal, such as `SIGKILL` or `SIGSTOP`.
+    public func send(_ signal: Int32) { kill(id, signal) }
+
+    /// Memory resident now, in bytes.
+    public func residentBytes() throws -> Int { try kilobytes("VmRSS") * 1024 }
+
+    /// The most that was resident since the start or since ``forgetPeak()``, in bytes.
+    public func peakResidentBytes() throws -> Int { try kilobytes("VmHWM") * 1024 }
+
+    /// Begins a new measurement of the peak.
+    public func forgetPeak() throws { try Data("5".utf8).write(to: URL(filePath: "/proc/\(id)/clear_refs")) }
+
+    /// Bytes that it has read so far, sockets included.
+    public func bytesRead() throws -> Int {
+        let line = try text("io").split(separator: "\n").first { $0.hasPrefix("rchar:") }
+        return line.flatMap { Int($0.dropFirst(6).trimmingCharacters(in: .whitespaces)) } ?? 0
+    }
+
+    /// Its command line, argument by argument.
+    public func arguments() throws -> [String] {
+        try text("cmdline").split(separator: "\0").map(String.init)
+    }
+
+    /// The file that it executes.
+    public func executable() throws -> String {
+        try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/exe")
+    }
+
+    /// Its working directory.
+    public func directory() throws -> String {
+        try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/cwd")
+    }
+
+    private func kilobytes(_ name: String) throws -> Int {
+        let line = try text("status").split(separator: "\n").first { $0.hasPrefix(name + ":") }
+        let digits = line?.filter(\.isNumber) ?? ""
+        guard let value = Int(digits) else { throw StackError.malformedSetting("\(name) of process \(id)") }
+        return value
+    }
+
+    private func text(_ name: String) throws -> String {
+        // Read to the end: the files of /proc say that they are empty.
+        let handle = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(id)/\(name)"))
+        return String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
+    }
+}

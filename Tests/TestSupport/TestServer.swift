@@ -1,0 +1,123 @@
+import Foundation
+
+/// A running stack as the tests see it: the server's front door and the emulated providers.
+public struct TestServer: Sendable {
+    /// The server, by plain HTTP.
+    public let address: HTTPAddress
+    /// The server, by TLS, for the tests that need it.
+    public let secureURL: String
+    /// The certificate authority of the stack's own certificates.
+    public let certificateAuthorityFile: String
+    /// The emulated providers.
+    public let sandbox: SandboxControl
+    /// Everything else about the stack.
+    public let environment: StackEnvironment
+    /// The stack, if this process started it for itself.
+    public let stack: PrivateStack?
+
+    private static let sharedResult = Result { () throws -> TestServer in
+        let settings = ProcessInfo.processInfo.environment
+        if settings["SYNC_URL"] != nil { return try TestServer(StackEnvironment(settings: settings), stack: nil) }
+        return try TestServer(PrivateStack("shared"))
+    }
+
+    private static let faultyResult = Result { try TestServer(PrivateStack("faults")) }
+    private static let configuredResult = Result {
+        try TestServer(PrivateStack("configured", responders: 1, overrides: overrides))
+    }
+    private static let overrides = """
+        {
+            "allowedSignInTypes": {"Google": true}, "iOSMinimumClientVersion": "19.3.0",
+            "maxNumberDeviceUUIDPerUser": 2, "maximumUploadBytes": 1000000, "signInTokenTimeToLive": 2,
+            "transferThreads": 4
+        }
+        """
+    private static let fragileResult = Result { try TestServer(PrivateStack("resilience", responders: 3)) }
+
+    /// The stack that most tests share: the one in the environment, else one that is started at the first call.
+    public static func shared() throws -> TestServer { try sharedResult.get() }
+
+    /// A second stack, for tests that make the providers fail. They run one at a time.
+    public static func withFaults() throws -> TestServer { try faultyResult.get() }
+
+    /// A small stack whose configuration differs from the usual one in many ways.
+    public static func configuredDifferently() throws -> TestServer { try configuredResult.get() }
+
+    /// A third stack, for tests that stop and kill its processes. They run one at a time.
+    public static func toBreak() throws -> TestServer { try fragileResult.get() }
+
+    /// Describes a stack that this process started.
+    public init(_ stack: PrivateStack) throws { try self.init(stack.environment(), stack: stack) }
+
+    /// The processes of one part as they are now; see ``StackEnvironment/processes(_:)``.
+    public func processes(_ part: String) throws -> [StackProcess] {
+        try (stack?.environment() ?? environment).processes(part)
+    }
+
+    private init(_ environment: StackEnvironment, stack: PrivateStack?) throws {
+        address = try HTTPAddress(environment.value("SYNC_HTTP_URL"))
+        secureURL = try environment.value("SYNC_URL")
+        certificateAuthorityFile = try environment.value("CA_FILE")
+        sandbox = SandboxControl(address: try HTTPAddress(environment.value("SANDBOX_URL")))
+        self.environment = environment
+        self.stack = stack
+    }
+
+    /// Makes a request without credentials, unless `headers` has some.
+    public func call(
+        _ method: String, _ endpoint: String, _ parameters: [String: String?] = [:],
+        headers: [(name: String, value: String)] = [], body: [UInt8]? = nil
+    ) throws -> HTTPReply {
+        try address.perform(
+            HTTPCall(method, "/\(endpoint)/\(ClientQuery.text(parameters))", headers: headers, body: body))
+    }
+
+    /// The server's clock, in the wire's form, which sorts as text.
+    public func clock() throws -> String {
+        let reply = try call("GET", "HealthCheck")
+        guard reply.status == 200, let text = reply.json?.currentServerDateTime?.text else {
+            throw UnexpectedReply("HealthCheck", reply)
+        }
+        return text
+    }
+
+    /// A person who has an account at that provider and is not yet a user; `group` is a fresh UUID.
+    public func newcomer(
+        _ provider: SandboxProvider = .google, name: String = "New Person", folder: String = "Sync Tests",
+        quotaBytes: Int? = nil
+    ) throws -> TestUser {
+        let account = try sandbox.createAccount(provider, name: name, quotaBytes: quotaBytes)
+        return TestUser(server: self, account: account, userID: 0, group: UUID().uuidString, folder: folder)
+    }
+
+    /// Creates a Google account and signs its owner up with a group of their own.
+    public func signUpOwningUser(
+        name: String = "Alice Example", folder: String = "Sync Tests", groupName: String? = nil,
+        quotaBytes: Int? = nil
+    ) throws -> TestUser {
+        var user = try newcomer(name: name, folder: folder, quotaBytes: quotaBytes)
+        let reply = try user.call(
+            "POST", "AddUser",
+            ["sharingGroupUUID": user.group, "sharingGroupName": groupName, "cloudFolderName": folder])
+        guard reply.status == 200, let userID = reply.json?.userId?.integer else {
+            throw UnexpectedReply("AddUser", reply)
+        }
+        user.userID = userID
+        return user
+    }
+
+    /// Creates an account of that provider, which redeems `invitation` as a new user.
+    public func signUpInvitedUser(
+        _ invitation: String, provider: SandboxProvider = .facebook, name: String = "Bob Example",
+        folder: String = "Sync Tests"
+    ) throws -> TestUser {
+        var user = try newcomer(provider, name: name, folder: folder)
+        let reply = try user.redeem(invitation)
+        guard reply.status == 200, let userID = reply.json?.userId?.integer,
+            let group = reply.json?.sharingGroupUUID?.text
+        else { throw UnexpectedReply("RedeemSharingInvitation", reply) }
+        user.userID = userID
+        user.group = group
+        return user
+    }
+}
