@@ -50,7 +50,8 @@ let package = Package(
         .target(name: "HTTPTransport", dependencies: [httpTypes], swiftSettings: strict),
         .target(name: "CurlTransport", dependencies: ["Curl", "HTTPTransport", httpTypes], swiftSettings: strict),
         .target(
-            name: "Store", dependencies: ["MariaDB", "OpenSSLCrypto", "SyncProtocol"], resources: [.embedInCode("Migrations")],
+            name: "Store", dependencies: ["MariaDB", "OpenSSLCrypto", "SyncProtocol"],
+            resources: [.embedInCode("Migrations")],
             swiftSettings: strict),
         .target(
             name: "CloudStorage", dependencies: ["HTTPTransport", "SyncProtocol", "OpenSSLCrypto", httpTypes],
@@ -61,7 +62,9 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "UserStorage",
-            dependencies: ["Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", logging],
+            dependencies: [
+                "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", logging,
+            ],
             swiftSettings: strict),
         .target(
             name: "Endpoints",
@@ -71,7 +74,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "Jobs", dependencies: ["UserStorage", "Store", "CloudStorage", "HTTPTransport", "SyncProtocol", logging],
+            name: "Jobs",
+            dependencies: ["UserStorage", "Store", "CloudStorage", "HTTPTransport", "SyncProtocol", logging],
             swiftSettings: strict),
 
         // Composition roots.
@@ -80,8 +84,10 @@ let package = Package(
         .executableTarget(
             name: "syncd",
             dependencies: [
-                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl", "CurlTransport", "MariaDB",
-                "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging, argumentParser,
+                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl",
+                "CurlTransport", "MariaDB",
+                "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging,
+                argumentParser,
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -104,18 +110,21 @@ let package = Package(
         .testTarget(name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto"], swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(
-            name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict),
+            name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
+        ),
         .testTarget(
             name: "EndpointsTests",
             dependencies: [
-                "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "SyncProtocol", "UserStorage", "HTTPTransport",
+                "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "SyncProtocol", "UserStorage",
+                "HTTPTransport",
                 "OpenSSLCrypto", "MariaDB", "TestSupport", logging,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "CloudStorageTests",
             dependencies: [
-                "CloudStorage", "Accounts", "Curl", "CurlTransport", "HTTPTransport", "SyncProtocol", "TestSupport", httpTypes,
+                "CloudStorage", "Accounts", "Curl", "CurlTransport", "HTTPTransport", "SyncProtocol", "TestSupport",
+                httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -125,7 +134,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "HTTPTransportTests", dependencies: ["HTTPTransport", "TestSupport", httpTypes], swiftSettings: strict),
+            name: "HTTPTransportTests", dependencies: ["HTTPTransport", "TestSupport", httpTypes], swiftSettings: strict
+        ),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .testTarget(
             name: "AcceptanceTests", dependencies: ["TestSupport", "OpenSSLCrypto", "Curl"], swiftSettings: strict),

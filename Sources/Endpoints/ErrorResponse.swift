@@ -114,7 +114,8 @@ struct ErrorResponse: Equatable {
         switch error {
         case .rejected: self.init(401, "credentials_rejected", "the access token is not accepted")
         case .codeRejected:
-            self.init(409, "authorization_code_rejected", "the authorization code is used up, expired or not the user's")
+            self.init(
+                409, "authorization_code_rejected", "the authorization code is used up, expired or not the user's")
         case .scopeMissing:
             self.init(409, "storage_permission_missing", "the person has not granted the use of their storage")
         case .revoked: self.init(401, "credentials_rejected", "the person must sign in again")

@@ -154,7 +154,8 @@ public struct Router: Sendable {
     /// Writes to the log what only operators may read: errors that somebody should look at, and those that healed.
     private func note(_ error: any Error, _ response: ErrorResponse, _ logger: Logger) {
         switch response.status {
-        case 500: logger.error("Request failed by a defect", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        case 500:
+            logger.error("Request failed by a defect", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
         case 502...507:
             logger.warning("Request failed", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
         default: logger.debug("Request refused", metadata: .keyed([.reason: "\(String(reflecting: error))"]))

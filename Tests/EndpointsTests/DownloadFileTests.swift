@@ -49,7 +49,8 @@ struct DownloadFileTests {
         #expect(server.log.request?["bytes_sent"] == "300000")
     }
 
-    @Test("Files of every size around what is held back arrive whole", arguments: [0, 1, 65_535, 65_536, 65_537, 131_073])
+    @Test(
+        "Files of every size around what is held back arrive whole", arguments: [0, 1, 65_535, 65_536, 65_537, 131_073])
     func sizes(size: Int) throws {
         let file = try addFile(someBytes(size))
 

@@ -1,8 +1,8 @@
 import CloudStorage
 import Foundation
 import OpenSSLCrypto
-import Synchronization
 import SyncProtocol
+import Synchronization
 
 /// A Google Drive in memory that keeps the contract and can be told to misbehave.
 final class FakeCloud: CloudProvider {

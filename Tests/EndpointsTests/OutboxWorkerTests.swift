@@ -4,8 +4,8 @@ import Jobs
 import Logging
 import MariaDB
 import Store
-import Synchronization
 import SyncProtocol
+import Synchronization
 import TestSupport
 import Testing
 
@@ -71,7 +71,7 @@ struct OutboxWorkerTests {
     @Test("Of twin uploads the object that lost is deleted, and never the one that is staged")
     func twins() throws {
         let (server, alice, file) = (server, alice, someFile())
-        _ = concurrently(5) { _ in server.upload(someBytes(9), of: file, by: alice) .status ?? 0 }
+        _ = concurrently(5) { _ in server.upload(someBytes(9), of: file, by: alice).status ?? 0 }
 
         try work()
 
@@ -95,7 +95,8 @@ struct OutboxWorkerTests {
         #expect(server.cloud.deleted == [])
 
         // As after a crash between the cloud's reply and the staging.
-        let owner = OwningUser(userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        let owner = OwningUser(
+            userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
         server.cloud.put("orphan", "name", [1])
         _ = try server.store.transaction { session in
             try session.addIntent(
@@ -114,7 +115,8 @@ struct OutboxWorkerTests {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
         let object = try #require(server.cloud.objects.keys.first)
         try work()
-        let owner = OwningUser(userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        let owner = OwningUser(
+            userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
         for _ in 0..<2 {
             try server.store.transaction { session in
                 _ = try session.addDeletion(of: object, in: owner, availableAt: noon, at: noon)
@@ -133,7 +135,8 @@ struct OutboxWorkerTests {
         try work()
         cloud { $0.deleteFailure = .unavailable(detail: "s3cret") }
         #expect(try outboxRows == 0, "an object that was never made is deleted already")
-        let owner = OwningUser(userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        let owner = OwningUser(
+            userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
         try server.store.transaction { session in
             _ = try session.addDeletion(of: "o", in: owner, availableAt: noon, at: noon)
         }
@@ -158,8 +161,11 @@ struct OutboxWorkerTests {
     @Test("What only a person can mend is tried daily, and a wish of the provider to wait is granted")
     func waits() throws {
         try work()
-        let owner = OwningUser(userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
-        for (failure, seconds) in [(CloudStorageError.authorizationRevoked, 86_400), (.rateLimited(retryAfter: .seconds(5_000)), 5_000)] {
+        let owner = OwningUser(
+            userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        for (failure, seconds) in [
+            (CloudStorageError.authorizationRevoked, 86_400), (.rateLimited(retryAfter: .seconds(5_000)), 5_000),
+        ] {
             cloud { $0.deleteFailure = failure }
             try server.store.transaction { session in
                 _ = try session.addDeletion(of: "o", in: owner, availableAt: noon, at: noon)
@@ -174,7 +180,8 @@ struct OutboxWorkerTests {
     @Test("However many workers there are, each object is deleted once")
     func manyWorkers() throws {
         try work()
-        let owner = OwningUser(userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        let owner = OwningUser(
+            userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
         try server.store.transaction { session in
             for number in 0..<60 {
                 _ = try session.addDeletion(of: "object \(number)", in: owner, availableAt: noon, at: noon)

@@ -21,7 +21,9 @@ struct PhoneUploadTests {
         upload(FakeConnection(body: bytes), length: Int64(bytes.count), checkSum: md5(bytes), budget: budget)
     }
 
-    @Test("Parts hold all bytes in order, each a multiple of the granularity but the last", arguments: [256 * 1024, 320 * 1024])
+    @Test(
+        "Parts hold all bytes in order, each a multiple of the granularity but the last",
+        arguments: [256 * 1024, 320 * 1024])
     func parts(granularity: Int) throws {
         let bytes = someBytes(3_000_001)
         let upload = upload(bytes)
@@ -57,7 +59,8 @@ struct PhoneUploadTests {
         let budget = PartBudget(bytes: 8 << 20)
         do {
             let upload = upload(
-                FakeConnection(zeros: zeros), length: zeros, checkSum: "00000000000000000000000000000000", budget: budget)
+                FakeConnection(zeros: zeros), length: zeros, checkSum: "00000000000000000000000000000000",
+                budget: budget)
             var sizes: [Int] = []
             for _ in 0..<7 { sizes.append(try upload.nextPart(granularity: granularity).bytes.count) }
             #expect(sizes.map { $0 / granularity } == [1, 2, 4, 8, 16, 32, 32])
@@ -110,7 +113,9 @@ struct PhoneUploadTests {
         }
     }
 
-    @Test("Of content that goes on after its announced end the last part is never handed out", arguments: [0, 10, 256 * 1024])
+    @Test(
+        "Of content that goes on after its announced end the last part is never handed out",
+        arguments: [0, 10, 256 * 1024])
     func surplus(length: Int) throws {
         let bytes = someBytes(length)
         let upload = upload(FakeConnection(body: bytes + [0]), length: Int64(length), checkSum: md5(bytes))

@@ -11,7 +11,9 @@ struct RouterTests {
 
     // MARK: Order of checks
 
-    @Test("A doubly wrong request is told about its path, then its token, then its device, then its parameters, then the rest")
+    @Test(
+        "A doubly wrong request is told about its path, then its token, then its device, then its parameters, then the rest"
+    )
     func orderOfChecks() throws {
         // Without a database: whoever asks it too early gets 503.
         let server = try TestServer(withDatabase: false)
@@ -52,7 +54,9 @@ struct RouterTests {
 
         #expect(server.commit(from: 0, by: phone).code == "user_unknown")
         let alice = try server.signUp()
-        #expect(server.commit(from: 0, by: Phone(name: "bob", accountType: .google, group: alice.group)).code == "user_unknown")
+        #expect(
+            server.commit(from: 0, by: Phone(name: "bob", accountType: .google, group: alice.group)).code
+                == "user_unknown")
         _ = try server.signUp("bob")
         let bob = Phone(name: "bob", accountType: .google, group: alice.group)
         #expect(server.commit(from: 0, by: bob).code == "not_a_member")
@@ -127,7 +131,8 @@ struct RouterTests {
         let server = try TestServer(withDatabase: false)
         let tooLarge: Int64 = 128 << 20 + 1
 
-        let large = server.send("POST", "/UploadFile/", announcing: (128 << 20) + 1, on: FakeConnection(zeros: tooLarge))
+        let large = server.send(
+            "POST", "/UploadFile/", announcing: (128 << 20) + 1, on: FakeConnection(zeros: tooLarge))
         #expect(large.code == "credentials_missing")
         #expect(large.readBytes == 0)
         let unknown = server.send("POST", "/UploadFile/", on: FakeConnection(zeros: 1000))
@@ -189,7 +194,8 @@ struct RouterTests {
         #expect(server.log.request?["endpoint"] == "Index")
         #expect(server.log.request?["status"] == "404")
         #expect(server.log.request?["code"] == "group_unknown")
-        server.send("GET", "/Index/", query: "s3cret=%%", headers: phone.headers.merging([.accessToken: "s3cret"]) { $1 })
+        server.send(
+            "GET", "/Index/", query: "s3cret=%%", headers: phone.headers.merging([.accessToken: "s3cret"]) { $1 })
         #expect(server.log.request?["status"] == "401")
         #expect(!server.log.text.contains("s3cret"))
         #expect(!server.log.text.contains("good alice"))
@@ -212,7 +218,9 @@ struct RouterTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'writeWarningFile'") == 1)
     }
 
-    @Test("An invitation's last acceptance that the same person redeems several times at once is redeemed, and all learn it")
+    @Test(
+        "An invitation's last acceptance that the same person redeems several times at once is redeemed, and all learn it"
+    )
     func redeemTwice() throws {
         let server = try TestServer()
         let alice = try server.signUp()
@@ -229,7 +237,8 @@ struct RouterTests {
 
             let outcomes = concurrently(4) { _ in
                 let reply = server.send(
-                    RedeemSharingInvitationRequest(sharingInvitationUUID: invitation, cloudFolderName: nil), as: redeemer)
+                    RedeemSharingInvitationRequest(sharingInvitationUUID: invitation, cloudFolderName: nil),
+                    as: redeemer)
                 return reply.code ?? "\(reply.json["userId"] ?? "-") \(reply.json["sharingGroupUUID"] ?? "-")"
             }
 

@@ -6,8 +6,8 @@ import Logging
 import MariaDB
 import OpenSSLCrypto
 import Store
-import Synchronization
 import SyncProtocol
+import Synchronization
 import TestSupport
 import Testing
 import UserStorage
@@ -24,7 +24,8 @@ struct TestServer: Sendable {
     let settings: ConnectionSettings?
 
     /// Without a database every use of the store throws that it is unavailable.
-    init(withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30) throws {
+    init(withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30) throws
+    {
         let settings = withDatabase ? try ScratchDatabase.shared().makeDatabase() : nil
         self.settings = settings
         store = Store(
@@ -59,7 +60,8 @@ struct TestServer: Sendable {
         RequestContext(
             head: RequestHead(
                 method: "GET", path: "/", query: "", contentLength: contentLength, requestID: "r", headers: [:]),
-            connection: connection, services: services, transport: .unused, logger: Logger(label: "test", factory: { [log] _ in log }))
+            connection: connection, services: services, transport: .unused,
+            logger: Logger(label: "test", factory: { [log] _ in log }))
     }
 
     @discardableResult
@@ -104,7 +106,9 @@ struct TestServer: Sendable {
         return phone
     }
 
-    func upload(_ bytes: [UInt8], of file: FileUUID, version: Int32 = 0, master: Int64 = 0, by phone: Phone) -> FakeConnection {
+    func upload(_ bytes: [UInt8], of file: FileUUID, version: Int32 = 0, master: Int64 = 0, by phone: Phone)
+        -> FakeConnection
+    {
         send(
             UploadFileRequest.of(file, bytes, version: version, master: master, in: phone.group), as: phone,
             announcing: Int64(bytes.count), on: FakeConnection(body: bytes))

@@ -35,7 +35,8 @@ struct UploadDecisionTests {
         isDeleted: Bool = false, metaDataVersion: Int32? = nil, owner: OwningUser? = nil
     ) -> FileRecord {
         var record = FileRecord(
-            fileUUID: file, owningUser: owner ?? me, deviceUUID: DeviceUUID(someFile().rawValue)!, createdAt: earlier, updatedAt: earlier,
+            fileUUID: file, owningUser: owner ?? me, deviceUUID: DeviceUUID(someFile().rawValue)!, createdAt: earlier,
+            updatedAt: earlier,
             mimeType: MIMEType("text/plain")!, appMetaData: nil, appMetaDataVersion: nil, isDeleted: isDeleted,
             fileVersion: FileVersion(4), checkSum: nil, sizeBytes: nil, objectID: "o", providerHash: nil)
         record.appMetaDataVersion = metaDataVersion.map { AppMetaDataVersion($0) }
@@ -173,7 +174,8 @@ struct UploadDecisionTests {
             try decide(request(version: 5), current: committed(), staged: staged(version: 5))
                 == .repeated(creationDate: earlier, updateDate: noon))
         #expect(
-            try decide(request(version: 0, checkSum: sum.uppercased(), metaData: (0, "x"), group: "FG"),
+            try decide(
+                request(version: 0, checkSum: sum.uppercased(), metaData: (0, "x"), group: "FG"),
                 staged: staged(version: 0, metaData: (0, "x"), group: "fg"))
                 == .repeated(creationDate: noon, updateDate: noon))
         #expect(

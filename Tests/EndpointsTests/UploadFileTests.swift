@@ -17,7 +17,9 @@ struct UploadFileTests {
         alice = try server.signUp()
     }
 
-    private var outboxRows: Int { get throws { try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject'") } }
+    private var outboxRows: Int {
+        get throws { try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject'") }
+    }
     private var stagedRows: Int { get throws { try server.count("SELECT COUNT(*) FROM staged_changes") } }
     /// Rows whose object is to be deleted now.
     private var dueDeletions: Int {
@@ -164,11 +166,13 @@ struct UploadFileTests {
         let request = UploadFileRequest.of(someFile(), bytes, version: 0, master: 0, in: bob.group)
 
         #expect(small.send(request, as: bob).code == "length_required")
-        #expect(small.send(request, as: bob, announcing: 1001, on: FakeConnection(zeros: 1001)).code == "body_too_large")
+        #expect(
+            small.send(request, as: bob, announcing: 1001, on: FakeConnection(zeros: 1001)).code == "body_too_large")
         #expect(small.upload(someBytes(1000), of: someFile(), by: bob).status == 200)
         let query = request.encodedQuery.replacingOccurrences(of: "text%2Fplain", with: "unknown")
             .replacingOccurrences(of: "text/plain", with: "unknown")
-        let reply = small.send("POST", "/UploadFile/", query: query, headers: bob.headers, announcing: 5, on: FakeConnection(zeros: 5))
+        let reply = small.send(
+            "POST", "/UploadFile/", query: query, headers: bob.headers, announcing: 5, on: FakeConnection(zeros: 5))
         #expect(reply.code == "unknown_mime_type")
     }
 

@@ -40,7 +40,8 @@ struct CommitTests {
         let expected = FileRecord(
             fileUUID: file, owningUser: storage, deviceUUID: owner.area.deviceUUID, createdAt: noon, updatedAt: noon,
             mimeType: MIMEType("text/plain")!, appMetaData: "{\"ü\": \"🦉\"}", appMetaDataVersion: AppMetaDataVersion(0),
-            isDeleted: false, fileVersion: .first, checkSum: CheckSum("b10a8db164e0754105b7a99be72e3fe5"), sizeBytes: 11,
+            isDeleted: false, fileVersion: .first, checkSum: CheckSum("b10a8db164e0754105b7a99be72e3fe5"),
+            sizeBytes: 11,
             objectID: "o1", providerHash: nil)
         #expect(try fields(of: owner.file(file)) == fields(of: expected))
         #expect(try owner.staged() == [])
@@ -53,7 +54,8 @@ struct CommitTests {
     private func fields(of file: FileRecord?) -> [String] {
         guard let file else { return [] }
         return [
-            "\(file.fileUUID)", "\(file.owningUser)", "\(file.deviceUUID)", "\(file.createdAt)", "\(file.updatedAt)", "\(file.mimeType)",
+            "\(file.fileUUID)", "\(file.owningUser)", "\(file.deviceUUID)", "\(file.createdAt)", "\(file.updatedAt)",
+            "\(file.mimeType)",
             "\(file.appMetaData ?? "-")", "\(file.appMetaDataVersion?.rawValue ?? -1)", "\(file.isDeleted)",
             "\(file.fileVersion)", "\(file.checkSum?.rawValue ?? "-")", "\(file.sizeBytes ?? -1)", file.objectID ?? "-",
             file.providerHash ?? "-",
@@ -186,7 +188,8 @@ struct CommitTests {
 
         // Without an effective owner, later versions and deletions can still be committed.
         var connection = try Connection(fixture.settings)
-        try connection.execute("UPDATE memberships SET owning_user_id = NULL WHERE user_id = ?", [.int(guest.user.rawValue)])
+        try connection.execute(
+            "UPDATE memberships SET owning_user_id = NULL WHERE user_id = ?", [.int(guest.user.rawValue)])
         try upload(file, 1, by: guest)
         #expect(try guest.commit() == 1)
         #expect(try owner.file(file)?.owningUser == storage)
@@ -275,7 +278,8 @@ struct CommitTests {
         try upload(someFile(), 0, by: guest)
         var connection = try Connection(fixture.settings)
 
-        try connection.execute("UPDATE memberships SET owning_user_id = NULL WHERE user_id = ?", [.int(guest.user.rawValue)])
+        try connection.execute(
+            "UPDATE memberships SET owning_user_id = NULL WHERE user_id = ?", [.int(guest.user.rawValue)])
         try expectRefusal(.ownerGone, by: guest)
         try connection.execute(
             "UPDATE memberships SET owning_user_id = ? WHERE user_id = ?",
@@ -336,8 +340,9 @@ struct CommitTests {
         let outcomes = concurrently(6) { number in
             try store.transaction { session in
                 let membership = try session.membership(of: owner.user, in: owner.group)
-                guard case .advanced(let version) = try session.advanceMasterVersion(
-                    of: owner.area.groupID, from: MasterVersion(1))
+                guard
+                    case .advanced(let version) = try session.advanceMasterVersion(
+                        of: owner.area.groupID, from: MasterVersion(1))
                 else { return false }
                 _ = try session.commitStaged(
                     in: devices[number].area, owningUser: membership?.owningUser, as: version, at: noon)

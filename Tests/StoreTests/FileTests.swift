@@ -68,7 +68,8 @@ struct FileTests {
 
         let entries = try index(of: owner)
         #expect(entries.compactMap { $0["fileUUID"] as? String } == files.sorted().map(\.rawValue))
-        #expect(entries.filter { $0["deleted"] as? Bool == true }.map { $0["fileUUID"] as? String } == [files[2].rawValue])
+        #expect(
+            entries.filter { $0["deleted"] as? Bool == true }.map { $0["fileUUID"] as? String } == [files[2].rawValue])
     }
 
     @Test("A file's UUID keeps its letter case and is found in any")
@@ -78,7 +79,8 @@ struct FileTests {
 
         let inOtherCase = FileUUID(file.rawValue.lowercased())!
         #expect(try owner.file(inOtherCase)?.fileUUID.rawValue == file.rawValue)
-        #expect(try store.withSession { try $0.isLiveElsewhere(inOtherCase, otherThan: fixture.addOwner().area.groupID) })
+        #expect(
+            try store.withSession { try $0.isLiveElsewhere(inOtherCase, otherThan: fixture.addOwner().area.groupID) })
         #expect(try !store.withSession { try $0.isLiveElsewhere(inOtherCase, otherThan: owner.area.groupID) })
     }
 

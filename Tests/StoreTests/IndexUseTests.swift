@@ -187,6 +187,7 @@ struct IndexUseTests {
         #expect(try crowd.rowsRead { _ = try $0.withdrawAbandoned(stagedBefore: late, limit: 8, at: noon) } <= 40)
         #expect(try crowd.rowsRead { _ = try $0.removeExpiredInvitations(at: late, limit: 8) } <= 40)
         #expect(try crowd.rowsRead { _ = try $0.forgetExchangedCodes(before: late, limit: 8) } <= 40)
-        #expect(try crowd.rowsRead { _ = try $0.leaseDue(by: "v", limit: 8, until: noon, at: noon(plus: -9_999_999)) } <= 3)
+        #expect(
+            try crowd.rowsRead { _ = try $0.leaseDue(by: "v", limit: 8, until: noon, at: noon(plus: -9_999_999)) } <= 3)
     }
 }

@@ -39,7 +39,9 @@ struct InvitationTests {
         }
     }
 
-    @Test("An invitation is read back with everything that was given, in any letter case [332]", arguments: Permission.allCases)
+    @Test(
+        "An invitation is read back with everything that was given, in any letter case [332]",
+        arguments: Permission.allCases)
     func readBack(permission: Permission) throws {
         let invitation = try invite(acceptors: 7, social: permission == .read, permission)
 
@@ -124,7 +126,8 @@ struct InvitationTests {
 
         try store.transaction { session in
             try session.addMember(
-                guest, to: owner.area.groupID, permission: .read, owningUserID: owner.user, invitation: invitation, at: noon)
+                guest, to: owner.area.groupID, permission: .read, owningUserID: owner.user, invitation: invitation,
+                at: noon)
         }
         #expect(try store.withSession { try $0.group(joinedBy: guest, through: invitation) } == owner.group)
         #expect(try fixture.membership(of: guest, in: owner.group)?.invitation == invitation)

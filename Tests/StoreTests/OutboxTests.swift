@@ -1,6 +1,6 @@
 import MariaDB
-import Synchronization
 import SyncProtocol
+import Synchronization
 import TestSupport
 import Testing
 
@@ -19,7 +19,8 @@ struct OutboxTests {
         try store.transaction { try $0.addDeletion(of: object, in: owner, availableAt: time, at: noon) }
     }
 
-    private func lease(by worker: String, limit: Int = 100, until: WireDate = noon(plus: 60), at time: WireDate = noon) throws
+    private func lease(by worker: String, limit: Int = 100, until: WireDate = noon(plus: 60), at time: WireDate = noon)
+        throws
         -> [OutboxItem]
     {
         try store.transaction { try $0.leaseDue(by: worker, limit: limit, until: until, at: time) }

@@ -56,7 +56,9 @@ struct SharingGroupTests {
         #expect(try fixture.membership(of: owner.user, in: owner.group) == nil)
         #expect(try store.withSession { try $0.groups(of: owner.user) } == [])
         #expect(throws: StoreError.self) { try fixture.masterVersion(of: owner.area.groupID) }
-        let advance = { try store.transaction { try $0.advanceMasterVersion(of: owner.area.groupID, from: MasterVersion(0)) } }
+        let advance = {
+            try store.transaction { try $0.advanceMasterVersion(of: owner.area.groupID, from: MasterVersion(0)) }
+        }
         #expect { try advance() } throws: { if case StoreError.notFound = $0 { true } else { false } }
     }
 
@@ -90,7 +92,8 @@ struct SharingGroupTests {
         #expect(try guest.owningUser() == OwningUser(userID: owner.user, storageType: .dropbox))
         #expect(try fixture.membership(of: fellow, in: owner.group)?.owningUser?.userID == fellow)
         var connection = try Connection(fixture.settings)
-        try connection.execute("UPDATE memberships SET owning_user_id = NULL WHERE user_id = ?", [.int(guest.user.rawValue)])
+        try connection.execute(
+            "UPDATE memberships SET owning_user_id = NULL WHERE user_id = ?", [.int(guest.user.rawValue)])
         #expect(try guest.owningUser() == nil)
     }
 
@@ -158,7 +161,9 @@ struct SharingGroupTests {
         #expect(try fixture.masterVersion(of: group) == 2)
     }
 
-    @Test("An advance from any other version than the current one is refused and changes nothing [327]", arguments: [-1, 1, 99])
+    @Test(
+        "An advance from any other version than the current one is refused and changes nothing [327]",
+        arguments: [-1, 1, 99])
     func staleMasterVersion(version: Int64) throws {
         let group = try fixture.addOwner().area.groupID
 

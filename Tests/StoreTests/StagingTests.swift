@@ -64,7 +64,8 @@ struct StagingTests {
     func missingFields() throws {
         var connection = try Connection(fixture.settings)
         #expect(throws: MariaDBError.self) {
-            try connection.execute("INSERT INTO staged_changes (user_id, device_uuid, sharing_group_id) VALUES (1, 'd', 1)")
+            try connection.execute(
+                "INSERT INTO staged_changes (user_id, device_uuid, sharing_group_id) VALUES (1, 'd', 1)")
         }
         #expect(throws: MariaDBError.self) {
             try connection.execute(

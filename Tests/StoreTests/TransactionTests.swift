@@ -1,7 +1,7 @@
 import Dispatch
 import MariaDB
-import Synchronization
 import SyncProtocol
+import Synchronization
 import TestSupport
 import Testing
 
@@ -90,10 +90,12 @@ struct TransactionTests {
         let fixture = try StoreFixture()
         let attempts = Counters()
 
-        #expect { try fixture.store.transaction { _ in
-            attempts.add()
-            throw StoreError.notFound
-        } } throws: { if case StoreError.notFound = $0 { true } else { false } }
+        #expect {
+            try fixture.store.transaction { _ in
+                attempts.add()
+                throw StoreError.notFound
+            }
+        } throws: { if case StoreError.notFound = $0 { true } else { false } }
 
         #expect(attempts.value == 1)
     }
@@ -146,7 +148,8 @@ struct TransactionTests {
 
         do {
             _ = try fixture.store.transaction { session in
-                try session.addUser(.google, String(repeating: "s3cret", count: 99), displayName: "", cloudFolderName: nil, at: noon)
+                try session.addUser(
+                    .google, String(repeating: "s3cret", count: 99), displayName: "", cloudFolderName: nil, at: noon)
             }
             Issue.record("no error")
         } catch {

@@ -65,7 +65,8 @@ struct DownloadFileEndpoint: Endpoint {
                 if age < Self.freshSeconds, try !hasMovedOn(request, context),
                     context.services.storage.backoff.pause(Self.secondLookPause, deadline: context.deadline)
                 {
-                    do { return try storage.provider.describe(objectID: objectID, in: storage.access) } catch .notFound {}
+                    do { return try storage.provider.describe(objectID: objectID, in: storage.access) } catch .notFound
+                    {}
                 }
             }
         }

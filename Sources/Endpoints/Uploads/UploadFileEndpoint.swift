@@ -129,7 +129,9 @@ private struct StagingStep {
                 request, by: membership, current: current, staged: staged,
                 isLiveElsewhere: try session.isLiveElsewhere(request.fileUUID, otherThan: area.groupID))
             guard case .upload(let plan) = decision else {
-                guard case .repeated(let creationDate, let updateDate) = decision else { throw EndpointError.uploadConflict }
+                guard case .repeated(let creationDate, let updateDate) = decision else {
+                    throw EndpointError.uploadConflict
+                }
                 return (.staged(creationDate: creationDate, updateDate: updateDate), false)
             }
             guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }

@@ -60,7 +60,8 @@ struct CredentialExchange {
                 let credentials = try account.exchange(
                     code: code, of: context.profile, through: context.accountClient)
             else { return nil }
-            let record = try context.services.storage.sealer.seal(credentials, for: .code(Self.key(hash, context.profile)))
+            let record = try context.services.storage.sealer.seal(
+                credentials, for: .code(Self.key(hash, context.profile)))
             try context.store.transaction { session in
                 try session.rememberExchangedCode(
                     Self.key(hash, context.profile), credentials: record, at: context.now)

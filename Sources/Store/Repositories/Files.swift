@@ -148,7 +148,8 @@ extension StoreSession {
                AND NOT is_deleted
              LIMIT 1
             """,
-            [.text(file.rawValue), .int(groupID.rawValue)]) { _ in true } ?? false
+            [.text(file.rawValue), .int(groupID.rawValue)]
+        ) { _ in true } ?? false
     }
 
     /// Remembers where a file's object is now, if the file still is at that version and nobody is about to delete

@@ -83,7 +83,8 @@ extension StoreSession {
         // Asked separately, since a renewal within the same second changes no row.
         return try first(
             "SELECT 1 FROM outbox WHERE outbox_id = ? AND lease_owner = ?",
-            [.int(item.rawValue), .text(leaseOwner)]) { _ in true } ?? false
+            [.int(item.rawValue), .text(leaseOwner)]
+        ) { _ in true } ?? false
     }
 
     /// Gives up a lease, so that the work is done at once.
@@ -164,7 +165,8 @@ extension StoreSession {
     public mutating func isReferenced(_ objectID: String, of owner: OwningUser) throws(StoreError) -> Bool {
         let values: [Value] = [.int(owner.userID.rawValue), .text(objectID)]
         let inFiles = try first(
-            "SELECT 1 FROM files WHERE owning_user_id = ? AND object_id = ? LIMIT 1 FOR UPDATE", values) { _ in true }
+            "SELECT 1 FROM files WHERE owning_user_id = ? AND object_id = ? LIMIT 1 FOR UPDATE", values
+        ) { _ in true }
         if inFiles == true { return true }
         return try first(
             "SELECT 1 FROM staged_changes WHERE owning_user_id = ? AND object_id = ? LIMIT 1 FOR UPDATE", values

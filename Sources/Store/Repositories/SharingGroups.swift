@@ -159,7 +159,8 @@ extension StoreSession {
     public mutating func isMember(_ userID: UserID, of groupID: SharingGroupID) throws(StoreError) -> Bool {
         try first(
             "SELECT 1 FROM memberships WHERE sharing_group_id = ? AND user_id = ?",
-            [.int(groupID.rawValue), .int(userID.rawValue)]) { _ in true } ?? false
+            [.int(groupID.rawValue), .int(userID.rawValue)]
+        ) { _ in true } ?? false
     }
 
     /// The group that a user joined through an invitation; `nil` if they did not, or have left it.
