@@ -194,7 +194,7 @@ struct OutboxTests {
         let file = try member.addFile(object: "lost")
         let record = try #require(try member.file(file))
 
-        for round in 0..<10 {
+        for round in 0..<30 {
             let object = "object \(round)"
             let outcomes = concurrently(2) { number -> Bool in
                 if number == 0 {
@@ -202,10 +202,10 @@ struct OutboxTests {
                         try session.adopt(objectID: object, revision: nil, as: record, in: member.area.groupID)
                     }
                 }
-                return try store.transaction { session in
-                    _ = try session.addDeletion(of: object, in: storage, availableAt: noon, at: noon)
-                    return try !session.isReferenced(object, of: storage)
+                _ = try store.transaction { session in
+                    try session.addDeletion(of: object, in: storage, availableAt: noon, at: noon)
                 }
+                return try store.transaction { try !$0.isReferenced(object, of: storage) }
             }
             // Both is the only outcome that loses data.
             #expect(outcomes.failures().map { "\($0)" } == [])

@@ -153,12 +153,12 @@ extension StoreSession {
     }
 
     /// Remembers where a file's object is now, if the file still is at that version and nobody is about to delete
-    /// the object.
+    /// the object. Call inside a transaction.
     /// - Returns: whether the object was adopted.
     public mutating func adopt(
         objectID: String, revision: String?, as file: FileRecord, in groupID: SharingGroupID
     ) throws(StoreError) -> Bool {
-        try execute(
+        let adopted = try execute(
             """
             UPDATE files
                SET object_id = ?, object_revision = ?
@@ -172,6 +172,13 @@ extension StoreSession {
             [
                 .text(objectID), .text(orNull: revision), .int(groupID.rawValue), .text(file.fileUUID.rawValue),
                 .int(Int64(file.fileVersion.rawValue)), .text(objectID),
-            ]) == 1
+            ])
+        guard adopted == 1 else { return false }
+        // Whoever records a deletion from now on finds our row; what was recorded while it was being written shows here.
+        let isDoomed = try first(
+            "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? LIMIT 1",
+            [.int(file.owningUser.userID.rawValue), .text(objectID)]) { _ in true }
+        guard isDoomed == nil else { throw .contention(.contention(code: 0, message: "the object is being deleted")) }
+        return true
     }
 }

@@ -161,7 +161,8 @@ extension StoreSession {
 
     /// Whether a committed file or a staged change refers to an object, which then must not be deleted.
     ///
-    /// The rows that were looked at stay locked, so that the answer holds to the end of the transaction.
+    /// Call after the outbox row for the object has been committed: nobody adopts the object from then on, so `false`
+    /// stays true. Rows that were found stay locked to the end of the transaction.
     public mutating func isReferenced(_ objectID: String, of owner: OwningUser) throws(StoreError) -> Bool {
         let values: [Value] = [.int(owner.userID.rawValue), .text(objectID)]
         let inFiles = try first(
