@@ -35,7 +35,7 @@ public final class SandboxServer: Sendable {
         state = Mutex(try SandboxState(restoredFrom: directory))
     }
 
-    /// Reads or changes what is remembered.
+    /// Reads or changes what is remembered. The closure must not call back into the server: the lock is not recursive.
     func withState<Result, Failure: Error>(
         _ body: (inout SandboxState) throws(Failure) -> sending Result
     ) throws(Failure) -> Result {

@@ -147,7 +147,7 @@ extension SandboxState {
         }
         for account in restored.sorted(by: { $0.createdAt < $1.createdAt }) { put(account) }
         for name in try directory.names(in: "uploads", suffix: ".json") {
-            if let json = directory.readJSON(directory.uploadFile(name)), 
+            if let json = directory.readJSON(directory.uploadFile(name)),
                 let upload = UploadSession(id: name, json: json, partBytes: directory.size(directory.uploadPath(name)))
             {
                 uploads[name] = upload

@@ -36,7 +36,8 @@ struct AccountControl {
             let code = GoogleOAuth.code(for: account, promptsConsent: promptsConsent, at: server.now)
             return SandboxResponse(201, json: json(try server.changeAccount(account.id) { $0.add(code) }))
         case (_, "files", _):
-            return try FileControl(server: server, account: account).respond(to: request, path: Array(path.dropFirst(2)))
+            return try FileControl(server: server, account: account).respond(
+                to: request, path: Array(path.dropFirst(2)))
         case (_, "expire-access-token", 2), (_, "revoke", 2), (_, "new-authorization-code", 2), (_, nil, _):
             throw ControlError.methodNotAllowed
         default: throw ControlError.notFound("no such route: \(request.path)")

@@ -152,7 +152,8 @@ struct FacebookGraph {
         }
         var (account, token) = try signedIn(value)
         guard token.audience == RegisteredApps.facebookAppID else {
-            throw FacebookError.badRequest(1, "The access token does not belong to application \(RegisteredApps.facebookAppID)")
+            throw FacebookError.badRequest(
+                1, "The access token does not belong to application \(RegisteredApps.facebookAppID)")
         }
         let now = server.now
         let long = AccessToken(

@@ -10,7 +10,9 @@ enum ProviderFailure {
         } else if request.host == "graph.facebook.com" {
             response = facebook(status, effect.reason)
         } else if request.host != "www.googleapis.com" {
-            let code = effect.reason ?? (status == 400 ? "invalid_grant" : status == 401 ? "invalid_client" : "internal_failure")
+            let code =
+                effect.reason
+                ?? (status == 400 ? "invalid_grant" : status == 401 ? "invalid_client" : "internal_failure")
             response = SandboxResponse(status, json: ["error": .string(code), "error_description": "Sandbox fault"])
         } else {
             response = google(status, effect.reason)
@@ -23,7 +25,8 @@ enum ProviderFailure {
         let error =
             switch status {
             case 401: DriveError.invalidCredentials
-            case 403: DriveError(403, reason ?? "userRateLimitExceeded", "User Rate Limit Exceeded", domain: "usageLimits")
+            case 403:
+                DriveError(403, reason ?? "userRateLimitExceeded", "User Rate Limit Exceeded", domain: "usageLimits")
             case 404: DriveError(404, reason ?? "notFound", "File not found.")
             case 429: DriveError(429, reason ?? "rateLimitExceeded", "Rate Limit Exceeded", domain: "usageLimits")
             case 500: DriveError(500, reason ?? "internalError", "Internal Error")

@@ -1,7 +1,7 @@
 /// A `multipart/related` upload (RFC 2387, RFC 2046 section 5.1): metadata as JSON, then the bytes of a file.
 ///
-/// Read strictly: lines end in CR LF, the line break before a delimiter belongs to the delimiter, and there are exactly
-/// two parts.
+/// Read strictly: the line break before a delimiter belongs to the delimiter, and there are exactly two parts. Lines end
+/// in CR LF, or all of them in LF alone, as Google's own Python client sends them.
 struct MultipartRelated {
     /// The JSON of the first part.
     let metadata: [UInt8]
@@ -21,23 +21,24 @@ struct MultipartRelated {
             throw Malformed(message: "Content-Type is not multipart/related with a boundary")
         }
         let opening = Array("--\(boundary)".utf8)
-        let delimiter = Array("\r\n--\(boundary)".utf8)
         guard body.starts(with: opening) else {
             throw Malformed(message: "the body does not begin with the boundary")
         }
         var position = opening.count
+        let lineBreak: [UInt8] = position < body.count && body[position] == 0x0a ? [0x0a] : [0x0d, 0x0a]
+        let delimiter = lineBreak + opening
         var parts: [(headers: [String: String], content: ArraySlice<UInt8>)] = []
         while true {
             let after = body[position...].prefix(2)
             if after.elementsEqual("--".utf8) { break }
-            guard after.elementsEqual("\r\n".utf8) else {
+            guard after.starts(with: lineBreak) else {
                 throw Malformed(message: "no line break follows the boundary")
             }
-            position += 2
-            guard let end = Self.find(delimiter, in: body, from: position - 2) else {
+            guard let end = Self.find(delimiter, in: body, from: position) else {
                 throw Malformed(message: "the closing boundary is missing")
             }
-            parts.append(try Self.part(body, from: position, to: max(end, position)))
+            position += lineBreak.count
+            parts.append(try Self.part(body, from: position, to: max(end, position), lineBreak: lineBreak))
             position = end + delimiter.count
         }
         guard parts.count == 2 else { throw Malformed(message: "there are \(parts.count) parts, not two") }
@@ -63,20 +64,20 @@ struct MultipartRelated {
     }
 
     private static func part(
-        _ body: [UInt8], from start: Int, to end: Int
+        _ body: [UInt8], from start: Int, to end: Int, lineBreak: [UInt8]
     ) throws(Malformed) -> (headers: [String: String], content: ArraySlice<UInt8>) {
         var headers: [String: String] = [:]
         var position = start
         while true {
-            guard let lineEnd = find(Array("\r\n".utf8), in: body, from: position), lineEnd <= end else {
+            guard let lineEnd = find(lineBreak, in: body, from: position), lineEnd <= end else {
                 throw Malformed(message: "a part's headers do not end with an empty line")
             }
-            if lineEnd == position { return (headers, body[min(position + 2, end)..<end]) }
+            if lineEnd == position { return (headers, body[min(position + lineBreak.count, end)..<end]) }
             let halves = String(decoding: body[position..<lineEnd], as: UTF8.self).split(
                 separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             guard halves.count == 2 else { throw Malformed(message: "a part has a header without a colon") }
             headers[halves[0].lowercased()] = String(halves[1].drop { $0 == " " })
-            position = lineEnd + 2
+            position = lineEnd + lineBreak.count
         }
     }
 

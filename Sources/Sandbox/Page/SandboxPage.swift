@@ -15,7 +15,9 @@ struct SandboxPage {
         html += "\(Self.count(accounts.count, "account")), \(Self.count(faults, "fault")) armed, "
         html += "<a href=\"/sandbox/violations\">\(Self.count(violations, "violation"))</a>, "
         html += "<a href=\"/sandbox/requests\">requests</a>.</p></header><main>"
-        if accounts.isEmpty { html += "<p class=empty>No accounts yet. Make one with <code>POST /sandbox/accounts</code>.</p>" }
+        if accounts.isEmpty {
+            html += "<p class=empty>No accounts yet. Make one with <code>POST /sandbox/accounts</code>.</p>"
+        }
         for account in accounts.reversed() { html += section(account, drives[account.id]) }
         html += "</main></html>\n"
         return SandboxResponse(
@@ -31,7 +33,8 @@ struct SandboxPage {
 
     private func section(_ account: Account, _ drive: Drive?) -> String {
         var html = "<section><h2>\(Self.escape(account.name)) <span class=\"\(account.provider.rawValue)\">"
-        html += "\(account.provider == .google ? "Google" : "Facebook")</span></h2><p class=meta>\(Self.escape(account.email)) · \(account.id)"
+        html +=
+            "\(account.provider == .google ? "Google" : "Facebook")</span></h2><p class=meta>\(Self.escape(account.email)) · \(account.id)"
         guard let drive else { return html + "</p></section>" }
         html += " · \(Self.size(drive.usedBytes)) of \(Self.size(account.quotaBytes))</p>"
         let listing = FileListing(drive: drive)

@@ -19,7 +19,9 @@ struct DriveError: Error, Equatable {
     }
 
     static let invalidCredentials = DriveError(
-        401, "authError", "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.", location: "Authorization")
+        401, "authError",
+        "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.",
+        location: "Authorization")
     static let quotaExceeded = DriveError(
         403, "storageQuotaExceeded", "The user's Drive storage quota has been exceeded.", domain: "usageLimits")
 

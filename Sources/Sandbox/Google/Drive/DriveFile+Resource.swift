@@ -41,7 +41,8 @@ struct DriveResource {
             "modifiedTime": file.modifiedAt.json, "modifiedByMeTime": file.modifiedAt.json, "modifiedByMe": true,
             "viewedByMe": true, "viewedByMeTime": file.modifiedAt.json, "shared": false, "ownedByMe": true,
             "isAppAuthorized": true, "writersCanShare": true, "copyRequiresWriterPermission": false,
-            "hasThumbnail": false, "webViewLink": .string("https://drive.google.com/file/d/\(file.id)/view?usp=drivesdk"),
+            "hasThumbnail": false,
+            "webViewLink": .string("https://drive.google.com/file/d/\(file.id)/view?usp=drivesdk"),
             "quotaBytesUsed": .string(String(file.size ?? 0)),
         ]
         json["parents"] = file.parent.map { [.string($0)] }

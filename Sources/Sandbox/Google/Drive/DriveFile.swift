@@ -93,7 +93,8 @@ struct DriveFile: Sendable {
     }
 
     private static func dictionary(_ json: JSONValue?) -> [String: String] {
-        Dictionary((json?.object?.members ?? []).compactMap { member in member.value.string.map { (member.name, $0) } }) {
+        Dictionary((json?.object?.members ?? []).compactMap { member in member.value.string.map { (member.name, $0) } })
+        {
             $1
         }
     }

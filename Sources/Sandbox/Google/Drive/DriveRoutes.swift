@@ -155,18 +155,27 @@ struct DriveRoutes {
         let metadata = try Self.metadata(request, server: server)
         let file = try server.createFile(metadata, content: nil, by: caller, request: request)
         return SandboxResponse(
-            200, json: DriveResource(server: server, account: caller.account).json(file, in: try drive(caller), mask: mask))
+            200,
+            json: DriveResource(server: server, account: caller.account).json(file, in: try drive(caller), mask: mask))
     }
 
     private func update(_ id: String, _ request: SandboxRequest, _ caller: DriveCaller) throws -> SandboxResponse {
         let mask = try DriveResource.mask(request)
         let metadata = try Self.metadata(request, server: server)
-        let file = try server.changeFile(id, by: caller, at: server.now) { file, drive throws(DriveError) in
-            try move(&file, in: drive, request, metadata, caller)
-            metadata.apply(to: &file, at: server.now)
+        let time = server.now
+        let file: DriveFile
+        do {
+            file = try server.changeFile(id, by: caller, at: time) { file, drive throws(DriveError) in
+                try move(&file, in: drive, request, metadata, caller)
+                metadata.apply(to: &file, at: time)
+            }
+        } catch let error as DriveError where error.reason == "fieldNotWritable" {
+            server.note(request, "parents", error.message)
+            throw error
         }
         return SandboxResponse(
-            200, json: DriveResource(server: server, account: caller.account).json(file, in: try drive(caller), mask: mask))
+            200,
+            json: DriveResource(server: server, account: caller.account).json(file, in: try drive(caller), mask: mask))
     }
 
     /// Puts the file into another folder, if the request says so.
@@ -175,7 +184,6 @@ struct DriveRoutes {
         _ caller: DriveCaller
     ) throws(DriveError) {
         if let parents = metadata.parents, parents != [file.parent] {
-            server.note(request, "parents", "parents cannot be changed in the body of an update")
             throw DriveError(
                 403, "fieldNotWritable",
                 "The parents field is not directly writable in update requests. Use the addParents and removeParents parameters instead."

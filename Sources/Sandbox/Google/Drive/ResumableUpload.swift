@@ -111,7 +111,9 @@ struct ResumableUpload {
     /// Makes the file.
     private func finish(_ session: UploadSession, _ request: SandboxRequest) throws -> SandboxResponse {
         let plan = session.plan
-        guard let account = server.withState({ $0.accounts[plan.account] }) else { throw DriveError.notFound(plan.fileID) }
+        guard let account = server.withState({ $0.accounts[plan.account] }) else {
+            throw DriveError.notFound(plan.fileID)
+        }
         let path = server.directory.uploadPath(session.id)
         let size = session.stored
         let content = UploadedContent(

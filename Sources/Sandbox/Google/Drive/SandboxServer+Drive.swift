@@ -58,6 +58,8 @@ extension SandboxServer {
     }
 
     /// Changes a file's metadata, and its content if there is one.
+    ///
+    /// `change` runs under the server's lock, so it must not call the server.
     /// - Throws: ``DriveError`` if the file is not visible, or what `change` throws.
     @discardableResult
     func changeFile(

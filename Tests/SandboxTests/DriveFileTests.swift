@@ -1,0 +1,135 @@
+import Testing
+
+@testable import Sandbox
+
+@Suite("Files in Drive")
+struct DriveFileTests {
+    @Test("Names are not unique: two folders of the same name are two")
+    func duplicates() throws {
+        let user = try DriveUser(try TestSandbox())
+        let metadata: JSONValue = ["name": "Images", "mimeType": .string(DriveFile.folderType)]
+
+        #expect(try user.create(metadata) != user.create(metadata))
+        #expect(try user.search("name = 'Images'") == ["Images", "Images"])
+    }
+
+    @Test("An app sees what it made, and neither the user's own files nor those of other apps")
+    func visibility() throws {
+        let user = try DriveUser(try TestSandbox())
+        let put = user.sandbox.send(
+            "PUT", "/sandbox/accounts/\(user.id)/files/own.txt?visible=0", headers: [("Content-Type", "text/plain")],
+            body: [1])
+        let ours = user.sandbox.send("PUT", "/sandbox/accounts/\(user.id)/files/ours.txt?folder=Images", body: [1, 2])
+        let hidden = try #require(try put.json()["id"]?.string)
+
+        #expect(ours.status == 201)
+        #expect(try user.search("trashed = false") == ["ours.txt", "Images"])
+        #expect(user.sandbox.send("GET", DriveUser.files + "/" + hidden, token: user.token).status == 404)
+        #expect(user.sandbox.send("DELETE", DriveUser.files + "/" + hidden, token: user.token).status == 404)
+        let listed = try user.sandbox.send("GET", "/sandbox/accounts/\(user.id)/files").json()
+        #expect(listed.array?.compactMap { $0["folder"]?.string } == ["", "Images"])
+    }
+
+    @Test("Ids made in advance work once, and others never")
+    func generatedIDs() throws {
+        let user = try DriveUser(try TestSandbox())
+        let reply = try user.sandbox.send("GET", DriveUser.files + "/generateIds?count=2", token: user.token).json()
+        let id = try #require(reply["ids"]?.array?.first?.string)
+
+        let made = try user.create(["id": .string(id), "name": "a"])
+        let again = user.sandbox.send("POST", DriveUser.files, token: user.token, json: ["id": .string(id)])
+        let deleted = user.sandbox.send("DELETE", DriveUser.files + "/" + id, token: user.token)
+        let deletedAgain = user.sandbox.send("DELETE", DriveUser.files + "/" + id, token: user.token)
+        let invented = user.sandbox.send("POST", DriveUser.files, token: user.token, json: ["id": "mine"])
+
+        #expect(made == id)
+        #expect(again.status == 409)
+        #expect([deleted.status, deletedAgain.status] == [204, 404])
+        #expect(invented.status == 400)
+        #expect(try user.sandbox.violations() == ["file-id"])
+    }
+
+    @Test("Pages follow each other until all is listed")
+    func paging() throws {
+        let user = try DriveUser(try TestSandbox())
+        for number in 0..<5 { _ = try user.create(["name": .string("f\(number)")]) }
+        var names: [String] = []
+        var token = ""
+        repeat {
+            let page = try user.sandbox.send(
+                "GET", DriveUser.files + "?pageSize=2&orderBy=name" + token, token: user.token
+            ).json()
+            names += page["files"]?.array?.compactMap { $0["name"]?.string } ?? []
+            token = page["nextPageToken"]?.string.map { "&pageToken=" + PercentEncoding.encode($0) } ?? ""
+        } while !token.isEmpty
+
+        #expect(names == ["f0", "f1", "f2", "f3", "f4"])
+        #expect(user.sandbox.send("GET", DriveUser.files + "?pageToken=x", token: user.token).status == 400)
+        #expect(user.sandbox.send("GET", DriveUser.files + "?pageSize=0", token: user.token).status == 400)
+    }
+
+    @Test("A multipart upload is read strictly, and keeps a line break at the end of the bytes")
+    func multipart() throws {
+        let user = try DriveUser(try TestSandbox())
+        let type = [("Content-Type", "multipart/related; boundary=\"b\"")]
+        let good =
+            "--b\r\nContent-Type: application/json\r\n\r\n{\"name\":\"n\"}\r\n--b\r\nContent-Type: text/plain\r\n\r\nhi\r\n\r\n--b--\r\n"
+
+        let made = user.sandbox.send(
+            "POST", DriveUser.upload + "?uploadType=multipart&fields=id,size,mimeType", token: user.token,
+            headers: type,
+            body: Array(good.utf8))
+        let broken = user.sandbox.send(
+            "POST", DriveUser.upload + "?uploadType=multipart", token: user.token, headers: type,
+            body: Array(good.replacing("--b--", with: "").utf8))
+
+        #expect(try made.json()["size"] == "4")
+        #expect(try made.json()["mimeType"] == "text/plain")
+        #expect(broken.status == 400)
+        #expect(try user.sandbox.violations() == ["multipart"])
+    }
+
+    @Test(
+        "Parts of a file are served as RFC 9110 says",
+        arguments: [
+            ("bytes=0-1", 206, "01"), ("bytes=2-", 206, "234"), ("bytes=-2", 206, "34"), ("bytes=3-99", 206, "34"),
+            ("bytes=5-", 416, nil), ("lines=1-2", 200, "01234"), ("bytes=3-1", 200, "01234"),
+        ] as [(String, Int, String?)])
+    func ranges(header: String, status: Int, text: String?) throws {
+        let user = try DriveUser(try TestSandbox())
+        let put = user.sandbox.send("PUT", "/sandbox/accounts/\(user.id)/files/a", body: Array("01234".utf8))
+        let id = try #require(try put.json()["id"]?.string)
+
+        let part = user.sandbox.send(
+            "GET", DriveUser.files + "/\(id)?alt=media", token: user.token, headers: [("Range", header)])
+
+        #expect(part.status == status)
+        if let text { #expect(String(decoding: try part.content(), as: UTF8.self) == text) }
+    }
+
+    @Test("Without the Drive scope nothing is allowed; without a token the call counts as unauthenticated")
+    func scopes() throws {
+        let user = try DriveUser(try TestSandbox(), ["provider": "google", "scopes": ["openid"]])
+
+        let scope = user.sandbox.send("GET", DriveUser.files, token: user.token)
+        let wrong = user.sandbox.send("GET", DriveUser.files, token: "ya29.nothing")
+        let none = user.sandbox.send("GET", DriveUser.files)
+
+        #expect([scope.status, wrong.status, none.status] == [403, 401, 403])
+        #expect(try none.json()["error"]?["errors"]?.array?.first?["reason"] == "dailyLimitExceededUnreg")
+    }
+
+    @Test("Accounts, tokens and files survive a restart")
+    func restart() throws {
+        let first = try TestSandbox()
+        let user = try DriveUser(first)
+        _ = try user.create(["name": "a"])
+
+        let second = try TestSandbox(directory: first.directory)
+        let files = try second.send("GET", DriveUser.files, token: user.token).json()
+
+        #expect(files["files"]?.array?.compactMap { $0["name"]?.string } == ["a"])
+        #expect(second.send("DELETE", "/sandbox/accounts/\(user.id)/files/a?trash=1").status == 204)
+        #expect(try second.send("GET", "/sandbox/accounts/\(user.id)/files").json().array?.first?["trashed"] == true)
+    }
+}

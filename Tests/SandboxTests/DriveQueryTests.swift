@@ -1,0 +1,99 @@
+import FoundationEssentials
+import Testing
+
+@testable import Sandbox
+
+@Suite("Drive's search language")
+struct DriveQueryTests {
+    @Test(
+        "What is not the language is refused",
+        arguments: [
+            "name = 'x", "name = x", "name is 'x'", "name = 'a' and", "trashed = 'false'", "foo = 'x'", "'x' in name",
+            "name = 'a\\b'", "(name = 'a'", "mimeType > 'a'", "appProperties has { key='a' }", "name = 'a' name = 'b'",
+        ])
+    func refused(query: String) {
+        #expect(throws: DriveError.invalid("q")) { try DriveQuery(query) }
+    }
+
+    @Test("and and or are taken from left to right; not binds to the next term")
+    func precedence() throws {
+        let query = try DriveQuery("starred = true or name = 'a' and not trashed = true")
+
+        #expect(query == .both(.either(.starred(true), .name(.equal, "a")), .not(.trashed(true))))
+    }
+
+    @Test("Quotes and backslashes are escaped, names compare without regard to case, contains finds word beginnings")
+    func names() throws {
+        let user = try DriveUser(try TestSandbox())
+        for name in ["Valentine's \\ Day", "hello.txt", "say hello", "othello"] {
+            _ = try user.create(["name": .string(name)])
+        }
+
+        #expect(try user.search("name = 'Valentine\\'s \\\\ Day'") == ["Valentine's \\ Day"])
+        #expect(try user.search("name = 'HELLO.TXT'") == ["hello.txt"])
+        #expect(try user.search("name contains 'hello'") == ["say hello", "hello.txt"])
+    }
+
+    @Test("Folders, properties, times and the bin are found")
+    func terms() throws {
+        let user = try DriveUser(try TestSandbox())
+        let folder = try user.create(["name": "Images", "mimeType": .string(DriveFile.folderType)])
+        let file = try user.create([
+            "name": "a", "parents": [.string(folder)], "appProperties": ["fileUUID": "u1"],
+        ])
+
+        #expect(try user.search("'\(folder)' in parents") == ["a"])
+        #expect(try user.search("'root' in parents and mimeType = '\(DriveFile.folderType)'") == ["Images"])
+        #expect(try user.search("appProperties has { key='fileUUID' and value='u1' }") == ["a"])
+        #expect(try user.search("modifiedTime > '2100-01-01T00:00:00'") == [])
+        #expect(try user.search("createdTime < '2100-01-01' and trashed = false") == ["a", "Images"])
+        user.sandbox.send("PATCH", DriveUser.files + "/" + folder, token: user.token, json: ["trashed": true])
+        #expect(try user.search("trashed = true") == ["a", "Images"])
+        #expect(user.sandbox.send("GET", DriveUser.files + "/" + file, token: user.token).status == 200)
+    }
+
+    @Test("A new file is unknown to searches until the lag is over")
+    func lag() throws {
+        let user = try DriveUser(try TestSandbox())
+        user.sandbox.send("POST", "/sandbox/settings", json: ["searchLagMs": 2_000])
+        let id = try user.create(["name": "late"])
+
+        let early = try user.search("name = 'late'")
+        let byID = user.sandbox.send("GET", DriveUser.files + "/" + id, token: user.token)
+        user.sandbox.send("POST", "/sandbox/clock", json: ["offsetSeconds": 3])
+
+        #expect(early == [])
+        #expect(byID.status == 200)
+        #expect(try user.search("name = 'late'") == ["late"])
+    }
+}
+
+@Suite("Drive's fields parameter")
+struct FieldMaskTests {
+    private let value: JSONValue = ["a": 1, "b": ["c": 2, "d": 3], "e": [["f": 4, "g": 5]]]
+
+    @Test("Members, paths, groups and arrays are projected")
+    func projection() throws {
+        #expect(try FieldMask("a,b/c,e(f)").project(value) == ["a": 1, "b": ["c": 2], "e": [["f": 4]]])
+        #expect(try FieldMask("b(c,d)").project(value) == ["b": ["c": 2, "d": 3]])
+        #expect(try FieldMask("*").project(value) == value)
+    }
+
+    @Test("A broken or unknown selection is refused", arguments: ["", "a,", "a(b", "a)", "a//b", "a b"])
+    func broken(fields: String) {
+        #expect(throws: DriveError.self) { try FieldMask(fields) }
+    }
+
+    @Test("Without fields only kind, id, name and mimeType come, and an unknown one is an error")
+    func defaults() throws {
+        let user = try DriveUser(try TestSandbox())
+        let id = try user.create(["name": "a"])
+
+        let poor = try user.sandbox.send("GET", DriveUser.files + "/" + id, token: user.token).json()
+        let wrong = user.sandbox.send("GET", DriveUser.files + "/\(id)?fields=id,foo", token: user.token)
+
+        #expect(poor.object?.members.map(\.name) == ["kind", "id", "name", "mimeType"])
+        #expect(wrong.status == 400)
+        #expect(try wrong.json()["error"]?["message"] == "Invalid field selection foo")
+    }
+}
