@@ -78,6 +78,11 @@ public struct SandboxControl: Sendable {
     /// Ends all faults.
     public func clearFaults() throws { _ = try call(HTTPCall("DELETE", "/sandbox/faults")) }
 
+    /// How often each fault has struck, in the order in which they were injected.
+    public func faultStrikes() throws -> [Int64] {
+        try get("/faults").array?.compactMap { $0.struck?.integer } ?? []
+    }
+
     /// What the providers were asked since request number `since`, oldest first.
     public func requests(since: Int64 = 0) throws -> [JSONValue] {
         try get("/requests?since=\(since)").array ?? []
