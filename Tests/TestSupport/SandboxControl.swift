@@ -78,9 +78,9 @@ public struct SandboxControl: Sendable {
     /// Ends all faults.
     public func clearFaults() throws { _ = try call(HTTPCall("DELETE", "/sandbox/faults")) }
 
-    /// How often each fault has struck, in the order in which they were injected.
-    public func faultStrikes() throws -> [Int64] {
-        try get("/faults").array?.compactMap { $0.struck?.integer } ?? []
+    /// How many of the faults have never struck; those that are used up are no longer there.
+    public func faultsThatNeverStruck() throws -> Int {
+        try get("/faults").array?.filter { $0.struck?.integer == 0 }.count ?? 0
     }
 
     /// What the providers were asked since request number `since`, oldest first.
