@@ -48,6 +48,7 @@ let package = Package(
         // The domain.
         .target(name: "SyncProtocol", swiftSettings: strict),
         .target(name: "HTTPTransport", dependencies: [httpTypes], swiftSettings: strict),
+        .target(name: "CurlTransport", dependencies: ["Curl", "HTTPTransport", httpTypes], swiftSettings: strict),
         .target(
             name: "Store", dependencies: ["MariaDB", "OpenSSLCrypto", "SyncProtocol"], resources: [.embedInCode("Migrations")],
             swiftSettings: strict),
@@ -79,8 +80,8 @@ let package = Package(
         .executableTarget(
             name: "syncd",
             dependencies: [
-                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl", "MariaDB", "HTTPTransport",
-                "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging, httpTypes, argumentParser,
+                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl", "CurlTransport", "MariaDB",
+                "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging, argumentParser,
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -95,18 +96,36 @@ let package = Package(
 
         // Tests.
         .target(
-            name: "TestSupport", dependencies: ["Curl", "OpenSSLCrypto", "MariaDB"], path: "Tests/TestSupport",
-            swiftSettings: strict),
+            name: "TestSupport", dependencies: ["Curl", "HTTPTransport", "OpenSSLCrypto", "MariaDB", httpTypes],
+            path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "FastCGITests", dependencies: ["FastCGI", "Posix"], swiftSettings: strict),
         .testTarget(name: "MariaDBTests", dependencies: ["MariaDB", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto"], swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
-        .testTarget(name: "StoreTests", dependencies: ["Store", "MariaDB", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "EndpointsTests",
+            dependencies: [
+                "Endpoints", "Store", "CloudStorage", "Accounts", "SyncProtocol", "UserStorage", "HTTPTransport",
+                "OpenSSLCrypto", "MariaDB", "TestSupport", logging, httpTypes,
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "CloudStorageTests",
-            dependencies: ["CloudStorage", "Accounts", "HTTPTransport", "Curl", "TestSupport"],
+            dependencies: [
+                "CloudStorage", "Accounts", "Curl", "CurlTransport", "HTTPTransport", "SyncProtocol", "TestSupport", httpTypes,
+            ],
             swiftSettings: strict),
+        .testTarget(
+            name: "AccountsTests",
+            dependencies: [
+                "Accounts", "CloudStorage", "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "TestSupport", httpTypes,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "HTTPTransportTests", dependencies: ["HTTPTransport", "TestSupport", httpTypes], swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .testTarget(
             name: "AcceptanceTests", dependencies: ["TestSupport", "OpenSSLCrypto", "Curl"], swiftSettings: strict),

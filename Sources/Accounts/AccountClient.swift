@@ -17,6 +17,8 @@ public struct AccountClient {
     /// - Parameter isRepeatable: `false` for requests that work once, such as the exchange of a code: then only what was
     ///   surely not handled is sent again.
     func send(_ request: OutgoingRequest, isRepeatable: Bool = true) throws(AccountError) -> Reply {
+        var request = request
+        request.isRepeatable = isRepeatable
         var attempt = 0
         while true {
             attempt += 1
@@ -39,6 +41,7 @@ public struct AccountClient {
                 }
             }
             guard backoff.wait(before: attempt, told: told, deadline: deadline) else {
+                if deadline.hasPassed { throw .timedOut }
                 throw .unavailable(detail: detail)
             }
         }

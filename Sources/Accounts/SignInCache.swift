@@ -13,22 +13,29 @@ public final class SignInCache: Sendable {
 
     private let timeToLive: Duration
     private let maximumEntries: Int
+    private let now: @Sendable () -> ContinuousClock.Instant
     private let entries = Mutex<[[UInt8]: Entry]>([:])
 
     /// - Parameters:
     ///   - timeToLive: how long an answer counts; never longer than the token itself.
     ///   - maximumEntries: beyond it the entries that end first make room.
-    public init(timeToLive: Duration, maximumEntries: Int = 20_000) {
+    ///   - now: the clock; tests pass one that they move.
+    public init(
+        timeToLive: Duration, maximumEntries: Int = 20_000,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
         self.timeToLive = timeToLive
         self.maximumEntries = maximumEntries
+        self.now = now
     }
 
     /// The profile that was found for `presented` lately.
     public func profile(for presented: PresentedCredentials) -> SignInProfile? {
         let key = Self.key(presented)
+        let now = now()
         return entries.withLock { entries in
             guard let entry = entries[key] else { return nil }
-            guard entry.expires > .now else {
+            guard entry.expires > now else {
                 entries[key] = nil
                 return nil
             }
@@ -40,16 +47,17 @@ public final class SignInCache: Sendable {
         let key = Self.key(presented)
         let lifetime = min(timeToLive, profile.tokenLifetime ?? timeToLive)
         guard lifetime > .zero else { return }
+        let now = now()
         entries.withLock { entries in
-            if entries.count >= maximumEntries { Self.makeRoom(in: &entries) }
-            entries[key] = Entry(profile: profile, expires: .now + lifetime)
+            if entries.count >= maximumEntries { Self.makeRoom(in: &entries, at: now) }
+            entries[key] = Entry(profile: profile, expires: now + lifetime)
         }
     }
 
     /// Drops what has expired, and if that is not a quarter, the quarter that expires next.
-    private static func makeRoom(in entries: inout [[UInt8]: Entry]) {
+    private static func makeRoom(in entries: inout [[UInt8]: Entry], at now: ContinuousClock.Instant) {
         let target = entries.count * 3 / 4
-        entries = entries.filter { $0.value.expires > .now }
+        entries = entries.filter { $0.value.expires > now }
         guard entries.count > target else { return }
         for key in entries.sorted(by: { $0.value.expires < $1.value.expires }).prefix(entries.count - target).map(\.key) {
             entries[key] = nil

@@ -4,10 +4,12 @@ public import SyncProtocol
 ///
 /// The comments here are the contract that every provider fulfils and that `CloudProviderContract` tests.
 ///
-/// - Every call ends by the deadline of the ``StorageAccess`` it is given, except that a body may take as long as it flows.
+/// - Every call ends by the deadline of the ``StorageAccess`` it is given, except that a body may take as long as it flows:
+///   each part of an upload has, from its arrival, the time that was left when the upload began, and so has each
+///   interruption of a download.
 /// - Every call may be repeated: the result of a repetition is that of the first call.
-/// - Every call refreshes the access token at most once, repeats what is transient with back-off while the deadline
-///   allows, and throws nothing but ``CloudStorageError``.
+/// - Every call renews an access token that is refused, and gives up if the renewed one is refused at once; repeats what
+///   is transient with back-off while the deadline allows; and throws nothing but ``CloudStorageError``.
 /// - Objects are addressed by the provider's own identifier. Names serve people, and recovery.
 public protocol CloudProvider: Sendable {
     var storageType: CloudStorageType { get }

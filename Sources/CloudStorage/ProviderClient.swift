@@ -12,73 +12,91 @@ enum ReplyVerdict {
     case failure(CloudStorageError)
 }
 
-/// Sends a provider's requests with a bearer token, renews it once, and repeats what may be repeated.
+/// What came of one request that must not be repeated without asking the provider first.
+enum SingleOutcome {
+    case answer(Reply)
+    /// The request failed or its reply was lost: nobody knows how much of it took effect.
+    /// The error is what there is to say if no other attempt follows.
+    case unknown(after: Duration?, CloudStorageError)
+}
+
+/// Sends a provider's requests with a bearer token, renews it when it is refused, and repeats what may be repeated.
 ///
-/// One value serves one operation: that is what "at most one renewal" refers to.
+/// One value serves one operation. A token that is refused right after it was renewed means that the permission is gone;
+/// one that was accepted in between may have come to its natural end, since an operation may take longer than a token lives.
 struct ProviderClient {
     let access: StorageAccess
     let judge: (Reply) -> ReplyVerdict
     private var token: String?
-    private var hasRenewed = false
+    private var hasJustRenewed = false
 
     init(_ access: StorageAccess, judge: @escaping (Reply) -> ReplyVerdict) {
         self.access = access
         self.judge = judge
     }
 
-    /// Sends `request` until there is an answer.
-    ///
-    /// - Parameter isRepeatable: whether the request may be sent again when nobody knows if it took effect.
-    /// - Returns: the answer, or `nil` if the effect of a request that may not be repeated is unknown.
-    mutating func send(
-        _ request: OutgoingRequest, isRepeatable: Bool = true, deadline: Deadline? = nil
-    ) throws(CloudStorageError) -> Reply? {
+    /// Sends `request`, again if need be, until there is an answer; for requests that do no harm when repeated.
+    /// - Parameter deadline: that of the access if `nil`.
+    mutating func send(_ request: OutgoingRequest, by deadline: Deadline? = nil) throws(CloudStorageError) -> Reply {
         let deadline = deadline ?? access.deadline
         var attempt = 0
         while true {
-            let verdict: ReplyVerdict
-            do {
-                let reply = try access.transport.send(try authorized(request), by: deadline)
-                verdict = judge(reply)
-                if case .answer = verdict { return reply }
-            } catch let error as TransportError {
-                switch error {
-                case .notSent: verdict = .tryAgain(after: nil, detail: "no connection")
-                case .interrupted where isRepeatable: verdict = .tryAgain(after: nil, detail: "connection lost")
-                case .timedOut where isRepeatable && !deadline.hasPassed:
-                    verdict = .tryAgain(after: nil, detail: "too slow")
-                case .interrupted, .timedOut:
-                    if isRepeatable { throw .timedOut }
-                    return nil
-                case .replyTooLarge: throw .unavailable(detail: "reply too large")
-                case .cancelled: throw .unavailable(detail: "cancelled")
-                case .refused(let reason): throw .rejected(code: reason)
-                }
-            } catch let error as CloudStorageError {
-                throw error
-            } catch {
-                throw .unavailable(detail: "\(error)")
-            }
-            attempt += 1
-            switch verdict {
-            case .answer: continue  // returned above
-            case .tokenRejected: try renewToken()
-            case .failure(let error): throw error
-            case .tryAgain(let delay, let detail):
-                guard access.backoff.wait(before: attempt, told: delay, deadline: deadline) else {
-                    if deadline.hasPassed { throw .timedOut }
-                    throw delay == nil ? .unavailable(detail: detail) : .rateLimited(retryAfter: delay)
-                }
+            switch try sendOnce(request, by: deadline) {
+            case .answer(let reply): return reply
+            case .unknown(let told, let error):
+                attempt += 1
+                try wait(before: attempt, told: told, by: deadline, orThrow: error)
             }
         }
     }
 
-    /// Sends a request whose effect, if the connection is lost, does no harm when repeated.
-    mutating func sendRepeatably(
-        _ request: OutgoingRequest, deadline: Deadline? = nil
-    ) throws(CloudStorageError) -> Reply {
-        guard let reply = try send(request, isRepeatable: true, deadline: deadline) else { throw .timedOut }
-        return reply
+    /// Sends `request` once; again only with a renewed token, since a refused request took no effect.
+    mutating func sendOnce(
+        _ request: OutgoingRequest, by deadline: Deadline
+    ) throws(CloudStorageError) -> SingleOutcome {
+        while true {
+            let reply: Reply
+            let authorized = try authorized(request)
+            do {
+                reply = try access.transport.send(authorized, by: deadline)
+            } catch {
+                switch error {
+                case .notSent: return .unknown(after: nil, .unavailable(detail: "no connection"))
+                case .interrupted: return .unknown(after: nil, .unavailable(detail: "connection lost"))
+                case .timedOut: return .unknown(after: nil, .timedOut)
+                case .replyTooLarge: throw .unavailable(detail: "reply too large")
+                case .cancelled: throw .unavailable(detail: "cancelled")
+                case .refused(let reason): throw .rejected(code: reason)
+                }
+            }
+            switch try settle(reply, by: deadline) {
+            case .answer: return .answer(reply)
+            case .tokenRejected: continue
+            case .tryAgain(let told, let detail): return .unknown(after: told, .unavailable(detail: detail))
+            case .failure(let error): throw error
+            }
+        }
+    }
+
+    /// Judges `reply`, and renews the token if the reply refuses it.
+    mutating func settle(_ reply: Reply, by deadline: Deadline) throws(CloudStorageError) -> ReplyVerdict {
+        let verdict = judge(reply)
+        switch verdict {
+        case .answer, .failure: hasJustRenewed = false
+        case .tokenRejected: try renewToken(by: deadline)
+        case .tryAgain: break
+        }
+        return verdict
+    }
+
+    /// Waits before attempt number `attempt`.
+    /// - Throws: if there is no time left or no attempt: `error`, or that we were asked to slow down.
+    func wait(
+        before attempt: Int, told: Duration?, by deadline: Deadline, orThrow error: CloudStorageError
+    ) throws(CloudStorageError) {
+        guard !access.backoff.wait(before: attempt, told: told, deadline: deadline) else { return }
+        if deadline.hasPassed { throw .timedOut }
+        throw told == nil ? error : .rateLimited(retryAfter: told)
     }
 
     /// Adds the bearer token to `request`.
@@ -91,10 +109,9 @@ struct ProviderClient {
         return request
     }
 
-    /// Renews the token; the second rejection in one operation means that the permission is gone.
-    mutating func renewToken() throws(CloudStorageError) {
-        guard !hasRenewed, let rejected = token else { throw .authorizationRevoked }
-        hasRenewed = true
-        token = try access.tokens.renewed(insteadOf: rejected)
+    private mutating func renewToken(by deadline: Deadline) throws(CloudStorageError) {
+        guard !hasJustRenewed, let rejected = token else { throw .authorizationRevoked }
+        hasJustRenewed = true
+        token = try access.tokens.renewed(insteadOf: rejected, by: deadline)
     }
 }

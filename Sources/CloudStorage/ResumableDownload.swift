@@ -2,68 +2,103 @@ import HTTPTransport
 import HTTPTypes
 
 /// Downloads a body and, if the connection breaks, goes on where it broke off (RFC 9110, section 14).
+///
+/// The access's deadline holds until the first byte has arrived. After that a body may take as long as it flows; each
+/// interruption must be over within the time that was there at the beginning.
 struct ResumableDownload {
     private static let errorBodyLimitBytes = 64 * 1024
     private var client: ProviderClient
     private let access: StorageAccess
+    private let patience: Duration
+
+    private var received: Int64 = 0
+    private var attempt = 0
 
     init(access: StorageAccess, judge: @escaping (Reply) -> ReplyVerdict) {
         self.access = access
         client = ProviderClient(access, judge: judge)
+        patience = access.deadline.remaining
     }
 
     /// Fetches `url` with GET and hands its body over in order, each byte once.
     mutating func run(_ url: String, receive: (Span<UInt8>) -> Bool) throws(CloudStorageError) {
-        var received: Int64 = 0
-        var attempt = 0
+        var deadline = access.deadline
+        while true {
+            let before = received
+            let (told, error): (Duration?, CloudStorageError)
+            switch try attemptOnce(url, by: deadline, receive: receive) {
+            case .complete: return
+            case .interrupted(let after, let reason): (told, error) = (after, reason)
+            }
+            if received > before {
+                attempt = 0
+                deadline = .after(patience)
+            }
+            attempt += 1
+            try client.wait(before: attempt, told: told, by: deadline, orThrow: error)
+        }
+    }
+
+    private enum Outcome {
+        case complete
+        case interrupted(after: Duration?, CloudStorageError)
+    }
+
+    /// One request for what is still missing.
+    private mutating func attemptOnce(
+        _ url: String, by deadline: Deadline, receive: (Span<UInt8>) -> Bool
+    ) throws(CloudStorageError) -> Outcome {
         while true {
             var request = OutgoingRequest(.get, url)
             if received > 0 { request.headers[.range] = "bytes=\(received)-" }
-            let wanted = received > 0 ? 206 : 200
-            var status = 0
+            let start = received
+            var head: ReplyHead?
+            var isContent = false
             var errorBody: [UInt8] = []
             var isCancelled = false
-            var detail = "connection lost"
-            var told: Duration?
+            let authorized = try client.authorized(request)
             do {
-                let head = try access.transport.stream(
-                    try client.authorized(request), by: access.deadline,
-                    head: { head in
-                        status = head.status
+                _ = try access.transport.stream(
+                    authorized, by: deadline,
+                    head: { reply in
+                        head = reply
+                        isContent = Self.isContent(reply, from: start)
                         return true
                     },
                     body: { bytes in
-                        guard status == wanted else {
+                        guard isContent else {
                             for index in bytes.indices { errorBody.append(bytes[index]) }
                             return errorBody.count < Self.errorBodyLimitBytes
                         }
                         received += Int64(bytes.count)
-                        attempt = 0
                         isCancelled = !receive(bytes)
                         return !isCancelled
                     })
-                if head.status == wanted { return }
-                switch client.judge(Reply(head: head, body: errorBody)) {
-                case .answer: throw CloudStorageError.unavailable(detail: "unexpected status \(head.status)")
-                case .failure(let error): throw error
-                case .tokenRejected:
-                    try client.renewToken()
-                    continue
-                case .tryAgain(let delay, let reason): (told, detail) = (delay, reason)
-                }
-            } catch let error as TransportError {
+            } catch {
                 if isCancelled { throw .downloadCancelled }
                 if case .refused(let reason) = error { throw .rejected(code: reason) }
-            } catch let error as CloudStorageError {
-                throw error
-            } catch {
-                throw .unavailable(detail: "\(error)")
+                // The status of a refusal counts even if its body is cut off or too long.
+                if isContent || head == nil {
+                    return .interrupted(
+                        after: nil, error == .timedOut ? .timedOut : .unavailable(detail: "connection lost"))
+                }
             }
-            attempt += 1
-            let deadline = received > 0 ? Deadline.after(.seconds(20)) : access.deadline
-            guard access.backoff.wait(before: attempt, told: told, deadline: deadline) else {
-                throw told == nil ? .unavailable(detail: detail) : .rateLimited(retryAfter: told)
+            guard let head else { return .interrupted(after: nil, .unavailable(detail: "no reply")) }
+            // Only the end of the transfer had been lost, not a byte of the body.
+            if start > 0, head.status == 416, head.headers[.contentRange] == "bytes */\(start)" { return .complete }
+            switch try client.settle(Reply(head: head, body: errorBody), by: deadline) {
+            case .answer where isContent: return .complete
+            case .answer: throw .unavailable(detail: "unexpected status \(head.status) or range")
+            case .tokenRejected: continue
+            case .tryAgain(let told, let detail): return .interrupted(after: told, .unavailable(detail: detail))
+            case .failure(let error): throw error
             }
         }
+    }
+
+    /// Whether the reply's body is what was asked for: everything, or the rest from `start` on.
+    private static func isContent(_ head: ReplyHead, from start: Int64) -> Bool {
+        if start == 0 { return head.status == 200 }
+        return head.status == 206 && head.headers[.contentRange]?.hasPrefix("bytes \(start)-") == true
     }
 }

@@ -29,9 +29,11 @@ public protocol AccessTokens: AnyObject {
     /// The token to try first.
     func current() throws(CloudStorageError) -> String
     /// A token that is not `rejected`: another process may have renewed it already, otherwise it is renewed now.
+    ///
+    /// - Parameter deadline: of the renewal; an operation that takes long may need it when the request's own has passed.
     /// - Throws: ``CloudStorageError/authorizationRevoked`` if the provider says that no renewal is possible; anything
     ///   else if it could not be asked.
-    func renewed(insteadOf rejected: String) throws(CloudStorageError) -> String
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String
 }
 
 /// Remembers where a person's folder is, for all processes.

@@ -1,4 +1,3 @@
-internal import CFastCGI
 internal import Glibc
 
 /// A socket on which this process accepts FastCGI connections.
@@ -26,8 +25,28 @@ public struct ListeningSocket: Sendable {
     /// - Parameter backlog: connections the kernel queues while all threads are busy.
     /// - Throws: ``FastCGIError/socket(errno:)``.
     public static func bind(path: String, backlog: Int32 = 1024) throws(FastCGIError) -> ListeningSocket {
-        let descriptor = unsafe FCGX_OpenSocket(path, backlog)
+        // FCGX_OpenSocket would end the process if this failed.
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .socket(errno: errno) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let name = Array(path.utf8)
+        let isBound = unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
+            guard name.count < room.count else { return false }
+            unsafe room.copyBytes(from: name)
+            return true
+        }
+        unsafe unlink(path)
+        let result = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                unsafe Glibc.bind(descriptor, pointer, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard isBound, result == 0, listen(descriptor, backlog) == 0 else {
+            let code = isBound ? errno : ENAMETOOLONG
+            close(descriptor)
+            throw .socket(errno: code)
+        }
         return ListeningSocket(descriptor: descriptor)
     }
 

@@ -51,6 +51,8 @@ public struct RequestSlot: ~Copyable {
         // overwritten by what the web server says. Without a listening socket it cannot wait for another one.
         unsafe request.pointee.ipcFd = connection
         unsafe request.pointee.keepConnection = 1
+        // Otherwise libfcgi would wait up to two seconds, at the end, for the web server to close its side.
+        _ = unsafe FCGX_Detach(request)
         return unsafe FCGX_Accept_r(request) == 0 ? .request : .interrupted
     }
 

@@ -10,6 +10,9 @@ public struct OutgoingRequest: Sendable {
     public var body: ArraySlice<UInt8>?
     /// Largest reply body that is kept in memory; beyond it the call fails.
     public var replyLimitBytes: Int
+    /// Whether the request may reach the server twice; `false` makes it travel on a connection of its own, since a kept
+    /// one that dies under a request makes the HTTP library send it again.
+    public var isRepeatable = true
 
     public init(
         _ method: HTTPRequest.Method, _ url: String, headers: HTTPFields = [:], body: ArraySlice<UInt8>? = nil,

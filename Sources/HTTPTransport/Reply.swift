@@ -1,7 +1,11 @@
+import FoundationEssentials
 public import HTTPTypes
 
 /// The status line and header of a provider's reply.
 public struct ReplyHead: Sendable {
+    /// The longest wait that is believed: a day.
+    private static let longestRetryAfterSeconds: Double = 86_400
+
     public var status: Int
     public var headers: HTTPFields
 
@@ -10,10 +14,22 @@ public struct ReplyHead: Sendable {
         self.headers = headers
     }
 
-    /// How long the provider asks us to wait, if it says so in seconds (RFC 9110, section 10.2.3); the form with a date
-    /// is treated as absent.
+    /// How long the provider asks us to wait, in seconds or until a date (RFC 9110, section 10.2.3); at most a day.
+    ///
+    /// A date is measured against the reply's own `Date` if there is one, so that clocks which differ do no harm. What
+    /// cannot be read counts as absent.
     public var retryAfter: Duration? {
-        headers[.retryAfter].flatMap { Int($0) }.map { .seconds(max(0, $0)) }
+        guard let value = headers[.retryAfter] else { return nil }
+        let seconds: Double
+        if let number = Int64(value) {
+            seconds = Double(number)
+        } else if let moment = HTTPDate(value) {
+            let now = headers[.date].flatMap(HTTPDate.init)?.secondsSince1970
+            seconds = Double(moment.secondsSince1970) - (now.map(Double.init) ?? Date().timeIntervalSince1970)
+        } else {
+            return nil
+        }
+        return .seconds(min(max(0, seconds), Self.longestRetryAfterSeconds))
     }
 }
 

@@ -40,6 +40,15 @@ public struct MigrationRunner: ~Copyable {
                 """)
         }
         guard try takeLease() else { throw MigrationError.inProgressElsewhere }
+        // Given back after a failure too, or the next attempt would have to wait for it to run out.
+        let outcome = Result { try applyMissing() }
+        let giveBack = Result { try giveLeaseBack() }
+        let applied = try outcome.get()
+        try giveBack.get()
+        return applied
+    }
+
+    private mutating func applyMissing() throws -> [String] {
         var applied: [String] = []
         let present = try presentVersions()
         for migration in Migration.all where !present.contains(migration.version) {
@@ -50,9 +59,6 @@ public struct MigrationRunner: ~Copyable {
                     [.int(Int64(migration.version)), .text(migration.name), .bytes(migration.checksum)])
             }
             applied.append(migration.name)
-        }
-        try translate { connection throws(MariaDBError) in
-            _ = try connection.execute("UPDATE schema_lease SET owner = NULL WHERE lease_id = 1")
         }
         return applied
     }
@@ -85,6 +91,14 @@ public struct MigrationRunner: ~Copyable {
                 """,
                 [.text(owner), .int(Self.leaseSeconds), .text(owner)]
             ).affectedRows == 1
+        }
+    }
+
+    private mutating func giveLeaseBack() throws {
+        let owner = leaseOwner
+        try translate { connection throws(MariaDBError) in
+            _ = try connection.execute(
+                "UPDATE schema_lease SET owner = NULL WHERE lease_id = 1 AND owner = ?", [.text(owner)])
         }
     }
 

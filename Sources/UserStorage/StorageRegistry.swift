@@ -38,9 +38,9 @@ public struct StorageRegistry: Sendable {
         guard let type = user.accountType.cloudStorageType, let provider = providers[type],
             let account = accounts[user.accountType]
         else { throw .authorizationRevoked }
-        let client = AccountClient(transport: transport, deadline: deadline, backoff: backoff)
         let tokens = UserTokens(
-            user: user, store: store, sealer: sealer, account: account, client: client, logger: logger)
+            user: user, store: store, sealer: sealer, account: account, transport: transport, backoff: backoff,
+            logger: logger)
         let folder = UserFolder(user: user, store: store, checks: folderChecks)
         return UserStorage(
             provider: provider,

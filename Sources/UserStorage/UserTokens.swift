@@ -1,5 +1,6 @@
 import Accounts
 import CloudStorage
+import HTTPTransport
 import Logging
 import Store
 import SyncProtocol
@@ -12,18 +13,20 @@ final class UserTokens: AccessTokens {
     private let store: Store
     private let sealer: CredentialSealer
     private let account: any AccountProvider
-    private let client: AccountClient
+    private let transport: Transport
+    private let backoff: Backoff
     private let logger: Logger
 
     init(
-        user: UserRecord, store: Store, sealer: CredentialSealer, account: any AccountProvider, client: AccountClient,
-        logger: Logger
+        user: UserRecord, store: Store, sealer: CredentialSealer, account: any AccountProvider, transport: Transport,
+        backoff: Backoff, logger: Logger
     ) {
         self.user = user
         self.store = store
         self.sealer = sealer
         self.account = account
-        self.client = client
+        self.transport = transport
+        self.backoff = backoff
         self.logger = logger
     }
 
@@ -34,19 +37,15 @@ final class UserTokens: AccessTokens {
         return token
     }
 
-    func renewed(insteadOf rejected: String) throws(CloudStorageError) -> String {
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
         guard let stored = try load() else { throw .authorizationRevoked }
         if let token = stored.credentials.accessToken, token != rejected { return token }
         let fresh: StoredCredentials
         do {
+            let client = AccountClient(transport: transport, deadline: deadline, backoff: backoff)
             fresh = try account.refresh(stored.credentials, through: client)
         } catch {
-            switch error {
-            case .revoked, .rejected, .codeRejected, .scopeMissing: throw .authorizationRevoked
-            case .unavailable(let detail): throw .unavailable(detail: "token endpoint: \(detail)")
-            case .timedOut: throw .timedOut
-            case .misconfigured(let detail): throw .rejected(code: detail)
-            }
+            throw CloudStorageError(ofRenewal: error)
         }
         logger.info("Access token renewed", metadata: .keyed([.owningUserID: "\(user.userID)"]))
         do {

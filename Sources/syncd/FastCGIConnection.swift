@@ -51,7 +51,9 @@ final class FastCGIConnection: ClientConnection {
     }
 
     func abandon() {
-        slot.abandon()
+        // A reply that ends before its Content-Length is complete makes nginx cut the phone off at once. A connection that
+        // just ends looks to nginx, while it does not buffer, like the proper end of a reply.
+        slot.finish()
         activity.end()
     }
 }

@@ -1,4 +1,5 @@
 import Curl
+import CurlTransport
 import Jobs
 import Logging
 import Posix
@@ -19,7 +20,7 @@ struct JobsLoop: Sendable {
     func run(activity: WorkerActivity, until stop: StopFlag) {
         var nextHousekeeping = ContinuousClock.now
         do {
-            let curl = try CurlTransport(sandbox: sandbox)
+            let curl = try CurlSender(routing: Routing(sandbox))
             while !stop.isSet {
                 activity.begin()
                 let pause = round(curl, &nextHousekeeping)
@@ -32,7 +33,7 @@ struct JobsLoop: Sendable {
     }
 
     /// Does what is due; returns how long to wait for more.
-    private func round(_ curl: CurlTransport, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
+    private func round(_ curl: CurlSender, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
         do {
             if nextHousekeeping <= .now {
                 try housekeeper.run()

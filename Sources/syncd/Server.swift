@@ -1,5 +1,7 @@
 import Accounts
 import CloudStorage
+import Curl
+import CurlTransport
 import Endpoints
 import FastCGI
 import HTTPTransport
@@ -83,19 +85,20 @@ struct Server {
             makeUUID: { try RandomBytes.uuidText() })
         let router = Router(services: services, logger: logger)
         let sandbox = configuration.sandbox
-        let pool = try WorkerPool(threads: threads, name: "request") { activity, stop in
-            do {
-                let connection = try FastCGIConnection(on: socket, activity: activity)
-                let curl = try CurlTransport(sandbox: sandbox)
-                while !stop.isSet {
-                    guard let head = connection.next(wakingSignal: Signals.waking) else { continue }
-                    router.handle(head, on: connection, transport: curl.transport)
+        try supervisor.run {
+            try WorkerPool(threads: threads, name: "request") { activity, stop in
+                do {
+                    let connection = try FastCGIConnection(on: socket, activity: activity)
+                    let curl = try CurlSender(routing: Routing(sandbox))
+                    while !stop.isSet {
+                        guard let head = connection.next(wakingSignal: Signals.waking) else { continue }
+                        router.handle(head, on: connection, transport: curl.transport)
+                    }
+                } catch {
+                    router.report(error)
                 }
-            } catch {
-                router.report(error)
             }
         }
-        try supervisor.run(pool)
     }
 
     // MARK: Role jobs
@@ -110,10 +113,9 @@ struct Server {
         let housekeeper = Housekeeper(
             store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, now: Self.now, logger: logger)
         let loop = JobsLoop(worker: worker, housekeeper: housekeeper, sandbox: configuration.sandbox, logger: logger)
-        let pool = try WorkerPool(threads: 2, name: "jobs") { activity, stop in
-            loop.run(activity: activity, until: stop)
+        try supervisor.run {
+            try WorkerPool(threads: 2, name: "jobs") { activity, stop in loop.run(activity: activity, until: stop) }
         }
-        try supervisor.run(pool)
     }
 }
 

@@ -20,10 +20,11 @@ struct Supervisor {
 
     /// Runs until the process is asked to stop and its requests are finished.
     /// - Throws: ``MigrationError`` if the schema is not the right one; ``ServerError``.
-    func run(_ pool: WorkerPool) throws {
+    func run(_ startWorkers: () throws -> WorkerPool) throws {
         let manager = ServiceManager()
         var schema = SchemaCheck(store: store, database: database, processID: processID, logger: logger)
         try schema.tryOnce()
+        let pool = try startWorkers()
         manager.ready(schema.isDone ? "Ready" : "Waiting for the database")
         logger.notice("Ready", metadata: .keyed([.version: "\(ServerVersion.text)"]))
         var nextSign = ContinuousClock.now

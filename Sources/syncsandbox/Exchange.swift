@@ -25,8 +25,10 @@ final class Exchange {
             try send(response)
             slot.finish()
         } catch {
-            slot.abandon()
+            // Only the end of the reply is missing, which is what tells nginx.
         }
+        // nginx is told to keep connections (nginx/sandbox.conf says why), so the end of a reply does not close this one.
+        slot.abandon()
     }
 
     private func request() -> SandboxRequest {

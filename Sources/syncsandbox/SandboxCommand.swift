@@ -44,7 +44,8 @@ struct SandboxCommand: ParsableCommand {
         } else {
             throw ValidationError("no listening socket was handed over; give --socket PATH")
         }
-        let server = try SandboxServer(directory: StateDirectory(state), breaks: Set(breaks), wait: Pause.wait)
+        let server = try SandboxServer(
+            directory: StateDirectory(state), breaks: Set(breaks), wait: { Pause.sleep(.milliseconds($0)) })
         let workers = try Workers(count: threads, socket: listening, server: server)
         let manager = ServiceManager()
         manager.ready("Emulating Google and Facebook")

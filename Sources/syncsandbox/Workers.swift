@@ -43,15 +43,7 @@ struct Workers: ~Copyable {
         FastCGILibrary.beginShutdown()
         while gate.running.load(ordering: .acquiring) > 0 {
             for box in threads { box.thread.wake() }
-            Pause.wait(20)
+            Pause.sleep(.milliseconds(20))
         }
-    }
-}
-
-/// Waiting on purpose.
-enum Pause {
-    /// Blocks this thread for so many milliseconds.
-    @Sendable static func wait(_ milliseconds: Int) {
-        ThreadPause.wait(.milliseconds(milliseconds))
     }
 }

@@ -134,7 +134,7 @@ struct TransferTests {
                 return head.value(of: "x-a") == "1"
             },
             onBody: { piece in
-                bytes += piece.byteCount
+                bytes += piece.count
                 return true
             })
 

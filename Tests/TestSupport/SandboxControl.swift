@@ -83,6 +83,14 @@ public struct SandboxControl: Sendable {
         try get("/faults").array?.filter { $0.struck?.integer == 0 }.count ?? 0
     }
 
+    /// The faults that were to happen a number of times and have not happened so often yet.
+    public func unspentFaults() throws -> [JSONValue] {
+        (try get("/faults").array ?? []).filter { ($0.remaining?.integer ?? 0) > 0 }
+    }
+
+    /// Forgets the rules that clients broke.
+    public func clearViolations() throws { _ = try call(HTTPCall("DELETE", "/sandbox/violations")) }
+
     /// What the providers were asked since request number `since`, oldest first.
     public func requests(since: Int64 = 0) throws -> [JSONValue] {
         try get("/requests?since=\(since)").array ?? []

@@ -26,6 +26,10 @@ public struct SandboxFault: Sendable {
     public var reason: String?
     /// Flip a bit of this byte: of the request's body if it has one, else of the reply's.
     public var corruptAtByte: Int?
+    /// Store only so many bytes of a chunk, rounded down to what the provider keeps.
+    public var keepBytes: Int?
+    /// The reply's body instead of the provider's own form, as HTML.
+    public var body: String?
     /// Do the work, and fail only the reply.
     public var afterEffect: Bool?
 
@@ -46,7 +50,8 @@ public struct SandboxFault: Sendable {
             "host": host, "pathPrefix": pathPrefix, "method": method, "status": status, "retryAfter": retryAfter,
             "times": times, "skip": skip, "latencyMs": latencyMilliseconds,
             "truncateAfterBytes": truncateAfterBytes, "resetAfterBytes": resetAfterBytes, "afterEffect": afterEffect,
-            "reason": reason, "queryContains": queryContains, "corruptAtByte": corruptAtByte,
+            "reason": reason, "queryContains": queryContains, "corruptAtByte": corruptAtByte, "keepBytes": keepBytes,
+            "body": body,
         ]
         return members.compactMapValues { $0 }
     }

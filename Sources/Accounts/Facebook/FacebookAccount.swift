@@ -30,13 +30,12 @@ public struct FacebookAccount: AccountProvider {
         // The access token of this call is our own, so a refusal concerns us and not the user.
         guard reply.status == 200 else { throw Self.failure(reply, ofOurOwn: true) }
         let token = try AccountJSON.decode(FacebookTokenInspection.self, reply).data
-        guard token.is_valid, token.app_id == appID, token.type == "USER", let userID = token.user_id else {
-            throw .rejected
-        }
+        let lifetime = token.lifetime(at: Date())
+        guard token.is_valid, token.app_id == appID, token.type == "USER", lifetime != .zero, let userID = token.user_id
+        else { throw .rejected }
         let user = try me(presented.accessToken, through: client)
         guard user.id == userID else { throw .rejected }
-        return SignInProfile(
-            providerUserID: user.id, displayName: user.name ?? "", tokenLifetime: token.lifetime(at: Date()))
+        return SignInProfile(providerUserID: user.id, displayName: user.name ?? "", tokenLifetime: lifetime)
     }
 
     /// Facebook's tokens are of no use to the server, so none is kept.

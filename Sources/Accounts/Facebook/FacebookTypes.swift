@@ -20,6 +20,7 @@ struct FacebookTokenInspection: Decodable {
         /// Seconds since 1970; 0 means never.
         var expires_at: Int64?
 
+        /// What is left of the token's life, zero if nothing is; `nil` if it does not end.
         func lifetime(at now: Date) -> Duration? {
             guard let expires_at, expires_at > 0 else { return nil }
             return .seconds(max(0, expires_at - Int64(now.timeIntervalSince1970)))

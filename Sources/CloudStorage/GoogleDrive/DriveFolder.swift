@@ -31,6 +31,10 @@ struct DriveFolder {
             return folder.trashed != true && folder.mimeType == GoogleDrive.folderType
         } catch .notFound {
             return false
+        } catch {
+            // Not looked at after all.
+            access.folder.markDoubtful()
+            throw error
         }
     }
 
@@ -48,6 +52,6 @@ struct DriveFolder {
         var request = OutgoingRequest(.post, PercentEncoding.url(GoogleDrive.files, [("fields", "id")]))
         request.headers[.contentType] = "application/json; charset=UTF-8"
         request.body = try DriveJSON.encode(folder)[...]
-        _ = try client.sendRepeatably(request)
+        _ = try client.send(request)
     }
 }

@@ -6,9 +6,10 @@ enum DriveQuery {
     /// `text` as a literal of the query language.
     static func literal(_ text: String) -> String {
         var escaped = "'"
-        for character in text {
-            if character == "'" || character == "\\" { escaped.append("\\") }
-            escaped.append(character)
+        // Scalar by scalar: a quote with a combining accent is one character, and a quote all the same.
+        for scalar in text.unicodeScalars {
+            if scalar == "'" || scalar == "\\" { escaped.unicodeScalars.append("\\") }
+            escaped.unicodeScalars.append(scalar)
         }
         return escaped + "'"
     }
@@ -27,7 +28,7 @@ enum DriveQuery {
             if let pageToken { items.append((name: "pageToken", value: pageToken)) }
             let url = PercentEncoding.url(GoogleDrive.files, items)
             let page = try DriveJSON.decode(
-                DriveFileList.self, try client.sendRepeatably(OutgoingRequest(.get, url)).body)
+                DriveFileList.self, try client.send(OutgoingRequest(.get, url)).body)
             found += page.files
             pageToken = page.nextPageToken
         } while pageToken != nil && found.count < 1_000

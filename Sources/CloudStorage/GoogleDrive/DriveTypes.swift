@@ -39,12 +39,13 @@ struct DriveNewFile: Encodable {
     var parents: [String]
 }
 
-/// Drive's error body; older replies have `errors`, newer ones may have only `status`.
+/// Drive's error body; older replies have `errors`, newer ones may have only `details` and `status`.
 struct DriveErrorBody: Decodable {
     struct Content: Decodable {
         var code: Int?
         var status: String?
         var errors: [Item]?
+        var details: [Item]?
     }
     struct Item: Decodable {
         var reason: String?
@@ -52,7 +53,9 @@ struct DriveErrorBody: Decodable {
     var error: Content
 
     /// The most specific word for what went wrong.
-    var reason: String { error.errors?.first?.reason ?? error.status ?? "unknown" }
+    var reason: String {
+        error.errors?.first?.reason ?? error.details?.lazy.compactMap(\.reason).first ?? error.status ?? "unknown"
+    }
 }
 
 /// JSON with the settings that all of Drive's bodies share.

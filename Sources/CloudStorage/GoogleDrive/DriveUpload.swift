@@ -4,7 +4,8 @@ import HTTPTypes
 /// One upload to Drive: in a single multipart request if the content is small, else through a resumable session
 /// (Drive API, "Upload file data").
 ///
-/// Nothing appears in the person's drive before the last part has been accepted.
+/// Nothing appears in the person's drive before the last part has been accepted. The object's identifier is chosen
+/// beforehand, so an object that is there already is our own, from an earlier attempt whose end we did not learn.
 struct DriveUpload {
     /// Every chunk of a session but the last is a multiple of this.
     static let granularity = 256 * 1024
@@ -14,25 +15,27 @@ struct DriveUpload {
     let content: any UploadContent
     let file: DriveNewFile
     let access: StorageAccess
+    /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
+    private let patience: Duration
+
+    init(content: any UploadContent, file: DriveNewFile, access: StorageAccess) {
+        self.content = content
+        self.file = file
+        self.access = access
+        patience = access.deadline.remaining
+    }
 
     func run() throws(CloudStorageError) -> StoredObject {
-        let stored: DriveFile
-        do {
-            stored = try send(try part())
-        } catch .notFound {
-            // Nothing but the folder can be missing.
-            access.folder.markDoubtful()
-            throw .unavailable(detail: "the folder is gone")
+        let first = try part()
+        let stored = if first.isLast && first.bytes.count <= Self.multipartLimitBytes {
+            try sendWhole(first.bytes)
+        } else {
+            try sendInSession(first)
         }
         guard stored.md5Checksum == content.providerHash,
             stored.size.flatMap({ Int64($0) }) == content.lengthBytes
         else { throw .contentMismatch }
         return stored.stored
-    }
-
-    private func send(_ first: UploadPart) throws(CloudStorageError) -> DriveFile {
-        if first.isLast && first.bytes.count <= Self.multipartLimitBytes { return try sendWhole(first.bytes) }
-        return try sendInSession(first)
     }
 
     private func part() throws(CloudStorageError) -> UploadPart {
@@ -55,91 +58,89 @@ struct DriveUpload {
         var request = OutgoingRequest(.post, url(uploadType: "multipart"))
         request.headers[.contentType] = "multipart/related; boundary=\(boundary)"
         request.body = body[...]
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: [409]) }
-        let reply = try client.sendRepeatably(request, deadline: .after(access.deadline.remaining))
-        // The identifier is ours alone: a conflict means that an earlier attempt, whose reply was lost, has worked.
-        if reply.status == 409 { return try GoogleDrive.describe(file.id, with: &client) }
+        let reply = try create(request)
+        if reply.status == 409 { return try existing() }
         return try DriveJSON.decode(DriveFile.self, reply.body)
     }
 
     // MARK: Resumable session
 
     private func sendInSession(_ first: UploadPart) throws(CloudStorageError) -> DriveFile {
-        var session = try startSession()
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: [308, 404, 410]) }
+        guard var session = try startSession() else { return try existingAfterRest(from: first) }
         var part = first
+        var mayRestart = true
         while true {
-            if let file = try send(part, to: &session, with: &client) { return file }
-            guard !part.isLast else { throw .unavailable(detail: "Drive wants more than the whole file") }
-            // The old part is let go before the next one is read, so that its memory can be used again.
-            part.bytes = []
-            part = try self.part()
+            switch try session.send(part, by: .after(patience)) {
+            case .finished(let file): return file
+            case .taken:
+                guard !part.isLast else { throw .unavailable(detail: "Drive wants more than the whole file") }
+                // The old part is let go before the next one is read, so that its memory can be used again.
+                part.bytes = []
+                part = try self.part()
+            case .exists: return try existingAfterRest(from: part)
+            case .lost:
+                if part.isLast, let file = try existingIfAny() { return file }
+                // What was in earlier parts is gone; with the first part still at hand there is nothing lost.
+                guard part.offset == 0, mayRestart, let fresh = try startSession() else {
+                    throw .unavailable(detail: "Drive lost the upload session")
+                }
+                session = fresh
+                mayRestart = false
+            }
         }
     }
 
-    private func startSession() throws(CloudStorageError) -> String {
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+    /// - Returns: `nil` if the object exists already.
+    private func startSession() throws(CloudStorageError) -> DriveUploadSession? {
         var request = OutgoingRequest(.post, url(uploadType: "resumable"))
         request.headers[.contentType] = "application/json; charset=UTF-8"
         request.headers[.uploadContentType] = file.mimeType
         request.headers[.uploadContentLength] = String(content.lengthBytes)
         request.body = try DriveJSON.encode(file)[...]
-        let reply = try client.sendRepeatably(request, deadline: .after(.seconds(40)))
+        let reply = try create(request)
+        if reply.status == 409 { return nil }
         guard reply.status == 200, let location = reply.head.headers[.location] else {
             throw .unavailable(detail: "status \(reply.status) when starting a session")
         }
-        return location
+        return try DriveUploadSession(url: location, totalBytes: content.lengthBytes, access: access)
     }
 
-    /// Sends one part, again and from where Drive stands if need be.
-    /// - Returns: the file once Drive has it all.
-    private func send(
-        _ part: UploadPart, to session: inout String, with client: inout ProviderClient
-    ) throws(CloudStorageError) -> DriveFile? {
-        let deadline = Deadline.after(.seconds(40))
-        let end = part.offset + Int64(part.bytes.count)
-        var position = part.offset
-        var attempt = 0
-        while true {
-            let chunk = part.bytes.dropFirst(Int(position - part.offset))
-            var request = OutgoingRequest(.put, session, body: chunk)
-            request.headers[.contentRange] = "bytes \(position)-\(end - 1)/\(content.lengthBytes)"
-            if chunk.isEmpty { request.headers[.contentRange] = "bytes */\(content.lengthBytes)" }
-            var reply = try client.send(request, isRepeatable: false, deadline: deadline)
-            if reply == nil {
-                // Nobody knows how much arrived, so Drive is asked.
-                request.headers[.contentRange] = "bytes */\(content.lengthBytes)"
-                request.body = []
-                reply = try client.sendRepeatably(request, deadline: deadline)
-            }
-            guard let reply else { throw .timedOut }
-            switch reply.status {
-            case 308:
-                if let moved = reply.head.headers[.location] { session = moved }
-                let stored = Self.storedBytes(reply.head)
-                if stored == end && !part.isLast { return nil }
-                guard stored >= part.offset && stored <= end else {
-                    throw .unavailable(detail: "Drive forgot acknowledged bytes")
-                }
-                if stored > position { attempt = 0 }
-                position = stored
-                attempt += 1
-                guard access.backoff.wait(before: attempt, told: stored > part.offset ? .zero : nil, deadline: deadline)
-                else { throw .unavailable(detail: "Drive does not take the part") }
-            case 404, 410:
-                throw .unavailable(detail: "Drive lost the upload session")
-            default:
-                return try DriveJSON.decode(DriveFile.self, reply.body)
-            }
+    // MARK: Both
+
+    /// Sends a request that creates; a conflict is an answer.
+    private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: [409]) }
+        do {
+            return try client.send(request, by: .after(patience))
+        } catch .notFound {
+            // Nothing but the folder can be missing.
+            access.folder.markDoubtful()
+            throw .unavailable(detail: "the folder is gone")
         }
     }
 
-    /// How many bytes Drive has: `Range: bytes=0-N` names the last one, and no such header means none.
-    static func storedBytes(_ head: ReplyHead) -> Int64 {
-        guard let range = head.headers[.range], let dash = range.lastIndex(of: "-"),
-            let last = Int64(range[range.index(after: dash)...])
-        else { return 0 }
-        return last + 1
+    /// The object with our identifier, after the rest of the content has been read and so verified.
+    private func existingAfterRest(from part: UploadPart) throws(CloudStorageError) -> DriveFile {
+        var isLast = part.isLast
+        while !isLast { isLast = try self.part().isLast }
+        return try existing()
+    }
+
+    /// The object with our identifier, which Drive says is taken.
+    private func existing() throws(CloudStorageError) -> DriveFile {
+        guard let file = try existingIfAny() else {
+            throw .unavailable(detail: "the object's identifier is used up: the object was deleted")
+        }
+        return file
+    }
+
+    private func existingIfAny() throws(CloudStorageError) -> DriveFile? {
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        do {
+            return try GoogleDrive.describe(file.id, with: &client, by: .after(patience))
+        } catch .notFound {
+            return nil
+        }
     }
 
     private func url(uploadType: String) -> String {

@@ -6,16 +6,24 @@ enum DriveVerdict {
     /// - Parameter answers: statuses that the caller wants to see although they are no success.
     static func judge(_ reply: Reply, answers: Set<Int>) -> ReplyVerdict {
         if (200..<300).contains(reply.status) || answers.contains(reply.status) { return .answer }
-        let reason = (try? JSONDecoder().decode(DriveErrorBody.self, from: Data(reply.body)))?.reason ?? "unknown"
+        let error = try? JSONDecoder().decode(DriveErrorBody.self, from: Data(reply.body))
+        let reason = error?.reason ?? "unknown"
         switch (reply.status, reason) {
         case (401, _), (403, "dailyLimitExceededUnreg"):
             return .tokenRejected
-        case (403, "rateLimitExceeded"), (403, "userRateLimitExceeded"), (408, _), (429, _), (500..., _):
+        case (403, "rateLimitExceeded"), (403, "userRateLimitExceeded"), (403, "RATE_LIMIT_EXCEEDED"), (408, _),
+            (429, _), (500..., _):
             return .tryAgain(after: reply.head.retryAfter, detail: "status \(reply.status) \(reason)")
         case (403, "storageQuotaExceeded"), (403, "quotaExceeded"):
             return .failure(.quotaExceeded)
         case (403, "dailyLimitExceeded"), (403, "downloadQuotaExceeded"), (403, "sharingRateLimitExceeded"):
             return .failure(.rateLimited(retryAfter: reply.head.retryAfter))
+        case (403, "insufficientPermissions"), (403, "insufficientScopes"), (403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"):
+            // The person took the permission back, or never gave it; a new token would lack it as well.
+            return .failure(.authorizationRevoked)
+        case (404, _) where error == nil:
+            // Not Drive's own words, so nobody has looked for the object.
+            return .failure(.unavailable(detail: "status 404 from something that is not Drive"))
         case (404, _), (403, "appNotAuthorizedToFile"):
             return .failure(.notFound)
         default:

@@ -39,10 +39,13 @@ public struct GoogleDrive: CloudProvider {
         return try Self.describe(objectID, with: &client).stored
     }
 
-    static func describe(_ objectID: String, with client: inout ProviderClient) throws(CloudStorageError) -> DriveFile {
+    static func describe(
+        _ objectID: String, with client: inout ProviderClient, by deadline: Deadline? = nil
+    ) throws(CloudStorageError) -> DriveFile {
         let url = PercentEncoding.url(
             files + "/" + PercentEncoding.encode(objectID), [("fields", DriveFile.fields)])
-        return try DriveJSON.decode(DriveFile.self, try client.sendRepeatably(OutgoingRequest(.get, url)).body)
+        return try DriveJSON.decode(
+            DriveFile.self, try client.send(OutgoingRequest(.get, url), by: deadline).body)
     }
 
     public func download(
@@ -54,9 +57,13 @@ public struct GoogleDrive: CloudProvider {
     }
 
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: [404]) }
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
         let url = Self.files + "/" + PercentEncoding.encode(objectID)
-        _ = try client.sendRepeatably(OutgoingRequest(.delete, url))
+        do {
+            _ = try client.send(OutgoingRequest(.delete, url))
+        } catch .notFound {
+            // Deleted already, by us or by its owner.
+        }
     }
 
     public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {

@@ -8,14 +8,16 @@ import SyncProtocol
 final class PhoneUpload: UploadContent {
     /// A part that filled faster than this is followed by a larger one.
     private static let fastFill: Duration = .seconds(1)
+    private static let chunkBytes = 16 * 1024
 
     let lengthBytes: Int64
     private let body: RequestBody
     private let expected: CheckSum
     private let budget: PartBudget
-    private let beforePart: (_ isLast: Bool) throws -> Void
+    private let keepAlive: () throws -> Void
     private var hasher: ContentHasher?
     private var buffer: [UInt8] = []
+    private var chunk: [UInt8] = []
     private var partBytes = PartBudget.smallestPartBytes
     private var position: Int64 = 0
     /// The hashes of the whole content; known once the last part was handed out.
@@ -24,17 +26,17 @@ final class PhoneUpload: UploadContent {
     /// - Parameters:
     ///   - length: what `Content-Length` announced.
     ///   - expected: the checksum that the phone announced, in canonical letter case.
-    ///   - beforePart: called before each part is handed out, with whether it is the last one; what it throws ends
-    ///     the upload.
+    ///   - keepAlive: called after every few kilobytes, however slow they come, and before each part is handed out;
+    ///     what it throws ends the upload.
     init(
         _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, storageType: CloudStorageType, budget: PartBudget,
-        beforePart: @escaping (_ isLast: Bool) throws -> Void
+        keepAlive: @escaping () throws -> Void
     ) {
         self.body = body
         self.lengthBytes = lengthBytes
         self.expected = expected
         self.budget = budget
-        self.beforePart = beforePart
+        self.keepAlive = keepAlive
         hasher = ContentHasher(for: storageType)
     }
 
@@ -52,7 +54,6 @@ final class PhoneUpload: UploadContent {
         try fill(wanted)
         let isLast = position + Int64(wanted) == lengthBytes
         if isLast { try verifyEnd() }
-        try beforePart(isLast)
         let part = UploadPart(bytes: buffer[...], offset: position, isLast: isLast)
         position += Int64(wanted)
         if started.duration(to: .now) < Self.fastFill { grow() }
@@ -61,14 +62,18 @@ final class PhoneUpload: UploadContent {
 
     /// Fills the buffer with exactly `count` bytes and hashes them.
     private func fill(_ count: Int) throws {
-        if buffer.count < count {
-            buffer = [UInt8](repeating: 0, count: count)
-        } else {
-            buffer.removeLast(buffer.count - count)
+        // Memory is touched only as bytes arrive, so that a slow phone costs little.
+        buffer.removeAll(keepingCapacity: true)
+        buffer.reserveCapacity(count)
+        while buffer.count < count {
+            let size = min(Self.chunkBytes, count - buffer.count)
+            if chunk.count != size { chunk = [UInt8](repeating: 0, count: size) }
+            // Less than asked for arrives only if the body ends.
+            guard try body.read(into: &chunk) == size else { throw EndpointError.bodyLengthMismatch }
+            buffer.append(contentsOf: chunk)
+            hasher?.update(chunk)
+            try keepAlive()
         }
-        // Less than asked for arrives only if the body ends.
-        guard try count == 0 || body.read(into: &buffer) == count else { throw EndpointError.bodyLengthMismatch }
-        hasher?.update(buffer)
     }
 
     /// Makes sure that the body ends here and that it is what the phone announced.

@@ -88,13 +88,19 @@ private struct Upload {
         self.intent = intent
         content = PhoneUpload(
             context.body, lengthBytes: length, expected: plan.checkSum, storageType: plan.owner.storageType,
-            budget: context.services.partBudget, beforePart: { isLast in try intent.renew(isLastPart: isLast) })
+            budget: context.services.partBudget, keepAlive: { try intent.keepAlive() })
     }
 
     func run() throws -> StoredContent {
         // Parts have deadlines of their own, from the moment each has arrived; slow phones are nginx's business.
-        let stored = try storage.provider.upload(
-            content, as: reservation, mimeType: mimeType.rawValue, to: storage.access)
+        let stored: StoredObject
+        do {
+            stored = try storage.provider.upload(
+                content, as: reservation, mimeType: mimeType.rawValue, to: storage.access)
+        } catch .contentFailed(let cause) {
+            // What the phone sent, or that it is gone, is no failure of the cloud.
+            throw cause
+        }
         guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
         return StoredContent(
             owningUser: plan.owner, checkSum: hashes.checkSum, sha256: hashes.sha256,

@@ -8,10 +8,10 @@ import UserStorage
 ///
 /// It is a leased row of the outbox. If this process dies, the lease runs out and the jobs role deletes the object.
 final class UploadIntent {
-    /// How long the jobs role leaves the object alone after the last sign of life; longer than a request may take
-    /// after its last byte.
-    private static let leaseSeconds: Int64 = 180
-    private static let renewalInterval: Duration = .seconds(30)
+    /// How long the jobs role leaves the object alone after a sign of life. At least 75 of these seconds are left when the
+    /// last part goes out: more than that part and the staging may take.
+    private static let leaseSeconds: Int64 = 90
+    private static let renewalInterval: Duration = .seconds(15)
 
     let item: OutboxID
     let leaseOwner: String
@@ -31,10 +31,10 @@ final class UploadIntent {
         self.context = context
     }
 
-    /// Gives a sign of life if it is time for one, and always before the part that makes the object exist.
+    /// Gives a sign of life if it is time for one.
     /// - Throws: ``EndpointError/uploadConflict`` if the object may be deleted at any moment.
-    func renew(isLastPart: Bool) throws {
-        guard isLastPart || renewed.duration(to: .now) > Self.renewalInterval else { return }
+    func keepAlive() throws {
+        guard renewed.duration(to: .now) > Self.renewalInterval else { return }
         let isOurs = try context.store.transaction { session in
             try session.renewLease(of: item, by: leaseOwner, until: Self.leaseEnd(context))
         }

@@ -1,6 +1,8 @@
 /// The page for people: accounts, their folders, and what is in them, pictures as pictures.
 struct SandboxPage {
     let server: SandboxServer
+    /// Files shown of one folder: the newest.
+    private static let shownPerFolder = 200
 
     /// The page, complete in itself.
     func response() -> SandboxResponse {
@@ -42,8 +44,10 @@ struct SandboxPage {
         if folders.isEmpty { html += "<p class=empty>No files.</p>" }
         for (folder, files) in folders.sorted(by: { $0.key < $1.key }) {
             html += "<h3>\(folder.isEmpty ? "My Drive" : Self.escape(folder))</h3><ul>"
-            for file in files { html += item(file, account, listing) }
+            for file in files.suffix(Self.shownPerFolder) { html += item(file, account, listing) }
             html += "</ul>"
+            let hidden = files.count - Self.shownPerFolder
+            if hidden > 0 { html += "<p class=empty>and \(Self.count(hidden, "older file")).</p>" }
         }
         return html + "</section>"
     }

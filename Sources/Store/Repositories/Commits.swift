@@ -44,7 +44,7 @@ extension StoreSession {
     public mutating func commitStaged(
         in area: StagingArea, owningUser: OwningUser?, as version: MasterVersion, at now: WireDate
     ) throws -> Int32 {
-        let changes = try stagedChanges(in: area)
+        let changes = try stagedChanges(in: area, locked: true)
         for change in changes {
             let current = try file(change.fileUUID, in: area.groupID, locked: true)
             switch (change.kind, current) {
@@ -69,10 +69,10 @@ extension StoreSession {
     private mutating func commitNew(
         _ change: StagedChange, in area: StagingArea, owningUser: OwningUser?, as version: MasterVersion
     ) throws {
+        guard change.fileVersion == .first else { throw CommitRefusal.outdated(change.fileUUID) }
         guard let content = change.content, let mimeType = change.mimeType, let createdAt = change.createdAt,
             let updatedAt = change.updatedAt
         else { throw StoreError.corrupt(table: "staged_changes", column: "kind") }
-        guard change.fileVersion == .first else { throw CommitRefusal.outdated(change.fileUUID) }
         guard let owningUser, owningUser == content.owningUser else { throw CommitRefusal.ownerGone }
         guard try !isLiveElsewhere(change.fileUUID, otherThan: area.groupID) else {
             throw CommitRefusal.belongsElsewhere(change.fileUUID)
@@ -193,7 +193,8 @@ extension StoreSession {
             ])
     }
 
-    /// The newest commit of a group, if nothing has changed the group since.
+    /// The newest commit of a group, if nothing has changed the group since; the group's row stays locked to the end of
+    /// the transaction, so that a commit is seen also if it came after the transaction's first read.
     public mutating func rememberedCommit(of groupID: SharingGroupID) throws(StoreError) -> RememberedCommit? {
         try first(
             """
@@ -202,6 +203,7 @@ extension StoreSession {
               FROM sharing_groups
              WHERE sharing_group_id = ?
                AND last_commit_version = master_version
+               FOR UPDATE
             """,
             [.int(groupID.rawValue)]
         ) { row throws(StoreError) in

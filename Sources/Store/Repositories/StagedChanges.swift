@@ -70,8 +70,27 @@ extension StoreSession {
     }
 
     /// All staged changes of one area, in the order of their files' UUIDs.
-    public mutating func stagedChanges(in area: StagingArea) throws(StoreError) -> [StagedChange] {
-        try all(
+    ///
+    /// - Parameter locked: whether the rows stay locked to the end of the transaction. Only then what was staged after
+    ///   the transaction's first read is seen too.
+    public mutating func stagedChanges(
+        in area: StagingArea, locked: Bool = false
+    ) throws(StoreError) -> [StagedChange] {
+        if locked {
+            return try all(
+                """
+                SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
+                       app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id,
+                       storage_type, object_id, object_revision, provider_hash
+                  FROM staged_changes
+                 WHERE user_id = ?
+                   AND device_uuid = ?
+                   AND sharing_group_id = ?
+                 ORDER BY file_uuid
+                   FOR UPDATE
+                """, area.values, Self.stagedChange(from:))
+        }
+        return try all(
             """
             SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
                    app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,

@@ -7,7 +7,12 @@ internal import FoundationEssentials
 indirect enum DriveQuery: Sendable, Equatable {
     /// How two values are compared.
     enum Comparison: String, Sendable {
-        case equal = "=", notEqual = "!=", less = "<", lessOrEqual = "<=", greater = ">", greaterOrEqual = ">="
+        case equal = "="
+        case notEqual = "!="
+        case less = "<"
+        case lessOrEqual = "<="
+        case greater = ">"
+        case greaterOrEqual = ">="
         case contains
     }
 

@@ -25,11 +25,10 @@ extension SandboxServer {
         let time = now
         let id = metadata.id ?? reservedID ?? DriveFileID.generate(for: account)
         return try withState { state in
-            guard var drive = state.drives[account] else { throw DriveError(500, "internalError", "No Drive") }
-            try Self.requireUnused(id, in: drive)
-            let folder = try caller.folder(metadata.parents?.first, in: drive)
-            guard drive.usedBytes + (content?.size ?? 0) <= state.accounts[account]?.quotaBytes ?? 0 else {
-                throw DriveError.quotaExceeded
+            let folder = try state.withDrive(of: account) { drive, quotaBytes throws(DriveError) in
+                try Self.requireUnused(id, in: drive)
+                guard drive.usedBytes + (content?.size ?? 0) <= quotaBytes else { throw .quotaExceeded }
+                return try caller.folder(metadata.parents?.first, in: drive)
             }
             var file = DriveFile(
                 id: id, name: metadata.name ?? "Untitled",
@@ -50,9 +49,8 @@ extension SandboxServer {
                 file.md5 = content?.md5 ?? "d41d8cd98f00b204e9800998ecf8427e"
                 file.headRevisionID = "0B" + RandomText.token(48)
             }
-            file = drive.put(file)
+            file = state.drives[account]?.put(file) ?? file
             try directory.write(file.storedJSON, to: directory.metadataPath(account, id))
-            state.drives[account] = drive
             return file
         }
     }
@@ -68,23 +66,25 @@ extension SandboxServer {
     ) throws -> DriveFile {
         let account = caller.account.id
         return try withState { state in
-            guard var drive = state.drives[account] else { throw DriveError(500, "internalError", "No Drive") }
-            var file = try caller.file(id, in: drive)
-            guard file.id != drive.rootID else {
-                throw DriveError(403, "insufficientFilePermissions", "The root folder cannot be changed.")
+            var file = try state.withDrive(of: account) { drive, quotaBytes throws(DriveError) in
+                var file = try caller.file(id, in: drive)
+                guard file.id != drive.rootID else {
+                    throw DriveError(403, "insufficientFilePermissions", "The root folder cannot be changed.")
+                }
+                try change(&file, drive)
+                guard
+                    drive.usedBytes + (content.map { $0.size - (file.size ?? 0) } ?? 0) <= quotaBytes || content == nil
+                else { throw .quotaExceeded }
+                return file
             }
-            try change(&file, drive)
             if let content {
-                guard drive.usedBytes - (file.size ?? 0) + content.size <= state.accounts[account]?.quotaBytes ?? 0
-                else { throw DriveError.quotaExceeded }
                 try directory.move(content.path, to: directory.contentPath(account, file.id))
                 file.size = content.size
                 file.md5 = content.md5
                 file.headRevisionID = "0B" + RandomText.token(48)
             }
-            file = drive.put(file)
+            file = state.drives[account]?.put(file) ?? file
             try directory.write(file.storedJSON, to: directory.metadataPath(account, file.id))
-            state.drives[account] = drive
             return file
         }
     }
@@ -94,16 +94,17 @@ extension SandboxServer {
     func removeFile(_ id: String, by caller: DriveCaller) throws {
         let account = caller.account.id
         try withState { state throws(DriveError) in
-            guard var drive = state.drives[account] else { throw DriveError(500, "internalError", "No Drive") }
-            let file = try caller.file(id, in: drive)
-            guard file.id != drive.rootID else {
-                throw DriveError(403, "insufficientFilePermissions", "The root folder cannot be deleted.")
+            let file = try state.withDrive(of: account) { drive, _ throws(DriveError) in
+                let file = try caller.file(id, in: drive)
+                guard file.id != drive.rootID else {
+                    throw DriveError(403, "insufficientFilePermissions", "The root folder cannot be deleted.")
+                }
+                return file
             }
-            for gone in drive.remove(file.id) {
+            for gone in state.drives[account]?.remove(file.id) ?? [] {
                 directory.remove(directory.metadataPath(account, gone))
                 directory.remove(directory.contentPath(account, gone))
             }
-            state.drives[account] = drive
         }
     }
 
@@ -120,5 +121,16 @@ extension SandboxServer {
         guard drive.files[id] == nil, !drive.deletedIDs.contains(id) else {
             throw DriveError(409, "fileIdInUse", "A file already exists with the provided ID.")
         }
+    }
+}
+
+extension SandboxState {
+    /// Looks at an account's Drive and quota. What changes the Drive afterwards does so in place: a copy that lived on
+    /// would make each change cost as much as the Drive has files.
+    fileprivate func withDrive<Result>(
+        of account: String, _ body: (Drive, Int) throws(DriveError) -> Result
+    ) throws(DriveError) -> Result {
+        guard let drive = drives[account] else { throw DriveError(500, "internalError", "No Drive") }
+        return try body(drive, accounts[account]?.quotaBytes ?? 0)
     }
 }

@@ -1,20 +1,24 @@
-import Curl
-import HTTPTransport
+public import Curl
+public import HTTPTransport
 import HTTPTypes
-import ServerConfiguration
 
 /// Sends a thread's requests to providers through libcurl, keeping connections alive between them.
-final class CurlTransport {
+///
+/// Belongs to one thread, as the handle inside does.
+public final class CurlSender {
     private static let connectTimeout: Duration = .seconds(10)
     private var handle: EasyHandle
 
-    init(sandbox: ServerConfiguration.Sandbox?) throws(CurlError) {
-        let routing = sandbox.map { Routing(connectTo: "\($0.host):\($0.port)", caFile: $0.caFile) } ?? .direct
+    /// Connects to nothing yet.
+    ///
+    /// - Parameter routing: where connections go: to the hosts in the URLs, or to emulated providers.
+    /// - Throws: ``CurlError/outOfMemory``.
+    public init(routing: Routing = .direct) throws(CurlError) {
         handle = try EasyHandle(routing: routing)
     }
 
-    /// A transport for the thread that owns this object.
-    var transport: Transport {
+    /// A transport for the thread that owns this object, and for as long as it lives.
+    public var transport: Transport {
         Transport(
             send: { request, deadline throws(TransportError) in try self.send(request, by: deadline) },
             stream: { request, deadline, head, body throws(TransportError) in
@@ -66,6 +70,7 @@ final class CurlTransport {
             method: outgoing.method.rawValue, url: outgoing.url,
             headers: outgoing.headers.map { (name: $0.name.rawName, value: $0.value) },
             body: outgoing.body.map { .bytes($0) } ?? .none)
+        request.usesFreshConnection = !outgoing.isRepeatable
         request.connectTimeout = min(Self.connectTimeout, deadline.remaining)
         return request
     }

@@ -1,0 +1,103 @@
+import HTTPTransport
+import HTTPTypes
+
+/// The data phase of a resumable upload (Drive API, "Perform a resumable upload").
+///
+/// Drive may keep less of a chunk than was sent, so what it says it has decides where to go on. After anything but
+/// a clear answer it is asked what it has; no byte is sent again without that.
+struct DriveUploadSession {
+    /// What came of one part.
+    enum Outcome {
+        /// Drive has the whole file.
+        case finished(DriveFile)
+        /// Drive has this part and waits for the next one.
+        case taken
+        /// Another upload has created the object with our identifier.
+        case exists
+        /// Drive does not know the session any more.
+        case lost
+    }
+
+    private var url: String
+    private let totalBytes: Int64
+    private let access: StorageAccess
+    private var client: ProviderClient
+
+    /// - Parameter url: the session's address, a secret: whoever has it may write.
+    init(url: String, totalBytes: Int64, access: StorageAccess) throws(CloudStorageError) {
+        self.url = try Self.checked(url)
+        self.totalBytes = totalBytes
+        self.access = access
+        client = ProviderClient(access) { DriveVerdict.judge($0, answers: [308, 404, 409, 410]) }
+    }
+
+    /// Sends one part, again and from where Drive stands if need be.
+    mutating func send(_ part: UploadPart, by deadline: Deadline) throws(CloudStorageError) -> Outcome {
+        let end = part.offset + Int64(part.bytes.count)
+        var position = part.offset
+        var isPositionKnown = true
+        var attempt = 0
+        while true {
+            let chunk = isPositionKnown ? part.bytes.dropFirst(Int(position - part.offset)) : []
+            let wasPositionKnown = isPositionKnown
+            switch try client.sendOnce(request(chunk, at: position), by: deadline) {
+            case .unknown(let told, let error):
+                isPositionKnown = false
+                attempt += 1
+                try client.wait(before: attempt, told: told, by: deadline, orThrow: error)
+            case .answer(let reply):
+                switch reply.status {
+                case 308: break
+                case 404, 410: return .lost
+                case 409: return .exists
+                default: return .finished(try DriveJSON.decode(DriveFile.self, reply.body))
+                }
+                if let moved = reply.head.headers[.location] { url = try Self.checked(moved) }
+                let stored = Self.storedBytes(reply.head)
+                if stored == end && !part.isLast { return .taken }
+                guard stored >= part.offset && stored <= end else {
+                    throw .unavailable(detail: "Drive forgot acknowledged bytes")
+                }
+                if stored > position {
+                    attempt = 0
+                } else if wasPositionKnown {
+                    attempt += 1
+                    try client.wait(
+                        before: attempt, told: nil, by: deadline,
+                        orThrow: .unavailable(detail: "Drive does not take the part"))
+                }
+                position = stored
+                isPositionKnown = true
+            }
+        }
+    }
+
+    /// A chunk, or, without bytes, the question what Drive has.
+    private func request(_ chunk: ArraySlice<UInt8>, at position: Int64) -> OutgoingRequest {
+        var request = OutgoingRequest(.put, url, body: chunk)
+        request.headers[.contentRange] =
+            chunk.isEmpty
+            ? "bytes */\(totalBytes)" : "bytes \(position)-\(position + Int64(chunk.count) - 1)/\(totalBytes)"
+        return request
+    }
+
+    /// How many bytes Drive has: `Range: bytes=0-N` names the last one, and no such header means none.
+    private static func storedBytes(_ head: ReplyHead) -> Int64 {
+        guard let range = head.headers[.range], range.hasPrefix("bytes=0-"), let last = Int64(range.dropFirst(8)),
+            (0..<Int64.max).contains(last)
+        else { return 0 }
+        return last + 1
+    }
+
+    /// `url` if it is one of Google's: the access token goes nowhere else.
+    private static func checked(_ url: String) throws(CloudStorageError) -> String {
+        let scheme = "https://"
+        let host = url.hasPrefix(scheme) ? url.dropFirst(scheme.count).prefix { $0 != "/" } : ""
+        guard host.hasSuffix(".googleapis.com"), !host.contains("@"), !host.contains("?"), !host.contains("#"),
+            !host.contains("\\")
+        else {
+            throw .rejected(code: "upload session at a foreign address")
+        }
+        return url
+    }
+}

@@ -1,0 +1,31 @@
+/// A moment as HTTP headers write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7, the preferred form).
+struct HTTPDate: Equatable {
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+    let secondsSince1970: Int64
+
+    /// `nil` for any other form.
+    init?(_ text: String) {
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 6, words[5] == "GMT", let day = Self.number(words[1], 2, 1...31),
+            let month = Self.months.firstIndex(of: String(words[2])), let year = Self.number(words[3], 4, 1970...9999)
+        else { return nil }
+        let clock = words[4].split(separator: ":", omittingEmptySubsequences: false)
+        guard clock.count == 3, let hour = Self.number(clock[0], 2, 0...23),
+            let minute = Self.number(clock[1], 2, 0...59), let second = Self.number(clock[2], 2, 0...60)
+        else { return nil }
+        // Counted in years that begin in March, so that leap days come last.
+        let shiftedYear = month < 2 ? year - 1 : year
+        let dayOfYear = (153 * Int64((month + 10) % 12) + 2) / 5 + day - 1
+        let days = 365 * shiftedYear + shiftedYear / 4 - shiftedYear / 100 + shiftedYear / 400 + dayOfYear - 719_468
+        secondsSince1970 = days * 86_400 + hour * 3_600 + minute * 60 + second
+    }
+
+    private static func number(_ text: Substring, _ digits: Int, _ range: ClosedRange<Int64>) -> Int64? {
+        guard text.utf8.count == digits, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let value = Int64(text),
+            range.contains(value)
+        else { return nil }
+        return value
+    }
+}

@@ -1,0 +1,235 @@
+import FastCGI
+import Foundation
+import Posix
+import Synchronization
+import Testing
+
+/// A responder on a thread of its own, and the socket on which it answers.
+private final class Responder {
+    let path: String
+    let socket: ListeningSocket
+    private let stop = StopSignal()
+    private var thread: Worker?
+
+    private final class StopSignal: Sendable {
+        let isSet = Atomic(false)
+        let hasEnded = Atomic(false)
+    }
+
+    private final class Worker {
+        let thread: WorkerThread
+        init(_ thread: consuming WorkerThread) { self.thread = thread }
+    }
+
+    /// - Parameter answer: handles one request; the slot is finished afterwards.
+    init(_ answer: @escaping @Sendable (inout RequestSlot) -> Void) throws {
+        try FastCGILibrary.initialize()
+        Signals.ignoreBrokenPipes()
+        Signals.prepareWaking()
+        path = "/tmp/fastcgi-\(UUID().uuidString.prefix(8)).sock"
+        let socket = try ListeningSocket.bind(path: path)
+        self.socket = socket
+        let stop = stop
+        thread = Worker(
+            try WorkerThread(name: "responder") {
+                // A test may run on a thread where the signal is not blocked, and threads inherit the mask.
+                Signals.prepareWaking()
+                guard var slot = try? RequestSlot(on: socket) else { return }
+                while !stop.isSet.load(ordering: .acquiring) {
+                    guard slot.accept(wakingSignal: Signals.waking) == .request else { continue }
+                    answer(&slot)
+                    slot.finish()
+                }
+                stop.hasEnded.store(true, ordering: .releasing)
+            })
+    }
+
+    /// Asks the thread to end and waits for it.
+    /// - Returns: whether it has ended within five seconds.
+    func end() -> Bool {
+        stop.isSet.store(true, ordering: .releasing)
+        let limit = ContinuousClock.now + .seconds(5)
+        while !stop.hasEnded.load(ordering: .acquiring) {
+            guard ContinuousClock.now < limit else { return false }
+            thread?.thread.wake()
+            Pause.sleep(.milliseconds(2))
+        }
+        return true
+    }
+
+    deinit {
+        _ = end()
+        unsafe unlink(path)
+    }
+}
+
+/// Echoes the body after the value of parameter `NAME`; says `aborted` to nobody if the body ends early.
+private func echo(_ slot: inout RequestSlot, _ outcomes: Outcomes) {
+    do {
+        try slot.write(Array("Status: 200\r\n\r\n\(slot.parameter("NAME") ?? "-"):".utf8))
+        var buffer = [UInt8](repeating: 0, count: 10_000)
+        while true {
+            var span = buffer.mutableSpan
+            let count = try slot.read(into: &span)
+            if count == 0 { break }
+            try slot.write(Array(buffer[..<count]))
+        }
+        outcomes.add("whole")
+    } catch {
+        outcomes.add("\(error)")
+    }
+}
+
+private final class Outcomes: Sendable {
+    private let texts = Mutex<[String]>([])
+    func add(_ text: String) { texts.withLock { $0.append(text) } }
+    var all: [String] { texts.withLock { $0 } }
+
+    /// Waits until `count` outcomes are there.
+    func wait(for count: Int) -> Bool {
+        let limit = ContinuousClock.now + .seconds(10)
+        while all.count < count {
+            guard ContinuousClock.now < limit else { return false }
+            Pause.sleep(.milliseconds(1))
+        }
+        return true
+    }
+}
+
+private let header = Array("Status: 200\r\n\r\n".utf8)
+
+@Suite("Requests over FastCGI", .serialized)
+struct RequestSlotTests {
+    @Test("Parameters and body arrive as sent, whatever their size", arguments: [0, 1, 8_191, 8_192, 300_001])
+    func roundTrip(bytes: Int) throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { echo(&$0, outcomes) }
+        let body = (0..<bytes).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let name = String(repeating: "ä", count: 200)
+
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", name), ("EMPTY", "")])
+        // The echo comes back while the body is still being sent, so both run at once.
+        let sender = Thread {
+            client.body(body)
+            client.endBody()
+        }
+        sender.start()
+        let reply = try #require(client.reply())
+
+        #expect(reply == header + Array("\(name):".utf8) + body)
+        #expect(responder.end())
+    }
+
+    @Test("A peer that hangs up in the middle of the body is noticed, and the thread serves the next one")
+    func hangUp() throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { echo(&$0, outcomes) }
+
+        let first = FastCGIClient(path: responder.path)
+        first.begin([("NAME", "first")])
+        first.body([1, 2, 3])
+        first.hangUp()
+        #expect(outcomes.wait(for: 1))
+        let second = FastCGIClient(path: responder.path)
+        second.begin([("NAME", "second")])
+        second.endBody()
+
+        #expect(second.reply() == header + Array("second:".utf8))
+        #expect(outcomes.all == ["\(FastCGIError.aborted)", "whole"])
+    }
+
+    @Test("A connection that brings no request does not occupy the thread", arguments: [[], [9, 9, 9, 9, 9, 9, 9, 9, 9]])
+    func garbage(bytes: [UInt8]) throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { echo(&$0, outcomes) }
+
+        let stranger = FastCGIClient(path: responder.path)
+        stranger.sendRaw(bytes)
+        stranger.hangUp()
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", "after")])
+        client.endBody()
+
+        #expect(client.reply() == header + Array("after:".utf8))
+        #expect(responder.end())
+    }
+
+    @Test("A thread that waits for a request can be woken to stop, and the socket stays open for others")
+    func waking() throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { echo(&$0, outcomes) }
+        #expect(responder.end())
+
+        // Somebody else, here a second slot on the same socket, still accepts.
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", "later")])
+        client.endBody()
+        Signals.prepareWaking()
+        var slot = try RequestSlot(on: responder.socket)
+        #expect(slot.accept(wakingSignal: Signals.waking) == .request)
+        echo(&slot, outcomes)
+        slot.finish()
+
+        #expect(client.reply() == header + Array("later:".utf8))
+    }
+
+    @Test("Signals never reach a request in progress")
+    func signalsDuringRequests() throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { echo(&$0, outcomes) }
+
+        for index in 0..<200 {
+            let client = FastCGIClient(path: responder.path)
+            client.begin([("NAME", "\(index)")])
+            kill(getpid(), Signals.waking)
+            client.body([UInt8](repeating: 7, count: 20_000))
+            client.endBody()
+            #expect(client.reply() == header + Array("\(index):".utf8) + [UInt8](repeating: 7, count: 20_000))
+        }
+
+        #expect(responder.end())
+        #expect(outcomes.all == Array(repeating: "whole", count: 200))
+    }
+
+    @Test("An abandoned reply ends without the end that a whole one has")
+    func abandon() throws {
+        let responder = try Responder { slot in
+            try? slot.write(Array("Status: 200\r\n\r\nhalf".utf8))
+            slot.abandon()
+        }
+
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", "x")])
+        client.endBody()
+
+        #expect(client.reply() == nil)
+    }
+
+    @Test("Opening, failing and closing over and over loses neither memory nor descriptors")
+    func loop() throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { echo(&$0, outcomes) }
+        func descriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+        let before = try descriptors()
+
+        for round in 0..<300 {
+            _ = try RequestSlot(on: responder.socket)
+            let client = FastCGIClient(path: responder.path)
+            client.begin([("NAME", "\(round)")])
+            if round % 2 == 0 {
+                client.endBody()
+                #expect(client.reply() != nil)
+            } else {
+                client.body([1])
+            }
+            client.hangUp()
+            #expect(throws: FastCGIError.self) { try ListeningSocket.bind(path: "/nonexistent/\(round).sock") }
+        }
+
+        #expect(outcomes.wait(for: 300))
+        #expect(responder.end())
+        // Other suites of this process open and close descriptors too.
+        #expect(try descriptors() < before + 50)
+    }
+}

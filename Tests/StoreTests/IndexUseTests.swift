@@ -1,0 +1,192 @@
+import MariaDB
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import Store
+
+/// Counts the rows that statements make the server look at, in tables where a full scan would show.
+///
+/// The server's own session counters are asked instead of `EXPLAIN`, so the very statements of the repositories are
+/// measured, as they run (https://mariadb.com/kb/en/server-status-variables/, `Handler_read_…`).
+@Suite("Every statement of a request finds its rows by an index")
+struct IndexUseTests {
+    /// Fifty groups with a hundred files each, and as much of everything else.
+    private struct Crowd: Sendable {
+        /// One for all tests, since each undoes what it does.
+        static let shared = Result { try Crowd() }
+
+        let fixture: StoreFixture
+        var store: Store { fixture.store }
+        let group = SharingGroupUUID("group 7")!
+        let groupID = SharingGroupID(7)
+        let user = UserID(7)
+        let owner = OwningUser(userID: UserID(7), storageType: .google)
+        let file = FileUUID("00000000-0000-0000-0000-000000000507")!
+        var area: StagingArea { StagingArea(userID: user, deviceUUID: device, groupID: groupID) }
+        let device = DeviceUUID("00000000-0000-0000-0000-000000000007")!
+
+        private init() throws {
+            fixture = try StoreFixture(connections: 5)
+            var connection = try Connection(fixture.settings)
+            try connection.executeScript(
+                """
+                INSERT INTO users (user_id, account_type, provider_user_id, display_name, created_at)
+                SELECT seq, 'Google', seq, 'x', '2026-01-01' FROM seq_1_to_2000;
+                INSERT INTO devices
+                SELECT seq, CONCAT('00000000-0000-0000-0000-', LPAD(seq, 12, '0')), '2026-01-01' FROM seq_1_to_2000;
+                INSERT INTO sharing_groups (sharing_group_id, sharing_group_uuid, created_at)
+                SELECT seq, CONCAT('group ', seq), '2026-01-01' FROM seq_1_to_2000;
+                INSERT INTO memberships
+                SELECT seq, seq, NULL, 'admin', CONCAT('00000000-0000-0000-0000-', LPAD(seq, 12, '0')), '2026-01-01'
+                  FROM seq_1_to_2000;
+                INSERT INTO invitations
+                SELECT CONCAT('00000000-0000-0000-0000-', LPAD(seq, 12, '0')), seq, seq, seq, 'write', TRUE, 5,
+                       '2027-01-15' + INTERVAL seq MINUTE
+                  FROM seq_1_to_2000;
+                INSERT INTO files
+                       (sharing_group_id, file_uuid, owning_user_id, storage_type, device_uuid, created_at, updated_at,
+                        mime_type, file_version, check_sum, object_id, changed_at_master_version)
+                SELECT seq MOD 50, CONCAT('00000000-0000-0000-0000-', LPAD(seq, 12, '0')), seq MOD 50, 'Google',
+                       '00000000-0000-0000-0000-000000000001', '2026-01-01', '2026-01-01', 'text/plain', 0, 'ab', CONCAT('object ', seq), 0
+                  FROM seq_1_to_5000;
+                INSERT INTO staged_changes
+                       (user_id, device_uuid, sharing_group_id, file_uuid, kind, owning_user_id, storage_type, object_id,
+                        check_sum, staged_at)
+                SELECT seq MOD 50, CONCAT('00000000-0000-0000-0000-', LPAD(seq MOD 50, 12, '0')), seq MOD 50,
+                       CONCAT('00000000-0000-0000-0001-', LPAD(seq, 12, '0')), 'metadata', seq MOD 50, 'Google',
+                       CONCAT('staged ', seq), 'ab', '2027-01-15' + INTERVAL seq MINUTE
+                  FROM seq_1_to_5000;
+                INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, lease_owner, created_at)
+                SELECT 'deleteObject', seq MOD 50, 'Google', CONCAT('doomed ', seq), '2027-01-15' + INTERVAL seq MINUTE,
+                       'w', '2026-01-01'
+                  FROM seq_1_to_5000;
+                INSERT INTO exchanged_codes
+                SELECT UNHEX(SHA2(seq, 256)), 'x', '2027-01-15' + INTERVAL seq MINUTE FROM seq_1_to_2000;
+                ANALYZE TABLE users, devices, sharing_groups, memberships, invitations, files, staged_changes, outbox,
+                              exchanged_codes
+                """)
+        }
+
+        /// Rows that the server looks at for `body`, which is undone.
+        func rowsRead(_ body: (inout StoreSession) throws -> Void) throws -> Int {
+            struct Undo: Error {}
+            var rows = 0
+            do {
+                try store.transaction { session in
+                    let start = try Self.counter(&session)
+                    let overhead = try Self.counter(&session) - start
+                    let before = try Self.counter(&session)
+                    try body(&session)
+                    rows = try Self.counter(&session) - before - overhead
+                    throw Undo()
+                }
+            } catch is Undo {}
+            return rows
+        }
+
+        private static func counter(_ session: inout StoreSession) throws -> Int {
+            var sum = 0
+            try session.connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'") { (row) throws(MariaDBError) in
+                sum += Int(try row.text(1)) ?? 0
+            }
+            return sum
+        }
+    }
+
+    @Test("No single read or write of a request looks at more than a few rows")
+    func singleRows() throws {
+        let crowd = try Crowd.shared.get()
+        let expect: (String, Int, (inout StoreSession) throws -> Void) throws -> Void = { name, maximum, body in
+            let rows = try crowd.rowsRead(body)
+            #expect((0...maximum).contains(rows), "\(name): \(rows) rows")
+        }
+        let invitation = SharingInvitationUUID("00000000-0000-0000-0000-000000000007")!
+        let hash = [UInt8](repeating: 1, count: 32)
+
+        try expect("user by account", 6) { _ = try $0.user(.google, "7", device: crowd.device) }
+        try expect("user by number", 3) { _ = try $0.user(crowd.user) }
+        try expect("credentials", 3) { _ = try $0.credentials(of: crowd.user) }
+        try expect("store credentials", 3) { _ = try $0.storeCredentials([1], of: crowd.user, ifVersion: 0) }
+        try expect("folder", 6) { _ = try $0.replaceCloudFolder(of: crowd.user, nil, by: "f") }
+        try expect("device", 8) { _ = try $0.register(crowd.device, of: crowd.user, maximum: 5, at: noon) }
+        try expect("membership", 8) { _ = try $0.membership(of: crowd.user, in: crowd.group) }
+        try expect("is member", 3) { _ = try $0.isMember(crowd.user, of: crowd.groupID) }
+        try expect("groups of user", 16) { _ = try $0.groups(of: crowd.user) }
+        try expect("joined by", 6) { _ = try $0.group(joinedBy: crowd.user, through: invitation) }
+        try expect("advance", 3) { _ = try $0.advanceMasterVersion(of: crowd.groupID, from: MasterVersion(0)) }
+        try expect("advance, stale", 4) { _ = try $0.advanceMasterVersion(of: crowd.groupID, from: MasterVersion(9)) }
+        try expect("hold", 3) { _ = try $0.holdMasterVersion(of: crowd.groupID) }
+        try expect("rename", 3) { try $0.rename(crowd.groupID, to: "x") }
+        try expect("remembered", 3) { _ = try $0.rememberedCommit(of: crowd.groupID) }
+        try expect("file", 3) { _ = try $0.file(crowd.file, in: crowd.groupID, locked: true) }
+        try expect("live elsewhere", 4) { _ = try $0.isLiveElsewhere(crowd.file, otherThan: crowd.groupID) }
+        try expect("staged change", 3) { _ = try $0.stagedChange(of: crowd.file, in: crowd.area) }
+        try expect("claim", 6) { _ = try $0.claimStaging(of: crowd.file, in: crowd.area, at: noon) }
+        try expect("stage", 3) { try $0.stage(.metaData(of: crowd.file, version: 0), in: crowd.area, at: noon) }
+        try expect("unstage", 3) { try $0.unstage(crowd.file, in: crowd.area) }
+        try expect("invitation", 5) { _ = try $0.invitation(invitation, at: noon(plus: -1_000_000)) }
+        try expect("use acceptance", 5) { _ = try $0.useAcceptance(of: invitation, at: noon(plus: -1_000_000)) }
+        try expect("code", 3) { _ = try $0.exchangedCode(hash) }
+        try expect("object in files", 3) { _ = try $0.isReferenced("object 507", of: crowd.owner) }
+        try expect("object in staged changes", 5) { _ = try $0.isReferenced("staged 507", of: crowd.owner) }
+        try expect("object of nobody", 5) { _ = try $0.isReferenced("nobody's", of: crowd.owner) }
+        let item = OutboxID(7)
+        try expect("renew", 6) { _ = try $0.renewLease(of: item, by: "w", until: noon) }
+        try expect("release", 3) { try $0.releaseLease(of: item, by: "w", at: noon) }
+        try expect("postpone", 3) { try $0.postpone(item, by: "w", until: noon, error: "x") }
+        try expect("record", 3) { try $0.record(objectID: "o", in: item, by: "w") }
+        try expect("complete", 3) { _ = try $0.complete(item, by: "w") }
+    }
+
+    @Test("The meter notices a full scan")
+    func meter() throws {
+        let crowd = try Crowd.shared.get()
+
+        #expect(
+            try crowd.rowsRead { session in
+                _ = try session.first("SELECT COUNT(*) FROM files WHERE mime_type = 'x'", []) { _ in }
+            } >= 5_000)
+    }
+
+    @Test("Adoption looks at one file and at the outbox rows of one object")
+    func adoption() throws {
+        let crowd = try Crowd.shared.get()
+        let record = try #require(try crowd.store.withSession { try $0.file(crowd.file, in: crowd.groupID) })
+
+        let rows = try crowd.rowsRead { session throws in
+            #expect(try session.adopt(objectID: "o", revision: nil, as: record, in: crowd.groupID))
+        }
+
+        #expect(rows <= 6)
+    }
+
+    @Test("A listing looks at the rows of its group, without sorting them")
+    func listings() throws {
+        let crowd = try Crowd.shared.get()
+        let membership = try #require(
+            try crowd.store.withSession { try $0.membership(of: crowd.user, in: crowd.group) })
+
+        // 100 files, 100 staged changes.
+        #expect(
+            try crowd.rowsRead { session in
+                var writer = IndexResponseWriter()
+                writer.beginFiles(masterVersion: MasterVersion(0))
+                try session.writeFiles(of: membership, to: &writer)
+            } <= 105)
+        #expect(try crowd.rowsRead { _ = try $0.stagedChanges(in: crowd.area) } <= 105)
+        #expect(try crowd.rowsRead { _ = try $0.unstageAll(in: crowd.area) } <= 105)
+    }
+
+    @Test("Batches look at as many rows as they take, each sought a second time")
+    func batches() throws {
+        let crowd = try Crowd.shared.get()
+        let late = noon(plus: 10_000_000)
+
+        #expect(try crowd.rowsRead { _ = try $0.leaseDue(by: "v", limit: 8, until: noon, at: late) } <= 40)
+        #expect(try crowd.rowsRead { _ = try $0.withdrawAbandoned(stagedBefore: late, limit: 8, at: noon) } <= 40)
+        #expect(try crowd.rowsRead { _ = try $0.removeExpiredInvitations(at: late, limit: 8) } <= 40)
+        #expect(try crowd.rowsRead { _ = try $0.forgetExchangedCodes(before: late, limit: 8) } <= 40)
+        #expect(try crowd.rowsRead { _ = try $0.leaseDue(by: "v", limit: 8, until: noon, at: noon(plus: -9_999_999)) } <= 3)
+    }
+}

@@ -1,0 +1,214 @@
+import MariaDB
+import Synchronization
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite("Outbox")
+struct OutboxTests {
+    private let fixture: StoreFixture
+    private var store: Store { fixture.store }
+    private let owner = OwningUser(userID: UserID(1), storageType: .google)
+
+    init() throws { fixture = try StoreFixture() }
+
+    @discardableResult
+    private func add(_ object: String, at time: WireDate = noon) throws -> OutboxID {
+        try store.transaction { try $0.addDeletion(of: object, in: owner, availableAt: time, at: noon) }
+    }
+
+    private func lease(by worker: String, limit: Int = 100, until: WireDate = noon(plus: 60), at time: WireDate = noon) throws
+        -> [OutboxItem]
+    {
+        try store.transaction { try $0.leaseDue(by: worker, limit: limit, until: until, at: time) }
+    }
+
+    @Test("Work is leased when it is due, the oldest first, with everything about it")
+    func lease() throws {
+        let late = try add("late", at: noon(plus: 1))
+        let second = try add("second", at: noon)
+        let first = try add("first", at: noon(plus: -1))
+        try store.transaction { try $0.addWarningFile(for: owner, at: noon(plus: 2)) }
+
+        #expect(try lease(by: "w", limit: 1).map(\.id) == [first])
+        let item = try #require(try lease(by: "w").first)
+        #expect(
+            item
+                == OutboxItem(
+                    id: second, kind: .deleteObject, owner: owner, objectID: "second", objectName: nil, attempts: 0))
+        #expect(try lease(by: "w").isEmpty)
+        let later = try lease(by: "w", at: noon(plus: 2))
+        #expect(later.map(\.id).first == late)
+        #expect(later.map(\.kind) == [.deleteObject, .writeWarningFile])
+    }
+
+    @Test("A lease keeps others away until it runs out; then the work is due again, and its attempts have been counted")
+    func leaseRunsOut() throws {
+        try add("o")
+        let item = try #require(try lease(by: "one", until: noon(plus: 60)).first)
+
+        #expect(try lease(by: "two", at: noon(plus: 59)).isEmpty)
+        let again = try #require(try lease(by: "two", at: noon(plus: 60)).first)
+        #expect(again.id == item.id)
+        #expect(again.attempts == 1)
+        // The first worker has lost it.
+        #expect(try !store.transaction { try $0.complete(item.id, by: "one") })
+        #expect(try !store.transaction { try $0.renewLease(of: item.id, by: "one", until: noon(plus: 999)) })
+        #expect(try store.transaction { try $0.complete(item.id, by: "two") })
+        #expect(try !store.transaction { try $0.complete(item.id, by: "two") })
+        #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
+    }
+
+    @Test("A lease is renewed by its owner only, also twice within a second")
+    func renewal() throws {
+        let item = try store.transaction { session in
+            try session.addIntent(
+                toStore: "o", named: "n", in: owner, leaseOwner: "upload", until: noon(plus: 10), at: noon)
+        }
+        let renew: (String) throws -> Bool = { worker in
+            try store.transaction { try $0.renewLease(of: item, by: worker, until: noon(plus: 100)) }
+        }
+
+        #expect(try renew("upload"))
+        #expect(try renew("upload"))
+        #expect(try !renew("another"))
+        #expect(try lease(by: "w", at: noon(plus: 99)).isEmpty)
+        let leased = try lease(by: "w", at: noon(plus: 100))
+        #expect(leased.map(\.objectID) == ["o"])
+        #expect(leased.map(\.objectName) == ["n"])
+        #expect(try !renew("upload"), "the work was taken over")
+    }
+
+    @Test("An intent that was given up is due at once; one whose work is done is gone")
+    func intentEnds() throws {
+        let add: (String) throws -> OutboxID = { worker in
+            try store.transaction { session in
+                try session.addIntent(
+                    toStore: nil, named: worker, in: owner, leaseOwner: worker, until: noon(plus: 100), at: noon)
+            }
+        }
+        let (given, done) = (try add("a"), try add("b"))
+
+        try store.transaction { session in
+            try session.releaseLease(of: done, by: "a", at: noon)
+            try session.releaseLease(of: given, by: "a", at: noon)
+            #expect(try session.complete(done, by: "b"))
+        }
+
+        let due = try lease(by: "w")
+        #expect(due.map(\.id) == [given])
+        #expect(due.map(\.objectID) == [nil])
+    }
+
+    @Test("Work that is put off comes back at its time, and an overlong reason does not stop that")
+    func postponed() throws {
+        try add("o")
+        let item = try #require(try lease(by: "w").first)
+
+        try store.transaction { session in
+            try session.record(objectID: "chosen", in: item.id, by: "w")
+            try session.postpone(
+                item.id, by: "w", until: noon(plus: 30), error: String(repeating: "é", count: 400))
+        }
+
+        #expect(try lease(by: "v", at: noon(plus: 29)).isEmpty)
+        #expect(try lease(by: "v", at: noon(plus: 30)).map(\.objectID) == ["chosen"])
+        #expect(try fixture.count("SELECT CHAR_LENGTH(last_error) FROM outbox") == 255)
+    }
+
+    @Test("However many workers lease at once, every row is done exactly once")
+    func manyWorkers() throws {
+        for number in 0..<200 { try add("object \(number)") }
+
+        let outcomes = concurrently(6) { number in
+            var done: [String] = []
+            while true {
+                let items = try lease(by: "worker \(number)", limit: 7)
+                if items.isEmpty, try fixture.count("SELECT COUNT(*) FROM outbox") == 0 { return done }
+                for item in items {
+                    #expect(item.attempts == 0)
+                    done.append(item.objectID!)
+                    #expect(try store.transaction { try $0.complete(item.id, by: "worker \(number)") })
+                }
+            }
+        }
+
+        #expect(outcomes.failures().map { "\($0)" } == [])
+        #expect(outcomes.successes().flatMap { $0 }.sorted() == (0..<200).map { "object \($0)" }.sorted())
+    }
+
+    @Test("A worker passes over rows that another is just leasing, instead of waiting for them")
+    func skipsLocked() throws {
+        for number in 0..<4 { try add("object \(number)", at: noon(plus: Int64(number) - 10)) }
+
+        try store.transaction { session in
+            let mine = try session.leaseDue(by: "one", limit: 2, until: noon(plus: 60), at: noon)
+            let others = try lease(by: "two")
+            #expect(mine.map(\.objectID) == ["object 0", "object 1"])
+            #expect(others.map(\.objectID) == ["object 2", "object 3"])
+        }
+    }
+
+    @Test("The statistics count what is due, and say since when")
+    func statistics() throws {
+        #expect(try store.withSession { try $0.outboxStatistics(at: noon) } == (due: 0, oldest: nil))
+        try add("a")
+        try add("later", at: noon(plus: 100))
+
+        let statistics = try store.withSession { try $0.outboxStatistics(at: noon) }
+        #expect(statistics.due == 1)
+        #expect(statistics.oldest == noon)
+    }
+
+    // MARK: Objects that somebody refers to
+
+    @Test("An object is referred to by a committed file, by a staged change, and by nothing else")
+    func isReferenced() throws {
+        let member = try fixture.addOwner()
+        let storage = try #require(try member.owningUser())
+        let isReferenced: (String, OwningUser) throws -> Bool = { object, owner in
+            try store.transaction { try $0.isReferenced(object, of: owner) }
+        }
+        let file = try member.addFile(object: "committed")
+        let staged = someFile()
+        try member.stage(.upload(of: staged, version: 0, object: "staged", owner: storage))
+
+        #expect(try isReferenced("committed", storage))
+        #expect(try isReferenced("staged", storage))
+        #expect(try !isReferenced("Committed", storage), "compared exactly")
+        #expect(try !isReferenced("other", storage))
+        #expect(try !isReferenced("committed", OwningUser(userID: UserID(99), storageType: .google)))
+        try member.stage(.deletion(of: file, version: 0))
+        try member.commit()
+        #expect(try !isReferenced("committed", storage))
+        #expect(try isReferenced("staged", storage), "it was committed with the rest")
+    }
+
+    @Test("While a deletion decides about an object nobody can adopt it, whoever comes first")
+    func decisionAndAdoptionExclude() throws {
+        let member = try fixture.addOwner()
+        let storage = try #require(try member.owningUser())
+        let file = try member.addFile(object: "lost")
+        let record = try #require(try member.file(file))
+
+        for round in 0..<10 {
+            let object = "object \(round)"
+            let outcomes = concurrently(2) { number -> Bool in
+                if number == 0 {
+                    return try store.transaction { session in
+                        try session.adopt(objectID: object, revision: nil, as: record, in: member.area.groupID)
+                    }
+                }
+                return try store.transaction { session in
+                    _ = try session.addDeletion(of: object, in: storage, availableAt: noon, at: noon)
+                    return try !session.isReferenced(object, of: storage)
+                }
+            }
+            // Both is the only outcome that loses data.
+            #expect(outcomes.failures().map { "\($0)" } == [])
+            #expect(outcomes.successes() != [true, true])
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import MariaDB
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite("Staged changes")
+struct StagingTests {
+    private let fixture: StoreFixture
+    private var store: Store { fixture.store }
+    private let owner: Member
+    private let storage: OwningUser
+
+    init() throws {
+        fixture = try StoreFixture()
+        owner = try fixture.addOwner()
+        storage = OwningUser(userID: owner.user, storageType: .google)
+    }
+
+    @Test("A staged upload is read back with every field, given or not [333] [335]")
+    func everyField() throws {
+        let file = someFile()
+        var change = StagedChange.upload(of: file, version: 0, object: "o1", owner: storage, metaData: (0, "{\"ü\":1}"))
+        change.content?.providerHash = "quick"
+        #expect(try owner.stage(change) == nil)
+        #expect(try owner.staged() == [change])
+        #expect(try store.withSession { try $0.stagedChange(of: file, in: owner.area) } == change)
+
+        // Cleared again, field by field that may be absent.
+        change.appMetaData = nil
+        change.appMetaDataVersion = nil
+        change.fileGroupUUID = nil
+        change.createdAt = nil
+        change.content?.objectRevision = nil
+        change.content?.providerHash = nil
+        change.content?.sha256 = nil
+        change.content?.sizeBytes = nil
+        try owner.stage(change)
+        #expect(try owner.staged() == [change])
+    }
+
+    @Test("Changes of metadata and deletions have no content [333]")
+    func withoutContent() throws {
+        let changes = [StagedChange.metaData(of: someFile(), version: 3), .deletion(of: someFile(), version: 2)]
+        for change in changes { try owner.stage(change) }
+
+        #expect(try owner.staged() == changes.sorted { $0.fileUUID < $1.fileUUID })
+    }
+
+    @Test("An upload without a checksum is refused as damaged, and is no upload to anybody [333]")
+    func uploadWithoutCheckSum() throws {
+        try owner.stage(.upload(of: someFile(), version: 0, object: "o", owner: storage))
+        var connection = try Connection(fixture.settings)
+        try connection.execute("UPDATE staged_changes SET check_sum = NULL")
+
+        #expect { try owner.staged() } throws: { error in
+            guard case StoreError.corrupt(table: "staged_changes", column: "check_sum") = error else { return false }
+            return true
+        }
+    }
+
+    @Test("A row that lacks what it needs cannot be written [333]")
+    func missingFields() throws {
+        var connection = try Connection(fixture.settings)
+        #expect(throws: MariaDBError.self) {
+            try connection.execute("INSERT INTO staged_changes (user_id, device_uuid, sharing_group_id) VALUES (1, 'd', 1)")
+        }
+        #expect(throws: MariaDBError.self) {
+            try connection.execute(
+                """
+                INSERT INTO staged_changes (user_id, device_uuid, sharing_group_id, file_uuid, kind, staged_at)
+                VALUES (1, 'd', 1, 'f', 'other', '2026-01-01 00:00:00')
+                """)
+        }
+    }
+
+    @Test("A listing has one user's changes on one device in one group only [333]")
+    func areas() throws {
+        let otherDevice = try fixture.member(owner.user, of: owner.group)
+        let otherGroup = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
+        let guest = try fixture.addGuest(of: owner)
+        let areas = [owner, otherDevice, otherGroup, guest]
+        #expect(try owner.staged() == [])
+
+        let file = someFile()
+        for (number, member) in areas.enumerated() {
+            try member.stage(.upload(of: file, version: 0, object: "o\(number)", owner: storage))
+            try member.stage(.deletion(of: someFile(), version: Int32(number)))
+        }
+
+        for (number, member) in areas.enumerated() {
+            let staged = try member.staged()
+            #expect(staged.count == 2)
+            #expect(staged.compactMap(\.content?.objectID) == ["o\(number)"])
+        }
+        try store.transaction { try $0.unstage(file, in: owner.area) }
+        #expect(try areas.map { try $0.staged().count } == [1, 2, 2, 2])
+    }
+
+    @Test("Claiming returns what was staged before, and a claim that is undone leaves no trace")
+    func claim() throws {
+        let file = someFile()
+        let first = StagedChange.upload(of: file, version: 0, object: "first", owner: storage)
+        struct Undo: Error {}
+
+        #expect(throws: Undo.self) {
+            try store.transaction { session in
+                #expect(try session.claimStaging(of: file, in: owner.area, at: noon) == nil)
+                throw Undo()
+            }
+        }
+        #expect(try owner.staged() == [])
+        #expect(try owner.stage(first) == nil)
+        let inOtherCase = FileUUID(file.rawValue.lowercased())!
+        #expect(try owner.stage(.deletion(of: inOtherCase, version: 0)) == first)
+        #expect(try owner.staged().map(\.kind) == [.deletion])
+    }
+
+    @Test("Of twins that stage the same file at once, each later one sees what the one before has staged")
+    func twins() throws {
+        for _ in 0..<5 {
+            let file = someFile()
+
+            let outcomes = concurrently(6) { number in
+                try owner.stage(.upload(of: file, version: 0, object: "object \(number)", owner: storage))?
+                    .content?.objectID
+            }
+
+            #expect(outcomes.failures().isEmpty)
+            // A chain: one begins, and everybody else replaces another's object.
+            let replaced = outcomes.successes()
+            #expect(replaced.filter { $0 == nil }.count == 1)
+            #expect(Set(replaced).count == 6)
+            let last = try store.withSession { try $0.stagedChange(of: file, in: owner.area)?.content?.objectID }
+            #expect(!replaced.contains(last))
+        }
+    }
+
+    @Test("Different files that are staged at once do not stand in each other's way")
+    func differentFiles() throws {
+        var settings = fixture.settings
+        settings.lockWaitTimeout = .seconds(3)
+        // Without a second attempt: any deadlock or lock timeout is an error here.
+        let pool = ConnectionPool(settings: settings, maximumConnections: 8, leaseTimeout: .seconds(10))
+        let single = Store(pool: pool, pause: { _ in Issue.record("an attempt was repeated") })
+        single.open()
+
+        let outcomes = concurrently(8) { number in
+            for round in 0..<10 {
+                let change = StagedChange.upload(
+                    of: someFile(), version: 0, object: "\(number)/\(round)", owner: storage)
+                try single.transaction { session in
+                    _ = try session.membership(of: owner.user, in: owner.group)
+                    _ = try session.holdMasterVersion(of: owner.area.groupID)
+                    _ = try session.file(change.fileUUID, in: owner.area.groupID)
+                    _ = try session.claimStaging(of: change.fileUUID, in: owner.area, at: noon)
+                    _ = try session.isLiveElsewhere(change.fileUUID, otherThan: owner.area.groupID)
+                    try session.stage(change, in: owner.area, at: noon)
+                }
+            }
+        }
+
+        #expect(outcomes.failures().isEmpty)
+        #expect(try owner.staged().count == 80)
+    }
+
+    @Test("While a transaction stages one file, another file is staged from start to end")
+    func otherFileMeanwhile() throws {
+        let storage = storage
+        try store.transaction { session in
+            _ = try session.holdMasterVersion(of: owner.area.groupID)
+            _ = try session.claimStaging(of: someFile(), in: owner.area, at: noon)
+            // On another connection; it would wait here for its lock timeout.
+            for _ in 0..<10 {
+                try owner.stage(.upload(of: someFile(), version: 0, object: "o", owner: storage))
+            }
+        }
+        #expect(try owner.staged().count == 11)
+    }
+
+    // MARK: Abandoned changes
+
+    private func withdraw(before time: WireDate, limit: Int = 100) throws -> Int {
+        try store.transaction { try $0.withdrawAbandoned(stagedBefore: time, limit: limit, at: noon(plus: 500)) }
+    }
+
+    @Test("Changes without a commit are withdrawn once they are old, and their objects are deleted")
+    func abandoned() throws {
+        try owner.stage(.upload(of: someFile(), version: 0, object: "old", owner: storage), at: noon)
+        try owner.stage(.metaData(of: someFile(), version: 0), at: noon)
+        let young = StagedChange.upload(of: someFile(), version: 0, object: "young", owner: storage)
+        try owner.stage(young, at: noon(plus: 10))
+
+        #expect(try withdraw(before: noon) == 0)
+        #expect(try withdraw(before: noon(plus: 10)) == 2)
+
+        #expect(try owner.staged() == [young])
+        #expect(try owner.objectsToDelete() == ["old"])
+    }
+
+    @Test("Withdrawing takes a bounded number of changes, and passes over those that are being staged")
+    func abandonedBounds() throws {
+        let files = (0..<4).map { _ in someFile() }
+        for file in files { try owner.stage(.metaData(of: file, version: 0)) }
+
+        try store.transaction { session in
+            _ = try session.claimStaging(of: files[0], in: owner.area, at: noon)
+            #expect(try withdraw(before: noon(plus: 1), limit: 2) == 2)
+            #expect(try withdraw(before: noon(plus: 1), limit: 2) == 1)
+            #expect(try withdraw(before: noon(plus: 1), limit: 2) == 0)
+        }
+        #expect(try owner.staged().map(\.fileUUID) == [files[0]])
+    }
+}

@@ -1,0 +1,186 @@
+import MariaDB
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite("Users, devices and their secrets")
+struct UserTests {
+    private let fixture: StoreFixture
+    private var store: Store { fixture.store }
+
+    init() throws { fixture = try StoreFixture() }
+
+    @Test(
+        "A user is found by number and by account, with everything that was given [334]",
+        arguments: [(AccountType.google, "Folder" as String?), (.facebook, nil), (.dropbox, nil)])
+    func addAndFind(type: AccountType, folder: String?) throws {
+        let user = try store.transaction { session in
+            try session.addUser(type, "p-4711", displayName: "Zoë 🦉", cloudFolderName: folder, at: noon)
+        }
+
+        let expected = UserRecord(
+            userID: user, accountType: type, providerUserID: "p-4711", displayName: "Zoë 🦉", cloudFolderName: folder,
+            cloudFolderID: nil)
+        #expect(try store.withSession { try $0.user(user) } == expected)
+        #expect(try store.withSession { try $0.user(type, "p-4711", device: nil)?.user } == expected)
+    }
+
+    @Test("Provider ids are compared exactly, and an account has one user only [334]")
+    func accountIsUnique() throws {
+        let add: (String) throws -> UserID = { id in
+            try store.transaction { session in
+                try session.addUser(.google, id, displayName: "", cloudFolderName: "F", at: noon)
+            }
+        }
+        _ = try add("abc")
+
+        #expect { try add("abc") } throws: { $0.isDuplicate(of: "account") }
+        _ = try add("ABC")
+        _ = try add("abc ")
+        #expect(try store.withSession { try $0.user(.google, "Abc", device: nil) == nil })
+        #expect(try store.withSession { try $0.user(.dropbox, "abc", device: nil) == nil })
+    }
+
+    @Test("Of threads that add the same account at once exactly one succeeds")
+    func addRace() throws {
+        let outcomes = concurrently(6) { _ in
+            try store.transaction { session in
+                try session.addUser(.google, "one person", displayName: "", cloudFolderName: "F", at: noon)
+            }
+        }
+
+        #expect(outcomes.successes().count == 1)
+        #expect(outcomes.failures().allSatisfy { $0.isDuplicate(of: "account") })
+    }
+
+    @Test("Names longer than the column are cut between characters of Unicode")
+    func longName() throws {
+        let user = try fixture.addUser(.google, String(repeating: "🦉", count: 300))
+
+        #expect(try store.withSession { try $0.user(user)?.displayName } == String(repeating: "🦉", count: 255))
+    }
+
+    @Test("Credentials are replaced only by those who saw the present ones [334]")
+    func compareAndSwap() throws {
+        let user = try fixture.addUser()
+        #expect(try store.withSession { try $0.credentials(of: user) } == nil)
+
+        #expect(try store.transaction { try $0.storeCredentials([1], of: user) })
+        let first = try #require(try store.withSession { try $0.credentials(of: user) })
+        #expect(first.record == [1])
+        #expect(try store.transaction { try $0.storeCredentials([2], of: user, ifVersion: first.version) })
+        #expect(try !store.transaction { try $0.storeCredentials([3], of: user, ifVersion: first.version) })
+        #expect(try store.withSession { try $0.credentials(of: user)?.record } == [2])
+        // Also when the bytes are the same the version rises.
+        #expect(try store.transaction { try $0.storeCredentials([2], of: user) })
+        #expect(try store.withSession { try $0.credentials(of: user)?.version } == first.version + 2)
+    }
+
+    @Test("Of threads that renew the same tokens one is believed")
+    func compareAndSwapRace() throws {
+        let user = try fixture.addUser()
+        try store.transaction { _ = try $0.storeCredentials([0], of: user) }
+        let version = try store.withSession { try $0.credentials(of: user)!.version }
+
+        let outcomes = concurrently(6) { number in
+            try store.transaction { try $0.storeCredentials([UInt8(number)], of: user, ifVersion: version) }
+        }
+
+        #expect(outcomes.failures().isEmpty)
+        let winner = try #require(outcomes.successes().firstIndex(of: true))
+        #expect(outcomes.successes().filter { $0 }.count == 1)
+        #expect(try store.withSession { try $0.credentials(of: user)?.record } == [UInt8(winner)])
+    }
+
+    @Test("The folder that was found first is remembered; whoever is late learns of it")
+    func folder() throws {
+        let user = try fixture.addUser()
+        let replace: @Sendable (String?, String) throws -> String? = { old, new in
+            try store.transaction { try $0.replaceCloudFolder(of: user, old, by: new) }
+        }
+
+        let outcomes = concurrently(6) { number in try replace(nil, "folder \(number)") }
+        let remembered = try #require(try store.withSession { try $0.user(user)?.cloudFolderID })
+        #expect(outcomes.successes() == Array(repeating: remembered, count: 6))
+        #expect(try replace("folder of old", "x") == remembered)
+        #expect(try replace(remembered, "Folder") == "Folder")
+        #expect(try replace("folder", "x") == "Folder", "compared exactly")
+    }
+
+    // MARK: Devices
+
+    private func register(_ device: DeviceUUID, of user: UserID, maximum: Int?) throws -> DeviceRegistration {
+        try store.transaction { try $0.register(device, of: user, maximum: maximum, at: noon) }
+    }
+
+    @Test("A device is registered once, is known then, and belongs to its user only [329]")
+    func device() throws {
+        let user = try store.transaction { session in
+            try session.addUser(.google, "me", displayName: "", cloudFolderName: nil, at: noon)
+        }
+        let device = DeviceUUID("0aa16cf3-7a4b-4f4e-9c8b-3f3a7f6d5c01")!
+        #expect(try store.withSession { try $0.user(.google, "me", device: device)?.isDeviceKnown } == false)
+
+        #expect(try register(device, of: user, maximum: nil) == .registered)
+        #expect(try register(DeviceUUID(device.rawValue.uppercased())!, of: user, maximum: 1) == .registered)
+        #expect(try store.withSession { try $0.user(.google, "me", device: device)?.isDeviceKnown } == true)
+        #expect(try fixture.count("SELECT COUNT(*) FROM devices") == 1)
+        // Somebody else may sign in on the same phone.
+        #expect(try register(device, of: fixture.addUser(), maximum: 1) == .registered)
+    }
+
+    @Test("Beyond the maximum a device is refused; without one never [329]")
+    func maximumDevices() throws {
+        let user = try fixture.addUser()
+        let devices = (0..<5).map { _ in DeviceUUID(someFile().rawValue)! }
+
+        #expect(try register(devices[0], of: user, maximum: 2) == .registered)
+        #expect(try register(devices[1], of: user, maximum: 2) == .registered)
+        #expect(try register(devices[2], of: user, maximum: 2) == .tooMany)
+        #expect(try register(devices[1], of: user, maximum: 2) == .registered, "known ones go on")
+        #expect(try fixture.count("SELECT COUNT(*) FROM devices") == 2)
+        for device in devices { #expect(try register(device, of: user, maximum: nil) == .registered) }
+    }
+
+    @Test("Devices that register at the same moment do not exceed the maximum [329]")
+    func maximumDevicesRace() throws {
+        let user = try fixture.addUser()
+
+        let outcomes = concurrently(8) { _ in
+            try register(DeviceUUID(someFile().rawValue)!, of: user, maximum: 3)
+        }
+
+        #expect(outcomes.failures().isEmpty)
+        #expect(outcomes.successes().filter { $0 == .registered }.count == 3)
+        #expect(try fixture.count("SELECT COUNT(*) FROM devices") == 3)
+    }
+
+    // MARK: Exchanged codes
+
+    @Test("The first result of a code stays, and is forgotten when it is old")
+    func exchangedCodes() throws {
+        let hash = [UInt8](repeating: 1, count: 32)
+        let remember: ([UInt8], WireDate) throws -> Void = { credentials, time in
+            try store.transaction { try $0.rememberExchangedCode(hash, credentials: credentials, at: time) }
+        }
+        #expect(try store.withSession { try $0.exchangedCode(hash) } == nil)
+
+        try remember([1, 2, 3], noon)
+        try remember([4], noon(plus: 60))
+
+        #expect(try store.withSession { try $0.exchangedCode(hash) } == [1, 2, 3])
+        #expect(try store.transaction { try $0.forgetExchangedCodes(before: noon, limit: 10) } == 0)
+        #expect(try store.transaction { try $0.forgetExchangedCodes(before: noon(plus: 1), limit: 10) } == 1)
+        #expect(try store.withSession { try $0.exchangedCode(hash) } == nil)
+    }
+}
+
+extension Error {
+    /// Whether this says that a row with the same key exists.
+    func isDuplicate(of key: String) -> Bool {
+        guard case .alreadyExists(let name)? = self as? StoreError else { return false }
+        return name == key
+    }
+}

@@ -1,0 +1,63 @@
+public import HTTPTransport
+public import HTTPTypes
+import Synchronization
+
+/// A provider that says what the test says; no bytes leave the process.
+///
+/// Remembers every request in order.
+public final class ScriptedTransport: Sendable {
+    /// Answers one request.
+    public typealias Script = @Sendable (OutgoingRequest) throws(TransportError) -> Reply
+
+    private let script: Script
+    private let recorded = Mutex<[OutgoingRequest]>([])
+
+    /// Answers each request with what `script` returns or throws.
+    public init(_ script: @escaping Script) { self.script = script }
+
+    /// Answers the requests in order with `replies`; a request too many is interrupted.
+    public convenience init(replies: [Reply]) {
+        let rest = Mutex(replies[...])
+        self.init { _ throws(TransportError) in
+            guard let reply = rest.withLock({ $0.popFirst() }) else { throw .interrupted }
+            return reply
+        }
+    }
+
+    /// What was asked so far.
+    public var requests: [OutgoingRequest] { recorded.withLock { $0 } }
+
+    /// The transport to hand to the code under test. After the deadline it sends nothing, like the real one.
+    public var transport: Transport {
+        Transport(
+            send: { request, deadline throws(TransportError) in try self.answer(request, deadline) },
+            stream: { request, deadline, head, body throws(TransportError) in
+                let reply = try self.answer(request, deadline)
+                guard head(reply.head) else { return reply.head }
+                guard reply.body.isEmpty || body(reply.body.span) else { throw .cancelled }
+                // A body that is shorter than announced ends like a lost connection.
+                if let announced = reply.head.headers[.contentLength].flatMap({ Int($0) }), announced > reply.body.count {
+                    throw .interrupted
+                }
+                return reply.head
+            })
+    }
+
+    private func answer(_ request: OutgoingRequest, _ deadline: Deadline) throws(TransportError) -> Reply {
+        guard !deadline.hasPassed else { throw .notSent }
+        recorded.withLock { $0.append(request) }
+        return try script(request)
+    }
+}
+
+extension Reply {
+    /// A reply with a text as its body.
+    public init(_ status: Int, _ body: String = "", headers: HTTPFields = [:]) {
+        self.init(head: ReplyHead(status: status, headers: headers), body: Array(body.utf8))
+    }
+}
+
+extension OutgoingRequest {
+    /// The body as text; empty if there is none.
+    public var bodyText: String { String(decoding: body ?? [], as: UTF8.self) }
+}

@@ -1,0 +1,1 @@
+"""Measurements of SyncServer next to baselines, what bench/run is made of."""

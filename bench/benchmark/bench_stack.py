@@ -1,0 +1,154 @@
+"""The stack that is measured, with the baselines beside the server in the same nginx and the same database."""
+
+import os
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+from demonstration.web import Website
+from syncstack.errors import StackError
+from syncstack.layout import REPOSITORY, Layout, write
+from syncstack.ports import choose
+from syncstack.processes import run, wait_until
+from syncstack.responders import Responders
+
+BASELINES = Path(__file__).resolve().parents[1] / "baselines"
+LIBRARIES = ("-lmariadb", "-lfcgi", "-lpthread")
+API_THREADS = 8  # as scripts/lib/syncstack/configuration.py has it
+RESPONDERS = 2
+TRANSFER_THREADS = 256
+
+# Servers that are added to the stack's own nginx, so that ours and the baseline share workers and settings.
+NGINX = """
+# Made by bench/run.
+server {{
+    listen 127.0.0.1:{responder} backlog=4096;
+    server_name localhost;
+    include baseline-locations.conf;
+}}
+server {{
+    listen 127.0.0.1:{proxy} ssl http2 backlog=4096;
+    server_name localhost;
+    ssl_certificate {certificates}/server.pem;
+    ssl_certificate_key {certificates}/server.key;
+    client_max_body_size 0;
+    client_body_buffer_size 64k;
+    location / {{
+        proxy_pass https://127.0.0.1:{sandbox};
+        proxy_http_version 1.1;
+        proxy_set_header Host www.googleapis.com;
+        proxy_ssl_server_name on;
+        proxy_ssl_name www.googleapis.com;
+        proxy_ssl_verify on;
+        proxy_ssl_trusted_certificate {certificates}/ca.pem;
+        proxy_request_buffering off;
+        proxy_buffering off;
+        proxy_buffer_size 64k;
+        proxy_buffers 8 64k;
+        proxy_busy_buffers_size 128k;
+        proxy_read_timeout 600s;
+    }}
+}}
+"""
+
+
+class BenchStack:
+    """Up between `__enter__` and `__exit__`; everything is in `directory`."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory / "stack"
+        self.programs = directory / "programs"
+        self.layout = Layout(str(self.directory))
+        self.environment: dict[str, str] = {}
+        self.responder_url = self.proxy_url = ""
+        self.baseline: Responders | None = None
+
+    def __enter__(self) -> "BenchStack":
+        self.programs.mkdir(parents=True, exist_ok=True)
+        try:
+            self._stack("up", "--responders", str(RESPONDERS))
+            self.refresh()
+            for name in ("responder", "commits"):
+                self._compile(name)
+            self._add_servers()
+        except BaseException:
+            self._stack("down")
+            raise
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.baseline is not None:
+            self.baseline.down()
+        self._stack("down")
+
+    @staticmethod
+    def program(name: str) -> Path:
+        return Path(os.environ.get("SYNC_BIN_DIR") or REPOSITORY / ".build" / "release") / name
+
+    def refresh(self) -> None:
+        """Reads the stack's addresses and process numbers again."""
+        output = self._stack("env")
+        self.environment = dict(part.partition("=")[::2] for part in shlex.split(output))
+
+    def pids(self, name: str) -> list[int]:
+        self.refresh()
+        return [int(pid) for pid in self.environment[f"PIDS_{name}"].split()]
+
+    @property
+    def server(self) -> Website:
+        return Website(self.environment["SYNC_URL"], self.environment["CA_FILE"])
+
+    @property
+    def sandbox(self) -> Website:
+        return Website(self.environment["SANDBOX_URL"])
+
+    def sql(self, statements: str) -> str:
+        """Runs statements as the database's administrator."""
+        return run(
+            ["mariadb", "--no-defaults", f"--socket={self.environment['DB_SOCKET']}", "--batch",
+             "--skip-column-names", self.environment["DB_NAME"]],
+            text_input=statements)
+
+    def database_environment(self) -> dict[str, str]:
+        """How the baselines reach the database: as the same user as syncd."""
+        return {
+            "DB_SOCKET": self.environment["DB_SOCKET"], "DB_NAME": self.environment["DB_NAME"], "DB_USER": "syncd",
+            "DB_PASSWORD": self.layout.secret("database-password").read_text(encoding="ascii").strip()}
+
+    def start_baseline(self, user_id: int) -> None:
+        """Starts the C responders: as many processes and threads as ours, whose Index is that of `user_id`."""
+        os.environ.update(self.database_environment())  # the launcher passes it on
+        command = [self.programs / "responder", API_THREADS, user_id]
+        socket = self.layout.sockets / "baseline.sock"
+        self.baseline = Responders(self.layout, "baseline", command, RESPONDERS, socket)
+        self.baseline.up()
+
+    def _stack(self, *arguments: str) -> str:
+        verb, *options = arguments
+        command = [REPOSITORY / "scripts" / "stack", verb, self.directory, *options]
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def _compile(self, name: str) -> None:
+        flags = run(["mariadb_config", "--include"]).split()
+        run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-std=gnu11", *flags, "-o", self.programs / name,
+             BASELINES / f"{name}.c", BASELINES / "connection.c", *LIBRARIES])
+
+    def _add_servers(self) -> None:
+        folder = self.layout.nginx
+        locations = (REPOSITORY / "nginx" / "syncd-locations.conf").read_text(encoding="utf-8")
+        socket = self.layout.sockets / "baseline.sock"
+        for name in ("syncd_api", "syncd_transfer"):
+            locations = locations.replace(f"fastcgi_pass {name};", f"fastcgi_pass unix:{socket};")
+        write(folder / "baseline-locations.conf", locations)
+        responder = choose(set())
+        proxy = choose({responder})
+        sandbox = (folder / "sandbox.conf").read_text(encoding="utf-8")
+        write(folder / "sandbox.conf", sandbox + NGINX.format(
+            responder=responder, proxy=proxy, sandbox=self.environment["SANDBOX_TLS_PORT"],
+            certificates=self.layout.certificates))
+        old = set(self.pids("nginx"))
+        os.kill(self.pids("nginx")[0], signal.SIGHUP)
+        self.responder_url, self.proxy_url = f"http://127.0.0.1:{responder}", f"https://127.0.0.1:{proxy}"
+        if not wait_until(lambda: len(set(self.pids("nginx")) & old) == 1, 20.0):
+            raise StackError("nginx does not take the servers of the baselines.", self.layout.logs / "nginx-error.log")

@@ -1,0 +1,19 @@
+"""wrk, as a function."""
+
+import re
+
+from syncstack.processes import run
+
+
+class LoadError(Exception):
+    """The measurement itself failed; a sentence for the reader."""
+
+
+def requests_per_second(url: str, seconds: float, connections: int, headers: dict[str, str] | None = None) -> float:
+    """Requests that a server answers with success, on connections that stay open."""
+    options = [option for name, value in (headers or {}).items() for option in ("-H", f"{name}: {value}")]
+    output = run(["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", *options, url])
+    errors = re.search(r"Non-2xx or 3xx responses: (\d+)|Socket errors: (.*)", output)
+    if errors:
+        raise LoadError(f"{url}: {errors.group(0)}")
+    return float(re.search(r"Requests/sec:\s*([\d.]+)", output).group(1))

@@ -1,0 +1,58 @@
+"""Results and the table that shows them."""
+
+import statistics
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Result:
+    """One line of the table.
+
+    `ours` and `baseline` are the single repetitions. Where there is a baseline, `gate` and `aim` are about the ratio
+    and more is better; without one they are about our own value and less is better.
+    """
+
+    number: str
+    what: str
+    unit: str
+    gate: float
+    aim: float
+    ours: list[float]
+    baseline: list[float] = field(default_factory=list)
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        return statistics.median(self.ours) / statistics.median(self.baseline) if self.baseline else None
+
+    @property
+    def verdict(self) -> str:
+        ratio = self.ratio
+        if ratio is None:
+            value = statistics.median(self.ours)
+            return "aim" if value <= self.aim else "gate" if value <= self.gate else "MISSED"
+        return "aim" if ratio >= self.aim else "gate" if ratio >= self.gate else "MISSED"
+
+    def row(self) -> list[str]:
+        ratio = self.ratio
+        return [
+            self.number, self.what, spread(self.ours, self.unit),
+            spread(self.baseline, self.unit) if self.baseline else "–", "–" if ratio is None else f"{ratio:.2f}",
+            f"{self.gate:g}", f"{self.aim:g}", self.verdict]
+
+
+def spread(values: list[float], unit: str) -> str:
+    """The median, and how far the repetitions were apart."""
+    middle = statistics.median(values)
+    text = f"{middle:,.0f}" if middle >= 100 else f"{middle:.1f}"
+    apart = (max(values) - min(values)) / 2 / middle if middle else 0
+    return f"{text} {unit}" + (f" ±{apart:.0%}" if len(values) > 1 else "")
+
+
+def table(results: list[Result]) -> str:
+    rows = [["#", "what", "ours", "baseline", "ratio", "gate", "aim", "verdict"], *(result.row() for result in results)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    lines += [f"{result.number}: {result.note}" for result in results if result.note]
+    return "\n".join(lines)
