@@ -50,8 +50,8 @@ public struct SandboxFault: Sendable {
             "host": host, "pathPrefix": pathPrefix, "method": method, "status": status, "retryAfter": retryAfter,
             "times": times, "skip": skip, "latencyMs": latencyMilliseconds,
             "truncateAfterBytes": truncateAfterBytes, "resetAfterBytes": resetAfterBytes, "afterEffect": afterEffect,
-            "reason": reason, "queryContains": queryContains, "corruptAtByte": corruptAtByte, "keepBytes": keepBytes,
-            "body": body,
+            "reason": reason, "queryContains": queryContains, "corruptAtByte": corruptAtByte,
+            "keepBytes": keepBytes, "body": body,
         ]
         return members.compactMapValues { $0 }
     }
