@@ -7,7 +7,9 @@ import Testing
 @Suite("Drive: what its replies mean")
 struct DriveReplyTests {
     static func error(_ status: Int, _ reason: String) -> Reply {
-        Reply(status, #"{"error": {"code": \#(status), "message": "No", "errors": [{"domain": "x", "reason": "\#(reason)"}]}}"#)
+        Reply(
+            status,
+            #"{"error": {"code": \#(status), "message": "No", "errors": [{"domain": "x", "reason": "\#(reason)"}]}}"#)
     }
 
     private func describe(_ storage: ScriptedStorage) throws -> StoredObject {
@@ -47,12 +49,14 @@ struct DriveReplyTests {
 
     @Test("Errors in the newer form, without a list of reasons, are understood")
     func newerForm() throws {
-        let scope = #"{"error": {"code": 403, "status": "PERMISSION_DENIED", "details": [{"@type": "x"}, {"reason": "ACCESS_TOKEN_SCOPE_INSUFFICIENT"}]}}"#
+        let scope =
+            #"{"error": {"code": 403, "status": "PERMISSION_DENIED", "details": [{"@type": "x"}, {"reason": "ACCESS_TOKEN_SCOPE_INSUFFICIENT"}]}}"#
         #expect(throws: CloudStorageError.authorizationRevoked) { try describe(ScriptedStorage(Reply(403, scope))) }
         #expect(throws: CloudStorageError.notFound) {
             try describe(ScriptedStorage(Reply(404, #"{"error": {"code": 404, "status": "NOT_FOUND"}}"#)))
         }
-        let rate = #"{"error": {"code": 403, "status": "PERMISSION_DENIED", "details": [{"reason": "RATE_LIMIT_EXCEEDED"}]}}"#
+        let rate =
+            #"{"error": {"code": 403, "status": "PERMISSION_DENIED", "details": [{"reason": "RATE_LIMIT_EXCEEDED"}]}}"#
         #expect(try describe(ScriptedStorage(Reply(403, rate), Reply(200, #"{"id": "ID"}"#))).objectID == "ID")
     }
 
@@ -71,7 +75,9 @@ struct DriveReplyTests {
             objectID: "ID", in: ScriptedStorage(Self.error(403, "appNotAuthorizedToFile")).access())
     }
 
-    @Test("A resumed download must go on at the right byte", arguments: ["bytes 4-9/10", "bytes 6-9/10", "", "bytes */10"])
+    @Test(
+        "A resumed download must go on at the right byte",
+        arguments: ["bytes 4-9/10", "bytes 6-9/10", "", "bytes */10"])
     func wrongRange(range: String) {
         let storage = ScriptedStorage(
             Reply(200, "12345", headers: [.contentLength: "10"]), Reply(206, "67890", headers: [.contentRange: range]))
@@ -139,7 +145,8 @@ struct DriveReplyTests {
             Reply(200, #"{"nextPageToken": "p&2", "files": [\#(file("D", "2026-01-02T00:00:00.000Z"))]}"#),
             Reply(
                 200,
-                #"{"files": [\#(file("C", "2026-01-01T00:00:00.000Z")), \#(file("B", "2026-01-01T00:00:00.000Z")), \#(file("A", "2025-01-01T00:00:00.000Z", name: "A.TXT"))]}"#))
+                #"{"files": [\#(file("C", "2026-01-01T00:00:00.000Z")), \#(file("B", "2026-01-01T00:00:00.000Z")), \#(file("A", "2025-01-01T00:00:00.000Z", name: "A.TXT"))]}"#
+            ))
         _ = storage.folder.replace(nil, by: "FOLDER")
 
         #expect(try GoogleDrive().find(name: "a.txt", in: storage.access())?.objectID == "B")

@@ -22,7 +22,8 @@ struct DriveUploadSessionTests {
         let size = bytes.count
         return Reply(
             200,
-            #"{"id": "ID", "name": "file.bin", "size": "\#(size)", "md5Checksum": "\#(Checksum.md5(bytes))", "headRevisionId": "R"}"#)
+            #"{"id": "ID", "name": "file.bin", "size": "\#(size)", "md5Checksum": "\#(Checksum.md5(bytes))", "headRevisionId": "R"}"#
+        )
     }
 
     @discardableResult
@@ -86,7 +87,8 @@ struct DriveUploadSessionTests {
 
         #expect(
             storage.steps.dropFirst(2) == [
-                "PUT bytes 262144-524287/786432 262144", "PUT bytes */786432 0", "PUT bytes 262144-524287/786432 262144",
+                "PUT bytes 262144-524287/786432 262144", "PUT bytes */786432 0",
+                "PUT bytes 262144-524287/786432 262144",
                 "PUT bytes 524288-786431/786432 262144", "PUT bytes */786432 0",
             ])
         #expect(storage.pauses.pauses.count == 2)
@@ -172,8 +174,10 @@ struct DriveUploadSessionTests {
         #expect(storage.transport.requests[2].url == "https://storage.googleapis.com/upload?upload_id=B")
 
         for url in [
-            "https://evil.example/upload", "http://www.googleapis.com/upload", "https://www.googleapis.com@evil.example/",
-            "https://evil.example?.googleapis.com", "https://evil.example#.googleapis.com", "https://evilgoogleapis.com/",
+            "https://evil.example/upload", "http://www.googleapis.com/upload",
+            "https://www.googleapis.com@evil.example/",
+            "https://evil.example?.googleapis.com", "https://evil.example#.googleapis.com",
+            "https://evilgoogleapis.com/",
             "https://evil.example\\.googleapis.com/", "/upload?upload_id=B", "",
         ] {
             let storage = ScriptedStorage(Reply(200, headers: [.location: url]), done)

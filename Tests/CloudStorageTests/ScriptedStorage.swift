@@ -27,7 +27,8 @@ final class ScriptedStorage {
     var steps: [String] {
         transport.requests.map { request in
             let range = request.headers[.contentRange] ?? request.headers[.range]
-            return [request.method.rawValue, range, "\(request.body?.count ?? 0)"].compactMap { $0 }.joined(separator: " ")
+            return [request.method.rawValue, range, "\(request.body?.count ?? 0)"].compactMap { $0 }.joined(
+                separator: " ")
         }
     }
 
