@@ -114,6 +114,17 @@ public struct Connection: ~Copyable {
         }
     }
 
+    /// Starts a transaction in which each plain read sees what is committed at that moment (READ COMMITTED).
+    ///
+    /// For transactions that lock before they read: what they read then is as new as the lock. It also locks only rows
+    /// that exist, no gaps between them.
+    /// - Throws: ``MariaDBError/unavailable(code:message:)``; nothing has happened then.
+    public mutating func beginReadingCommitted() throws(MariaDBError) {
+        precondition(!isInTransaction, "transactions do not nest")
+        try run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", mayCommit: false)
+        try run("START TRANSACTION", mayCommit: false)
+    }
+
     /// Makes the transaction's changes permanent.
     /// - Throws: ``MariaDBError/contention(code:message:)`` (rolled back; Galera refuses conflicts here),
     ///   ``MariaDBError/inDoubt(code:message:)`` (connection broke: committed, or not).

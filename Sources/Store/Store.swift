@@ -27,6 +27,8 @@ public final class Store: Sendable {
 
     /// Runs `body` in one transaction and commits it; whatever `body` throws undoes it.
     ///
+    /// Each statement sees what is committed at that moment, so what `body` reads after it has locked a group is as new
+    /// as the lock.
     /// Deadlocks, lock timeouts and certification failures make the whole transaction run again, so `body` may run
     /// several times and must have no effect outside the session. Between attempts there is a short random pause.
     public func transaction<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {

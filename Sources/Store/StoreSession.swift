@@ -13,7 +13,7 @@ public struct StoreSession: ~Copyable {
     consuming func end() -> Connection { connection }
 
     mutating func begin() throws(StoreError) {
-        do { try connection.begin() } catch { throw StoreError(error) }
+        do { try connection.beginReadingCommitted() } catch { throw StoreError(error) }
     }
 
     mutating func beginSnapshot() throws(StoreError) {

@@ -25,18 +25,21 @@ extension PrivateStackTests {
             let upload = try await Threads.run { try Self.upload(data, parameters, by: alice) }
 
             #expect(upload.status == 200, "\(upload)")
-            #expect(try before.growth() <= Self.growthLimit)
+            let growthOfUpload = try before.growth()
+            #expect(growthOfUpload <= Self.growthLimit)
             #expect(try alice.commitStaged(masterVersion: 1) == 1)
             #expect(try alice.stored(file).map(\.size) == [Self.size])
             #expect(try alice.stored(file).map(\.checkSum) == [checkSum])
 
+            let beforeDownload = try Memory(of: server)
             let parametersOfDownload = alice.downloadParameters(file, masterVersion: 2)
             let (reply, received) = try await Threads.run { try Self.download(parametersOfDownload, by: alice) }
 
             #expect(reply.status == 200 && reply.isComplete)
             #expect(reply.messageParameters?.checkSum?.text == checkSum)
             #expect(received == checkSum)
-            #expect(try before.growth() <= Self.growthLimit)
+            let growthOfDownload = try beforeDownload.growth()
+            #expect(growthOfDownload <= Self.growthLimit)
             try server.sandbox.delete(file.cloudName(device: alice.device), in: alice.account)
         }
 

@@ -38,7 +38,7 @@ struct CommitTests {
         #expect(try owner.commit() == 1)
 
         let expected = FileRecord(
-            fileUUID: file, owningUser: storage, deviceUUID: owner.area.deviceUUID, createdAt: noon,
+            fileUUID: file, owningUser: storage, deviceUUID: owner.area.deviceUUID, createdAt: noon, updatedAt: noon,
             mimeType: MIMEType("text/plain")!, appMetaData: "{\"ü\": \"🦉\"}", appMetaDataVersion: AppMetaDataVersion(0),
             isDeleted: false, fileVersion: .first, checkSum: CheckSum("b10a8db164e0754105b7a99be72e3fe5"), sizeBytes: 11,
             objectID: "o1", providerHash: nil)
@@ -53,7 +53,7 @@ struct CommitTests {
     private func fields(of file: FileRecord?) -> [String] {
         guard let file else { return [] }
         return [
-            "\(file.fileUUID)", "\(file.owningUser)", "\(file.deviceUUID)", "\(file.createdAt)", "\(file.mimeType)",
+            "\(file.fileUUID)", "\(file.owningUser)", "\(file.deviceUUID)", "\(file.createdAt)", "\(file.updatedAt)", "\(file.mimeType)",
             "\(file.appMetaData ?? "-")", "\(file.appMetaDataVersion?.rawValue ?? -1)", "\(file.isDeleted)",
             "\(file.fileVersion)", "\(file.checkSum?.rawValue ?? "-")", "\(file.sizeBytes ?? -1)", file.objectID ?? "-",
             file.providerHash ?? "-",

@@ -12,9 +12,12 @@ import Testing
 @Suite("Every statement of a request finds its rows by an index")
 struct IndexUseTests {
     /// Fifty groups with a hundred files each, and as much of everything else.
-    private struct Crowd {
-        let fixture = Result { try StoreFixture(connections: 2) }
-        var store: Store { get throws { try fixture.get().store } }
+    private struct Crowd: Sendable {
+        /// One for all tests, since each undoes what it does.
+        static let shared = Result { try Crowd() }
+
+        let fixture: StoreFixture
+        var store: Store { fixture.store }
         let group = SharingGroupUUID("group 7")!
         let groupID = SharingGroupID(7)
         let user = UserID(7)
@@ -23,8 +26,9 @@ struct IndexUseTests {
         var area: StagingArea { StagingArea(userID: user, deviceUUID: device, groupID: groupID) }
         let device = DeviceUUID("00000000-0000-0000-0000-000000000007")!
 
-        init() throws {
-            var connection = try Connection(fixture.get().settings)
+        private init() throws {
+            fixture = try StoreFixture(connections: 5)
+            var connection = try Connection(fixture.settings)
             try connection.executeScript(
                 """
                 INSERT INTO users (user_id, account_type, provider_user_id, display_name, created_at)
@@ -92,7 +96,7 @@ struct IndexUseTests {
 
     @Test("No single read or write of a request looks at more than a few rows")
     func singleRows() throws {
-        let crowd = try Crowd()
+        let crowd = try Crowd.shared.get()
         let expect: (String, Int, (inout StoreSession) throws -> Void) throws -> Void = { name, maximum, body in
             let rows = try crowd.rowsRead(body)
             #expect((0...maximum).contains(rows), "\(name): \(rows) rows")
@@ -137,7 +141,7 @@ struct IndexUseTests {
 
     @Test("The meter notices a full scan")
     func meter() throws {
-        let crowd = try Crowd()
+        let crowd = try Crowd.shared.get()
 
         #expect(
             try crowd.rowsRead { session in
@@ -147,7 +151,7 @@ struct IndexUseTests {
 
     @Test("Adoption looks at one file and at the outbox rows of one object")
     func adoption() throws {
-        let crowd = try Crowd()
+        let crowd = try Crowd.shared.get()
         let record = try #require(try crowd.store.withSession { try $0.file(crowd.file, in: crowd.groupID) })
 
         let rows = try crowd.rowsRead { session throws in
@@ -159,7 +163,7 @@ struct IndexUseTests {
 
     @Test("A listing looks at the rows of its group, without sorting them")
     func listings() throws {
-        let crowd = try Crowd()
+        let crowd = try Crowd.shared.get()
         let membership = try #require(
             try crowd.store.withSession { try $0.membership(of: crowd.user, in: crowd.group) })
 
@@ -176,7 +180,7 @@ struct IndexUseTests {
 
     @Test("Batches look at as many rows as they take, each sought a second time")
     func batches() throws {
-        let crowd = try Crowd()
+        let crowd = try Crowd.shared.get()
         let late = noon(plus: 10_000_000)
 
         #expect(try crowd.rowsRead { _ = try $0.leaseDue(by: "v", limit: 8, until: noon, at: late) } <= 40)

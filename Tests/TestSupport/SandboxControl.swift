@@ -89,6 +89,11 @@ public struct SandboxControl: Sendable {
     /// Forgets the rules that clients broke.
     public func clearViolations() throws { _ = try call(HTTPCall("DELETE", "/sandbox/violations")) }
 
+    /// How many of the faults have never struck; those that are used up are no longer there.
+    public func faultsThatNeverStruck() throws -> Int {
+        try get("/faults").array?.filter { $0.struck?.integer == 0 }.count ?? 0
+    }
+
     /// What the providers were asked since request number `since`, oldest first.
     public func requests(since: Int64 = 0) throws -> [JSONValue] {
         try get("/requests?since=\(since)").array ?? []

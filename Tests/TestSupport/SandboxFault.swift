@@ -6,6 +6,8 @@ public struct SandboxFault: Sendable {
     public var pathPrefix: String?
     /// Only requests of this method.
     public var method: String?
+    /// Only requests whose query contains this text.
+    public var queryContains: String?
     /// The status of the reply; nil leaves it alone.
     public var status: Int?
     /// Seconds in the reply's `Retry-After`.
@@ -48,7 +50,8 @@ public struct SandboxFault: Sendable {
             "host": host, "pathPrefix": pathPrefix, "method": method, "status": status, "retryAfter": retryAfter,
             "times": times, "skip": skip, "latencyMs": latencyMilliseconds,
             "truncateAfterBytes": truncateAfterBytes, "resetAfterBytes": resetAfterBytes, "afterEffect": afterEffect,
-            "reason": reason, "corruptAtByte": corruptAtByte, "keepBytes": keepBytes, "body": body,
+            "reason": reason, "queryContains": queryContains, "corruptAtByte": corruptAtByte,
+            "keepBytes": keepBytes, "body": body,
         ]
         return members.compactMapValues { $0 }
     }

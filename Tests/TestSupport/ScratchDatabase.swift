@@ -1,6 +1,6 @@
-public import MariaDB
 import Foundation
 import Glibc
+public import MariaDB
 import Synchronization
 
 /// A private MariaDB server on a unix socket in a temporary folder, gone when the test process is.
@@ -93,10 +93,11 @@ public final class ScratchDatabase: Sendable {
     public func start() throws {
         let arguments =
             [
-                "--no-defaults", "--datadir=\(folder)/data", "--tmpdir=\(folder)/tmp", "--socket=\(socketPath)", "--pid-file=\(folder)/db.pid",
+                "--no-defaults", "--datadir=\(folder)/data", "--tmpdir=\(folder)/tmp", "--socket=\(socketPath)",
+                "--pid-file=\(folder)/db.pid",
                 "--skip-networking", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0",
                 "--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=64M",
-                "--innodb-log-file-size=32M", "--skip-name-resolve", "--performance-schema=OFF",
+                "--innodb-log-file-size=32M", "--sync-frm=OFF", "--skip-name-resolve", "--performance-schema=OFF",
                 "--log-error=\(folder)/error.log",
             ] + Self.userArguments
         let supervisor = try Supervisor(folder: folder, program: "/usr/sbin/mariadbd", arguments: arguments)
@@ -109,7 +110,9 @@ public final class ScratchDatabase: Sendable {
             } catch {
                 guard ContinuousClock.now < deadline, supervisor.isRunning else {
                     throw Failure(
-                        description: "mariadbd does not answer (\(String(reflecting: error))): \(endOfFile(folder + "/error.log"))")
+                        description:
+                            "mariadbd does not answer (\(String(reflecting: error))): \(endOfFile(folder + "/error.log"))"
+                    )
                 }
                 usleep(20_000)
             }

@@ -61,7 +61,7 @@ struct DownloadFileEndpoint: Endpoint {
             do {
                 return try storage.provider.describe(objectID: objectID, in: storage.access)
             } catch .notFound {
-                let age = context.now.secondsSince1970 - file.createdAt.secondsSince1970
+                let age = context.now.secondsSince1970 - file.updatedAt.secondsSince1970
                 if age < Self.freshSeconds, try !hasMovedOn(request, context),
                     context.services.storage.backoff.pause(Self.secondLookPause, deadline: context.deadline)
                 {

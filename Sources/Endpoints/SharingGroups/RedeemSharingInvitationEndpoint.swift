@@ -11,6 +11,24 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         let exchange = try CredentialExchange(context)
         let redeemer = Redeemer(invitation: request.sharingInvitationUUID, exchange: exchange, context: context)
         if let done = try redeemer.earlierRedemption() { return .json(done) }
+        do {
+            return .json(try redeem(request, redeemer, exchange, context))
+        } catch {
+            // Perhaps another redemption of the same person was faster; then the refusal is only its consequence.
+            switch error {
+            case EndpointError.invitationUnknown, EndpointError.alreadyMember, StoreError.alreadyExists:
+                if let done = try redeemer.earlierRedemption() { return .json(done) }
+            default: break
+            }
+            if case StoreError.alreadyExists = error { throw EndpointError.alreadyMember }
+            throw error
+        }
+    }
+
+    private func redeem(
+        _ request: RedeemSharingInvitationRequest, _ redeemer: Redeemer, _ exchange: CredentialExchange,
+        _ context: RequestContext
+    ) throws -> RedeemSharingInvitationResponse {
         // Providers are asked before the transaction; a refusal that can be known now is not worth asking for.
         let isNew = try redeemer.checkBeforehand()
         var newUser: NewUser?
@@ -21,15 +39,9 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
                 folderName: try NewUser.folderName(request.cloudFolderName, for: accountType),
                 credentials: try exchange.credentialsOfNewUser())
         }
-        do {
-            let response = try redeemer.redeem(as: newUser)
-            if isNew { addReplacementToken(exchange, context) }
-            return .json(response)
-        } catch StoreError.alreadyExists {
-            // Another redemption of the same person was faster.
-            if let done = try redeemer.earlierRedemption() { return .json(done) }
-            throw EndpointError.alreadyMember
-        }
+        let response = try redeemer.redeem(as: newUser)
+        if isNew { addReplacementToken(exchange, context) }
+        return response
     }
 }
 

@@ -50,11 +50,11 @@ extension UploadDecision {
         guard let checkSum = request.checkSum.canonical(as: owner.storageType.checkSumFlavour) else {
             throw .checkSumMismatch
         }
-        if let staged, let dates = dates(of: staged, ifSameAs: request, checkSum, current) { return dates }
-        return .upload(
-            UploadPlan(
-                kind: current?.isDeleted == true ? .undelete : .upload, owner: owner, checkSum: checkSum,
-                existingCreationDate: current?.createdAt))
+        let plan = UploadPlan(
+            kind: current?.isDeleted == true ? .undelete : .upload, owner: owner, checkSum: checkSum,
+            existingCreationDate: current?.createdAt)
+        if let staged, let dates = dates(of: staged, ifSameAs: request, plan, current) { return dates }
+        return .upload(plan)
     }
 
     /// The first metadata have version 0, each change one more.
@@ -62,18 +62,34 @@ extension UploadDecision {
         _ request: UploadFileRequest, _ current: FileRecord?
     ) throws(EndpointError) {
         guard let metaData = request.appMetaData else { return }
-        let expected = (current?.appMetaDataVersion?.rawValue).map { Int64($0) + 1 } ?? 0
-        guard Int64(metaData.version.rawValue) == expected else { throw .appMetaDataVersionMismatch }
+        guard Int64(metaData.version.rawValue) == nextMetaDataVersion(after: current) else {
+            throw .appMetaDataVersionMismatch
+        }
     }
 
+    private static func nextMetaDataVersion(after current: FileRecord?) -> Int64 {
+        (current?.appMetaDataVersion?.rawValue).map { Int64($0) + 1 } ?? 0
+    }
+
+    /// The dates of what is staged, if it is what the request asks for and a commit would still accept it.
+    ///
+    /// What another device has made obsolete is no repetition: it would be in the way of every commit.
     private static func dates(
-        of staged: StagedChange, ifSameAs request: UploadFileRequest, _ checkSum: CheckSum, _ current: FileRecord?
+        of staged: StagedChange, ifSameAs request: UploadFileRequest, _ plan: UploadPlan, _ current: FileRecord?
     ) -> UploadDecision? {
-        guard staged.kind == .upload || staged.kind == .undelete, staged.fileVersion == request.fileVersion,
-            staged.content?.checkSum == checkSum, let updated = staged.updatedAt,
-            let created = staged.createdAt ?? current?.createdAt,
-            request.appMetaData == nil || request.appMetaData?.contents == staged.appMetaData
+        guard staged.kind == plan.kind, staged.fileVersion == request.fileVersion, staged.mimeType == request.mimeType,
+            staged.fileGroupUUID == request.fileGroupUUID, staged.content?.checkSum == plan.checkSum,
+            staged.content?.owningUser == plan.owner, let updated = staged.updatedAt,
+            let created = staged.createdAt ?? current?.createdAt
         else { return nil }
+        if let version = staged.appMetaDataVersion {
+            guard Int64(version.rawValue) == nextMetaDataVersion(after: current) else { return nil }
+        }
+        if let metaData = request.appMetaData {
+            guard metaData.version == staged.appMetaDataVersion, metaData.contents == staged.appMetaData else {
+                return nil
+            }
+        }
         return .repeated(creationDate: created, updateDate: updated)
     }
 }

@@ -35,6 +35,8 @@ public struct FileRecord: Equatable, Sendable {
     public var owningUser: OwningUser
     public var deviceUUID: DeviceUUID
     public var createdAt: WireDate
+    /// When the current version was uploaded.
+    public var updatedAt: WireDate
     public var mimeType: MIMEType
     public var appMetaData: String?
     public var appMetaDataVersion: AppMetaDataVersion?
@@ -62,7 +64,8 @@ extension StoreSession {
             return try first(
                 """
                 SELECT file_uuid, owning_user_id, storage_type, device_uuid, created_at, mime_type, app_metadata,
-                       app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash
+                       app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash,
+                       updated_at
                   FROM files
                  WHERE sharing_group_id = ?
                    AND file_uuid = ?
@@ -72,7 +75,8 @@ extension StoreSession {
         return try first(
             """
             SELECT file_uuid, owning_user_id, storage_type, device_uuid, created_at, mime_type, app_metadata,
-                   app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash
+                   app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash,
+                   updated_at
               FROM files
              WHERE sharing_group_id = ?
                AND file_uuid = ?
@@ -88,6 +92,7 @@ extension StoreSession {
             owningUser: OwningUser(
                 userID: UserID(try row.number(1)), storageType: try row.word(2, table, "storage_type")),
             deviceUUID: try row.identifier(3, table, "device_uuid"), createdAt: try row.date(4, table, "created_at"),
+            updatedAt: try row.date(14, table, "updated_at"),
             mimeType: mimeType, appMetaData: row.optionalText(6), appMetaDataVersion: metaDataVersion,
             isDeleted: try row.flag(8), fileVersion: FileVersion(try row.number32(9, table, "file_version")),
             checkSum: try row.optionalIdentifier(10, table, "check_sum"), sizeBytes: try row.optionalNumber(11),

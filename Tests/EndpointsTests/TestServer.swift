@@ -1,0 +1,184 @@
+import Accounts
+import CloudStorage
+import Foundation
+import HTTPTransport
+import Logging
+import MariaDB
+import OpenSSLCrypto
+import Store
+import Synchronization
+import SyncProtocol
+import TestSupport
+import Testing
+import UserStorage
+
+@testable import Endpoints
+
+/// The router over a database of its own (or none), a cloud in memory, and a clock that stands still.
+struct TestServer: Sendable {
+    let store: Store
+    let services: Services
+    let router: Router
+    let cloud = FakeCloud()
+    let log = LogKeeper()
+    let settings: ConnectionSettings?
+
+    /// Without a database every use of the store throws that it is unavailable.
+    init(withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30) throws {
+        let settings = withDatabase ? try ScratchDatabase.shared().makeDatabase() : nil
+        self.settings = settings
+        store = Store(
+            pool: ConnectionPool(
+                settings: settings
+                    ?? ConnectionSettings(address: .unixSocket(path: "/nowhere"), user: "", password: "", database: nil),
+                maximumConnections: 8, leaseTimeout: .seconds(20)),
+            pause: { _ in sched_yield() })
+        if let settings {
+            var runner = try MigrationRunner(settings, leaseOwner: "test")
+            _ = try runner.migrate()
+            store.open()
+        }
+        let storage = StorageRegistry(
+            store: store, sealer: CredentialSealer(keys: KeyRing(current: try SealingKey(Array(0..<32)))),
+            backoff: Backoff(pause: { _ in }), providers: [cloud],
+            accounts: [FakeAccount(accountType: .google), FakeAccount(accountType: .facebook)])
+        services = Services(
+            store: store, storage: storage, signInCache: SignInCache(timeToLive: .seconds(60)),
+            settings: Services.Settings(
+                serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,
+                maximumUploadBytes: maximumUploadBytes, maximumDevicesPerUser: nil, mimeTypes: .standard,
+                writesWarningFile: true),
+            partBudget: PartBudget(), now: { noon }, uptime: { .seconds(5) }, makeUUID: { UUID().uuidString })
+        var logger = Logger(label: "test", factory: { [log] _ in log })
+        logger.logLevel = .debug
+        router = Router(services: services, logger: logger)
+    }
+
+    /// A context for what is tested below the router.
+    func context(_ connection: FakeConnection, contentLength: Int64? = nil) -> RequestContext {
+        RequestContext(
+            head: RequestHead(
+                method: "GET", path: "/", query: "", contentLength: contentLength, requestID: "r", headers: [:]),
+            connection: connection, services: services, transport: .unused, logger: Logger(label: "test", factory: { [log] _ in log }))
+    }
+
+    @discardableResult
+    func send(
+        _ method: String, _ path: String, query: String = "", headers: [RequestHeader: String] = [:],
+        announcing length: Int64? = nil, on connection: FakeConnection = FakeConnection()
+    ) -> FakeConnection {
+        router.handle(
+            RequestHead(
+                method: method, path: path, query: query, contentLength: length, requestID: "request-1",
+                headers: headers),
+            on: connection, transport: .unused)
+        return connection
+    }
+
+    @discardableResult
+    func send(
+        _ request: some RequestMessage, as phone: Phone?, announcing length: Int64? = nil,
+        on connection: FakeConnection = FakeConnection()
+    ) -> FakeConnection {
+        let endpoint = type(of: request).endpoint
+        return send(
+            endpoint.route.method.rawValue, "/\(endpoint.rawValue)/", query: request.encodedQuery,
+            headers: phone?.headers ?? [:], announcing: length, on: connection)
+    }
+
+    /// The number that a query yields.
+    func count(_ sql: StaticString) throws -> Int {
+        var connection = try Connection(settings!)
+        var count = -1
+        try connection.query(sql) { (row) throws(MariaDBError) in count = Int(try row.int(0)) }
+        return count
+    }
+
+    // MARK: People
+
+    /// A Google user with a group, on a phone.
+    func signUp(_ name: String = "alice") throws -> Phone {
+        let phone = Phone(name: name, accountType: .google)
+        let reply = send(AddUserRequest(sharingGroupUUID: phone.group, cloudFolderName: "F"), as: phone)
+        try #require(reply.status == 200, "\(reply.json)")
+        return phone
+    }
+
+    func upload(_ bytes: [UInt8], of file: FileUUID, version: Int32 = 0, master: Int64 = 0, by phone: Phone) -> FakeConnection {
+        send(
+            UploadFileRequest.of(file, bytes, version: version, master: master, in: phone.group), as: phone,
+            announcing: Int64(bytes.count), on: FakeConnection(body: bytes))
+    }
+
+    func commit(from master: Int64, by phone: Phone, renaming name: String? = nil) -> FakeConnection {
+        send(
+            DoneUploadsRequest(
+                masterVersion: MasterVersion(master), sharingGroupUUID: phone.group, sharingGroupName: name), as: phone)
+    }
+}
+
+/// One device of one person, and the group it is about.
+struct Phone: Sendable {
+    var name: String
+    var accountType: AccountType
+    var device = DeviceUUID(UUID().uuidString)!
+    var group = SharingGroupUUID(UUID().uuidString)!
+
+    var headers: [RequestHeader: String] {
+        [.tokenType: accountType.tokenType, .accessToken: "good \(name)", .deviceUUID: device.rawValue]
+    }
+}
+
+extension UploadFileRequest {
+    static func of(
+        _ file: FileUUID, _ bytes: [UInt8], version: Int32, master: Int64, in group: SharingGroupUUID
+    ) -> UploadFileRequest {
+        UploadFileRequest(
+            fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain")!,
+            fileVersion: FileVersion(version), masterVersion: MasterVersion(master), checkSum: CheckSum(md5(bytes))!)
+    }
+}
+
+extension Transport {
+    /// For tests in which nothing may be sent.
+    static var unused: Transport {
+        Transport(
+            send: { request, _ throws(TransportError) in throw .refused("\(request.url) was asked") },
+            stream: { request, _, _, _ throws(TransportError) in throw .refused("\(request.url) was asked") })
+    }
+}
+
+/// Keeps log lines.
+final class LogKeeper: LogHandler {
+    private let kept = Mutex<[(message: String, metadata: [String: String])]>([])
+    var metadata: Logger.Metadata {
+        get { [:] }
+        set {}
+    }
+    var logLevel: Logger.Level {
+        get { .trace }
+        set {}
+    }
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { nil }
+        set {}
+    }
+
+    func log(event: LogEvent) {
+        let metadata = event.metadata?.mapValues { "\($0)" } ?? [:]
+        kept.withLock { $0.append(("\(event.message)", metadata)) }
+    }
+
+    /// The line about the newest request.
+    var request: [String: String]? { kept.withLock { $0.last { $0.message == "Request" }?.metadata } }
+    /// Everything, as text.
+    var text: String { kept.withLock { "\($0)" } }
+}
+
+/// The moment at which all tests happen.
+let noon = WireDate(secondsSince1970: 1_800_000_000)
+
+func someFile() -> FileUUID { FileUUID(UUID().uuidString)! }
+
+/// Bytes that are different everywhere.
+func someBytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
