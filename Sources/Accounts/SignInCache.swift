@@ -59,7 +59,8 @@ public final class SignInCache: Sendable {
         let target = entries.count * 3 / 4
         entries = entries.filter { $0.value.expires > now }
         guard entries.count > target else { return }
-        for key in entries.sorted(by: { $0.value.expires < $1.value.expires }).prefix(entries.count - target).map(\.key) {
+        for key in entries.sorted(by: { $0.value.expires < $1.value.expires }).prefix(entries.count - target).map(\.key)
+        {
             entries[key] = nil
         }
     }

@@ -58,7 +58,9 @@ struct CredentialSealerTests {
 
         let both = CredentialSealer(keys: KeyRing(current: newer, older: [key]))
         #expect(try both.open(record, from: alice) == Self.credentials)
-        #expect(throws: (any Error).self) { try CredentialSealer(keys: KeyRing(current: newer)).open(record, from: alice) }
+        #expect(throws: (any Error).self) {
+            try CredentialSealer(keys: KeyRing(current: newer)).open(record, from: alice)
+        }
     }
 
     @Test("Credentials print nothing of what they hold")

@@ -76,7 +76,8 @@ struct FacebookAccountTests {
         #expect(throws: AccountError.rejected) { try verify(Self.inspection(userID: "43")) }
     }
 
-    @Test("Facebook's word about the person's token counts", arguments: [(400, 190), (401, 190), (400, 102), (403, 10)])
+    @Test(
+        "Facebook's word about the person's token counts", arguments: [(400, 190), (401, 190), (400, 102), (403, 10)])
     func refusedAtMe(status: Int, code: Int) {
         #expect(throws: AccountError.rejected) { try verify(Self.inspection(), Self.error(status, code: code)) }
     }
@@ -104,7 +105,8 @@ struct FacebookAccountTests {
 
     @Test("A phone gets a token that lives longer, and the server keeps none")
     func longLived() throws {
-        let script = AccountScript(["access_token": Reply(200, #"{"access_token": "EAAlong", "token_type": "bearer"}"#)])
+        let script = AccountScript(["access_token": Reply(200, #"{"access_token": "EAAlong", "token_type": "bearer"}"#)]
+        )
 
         #expect(try Self.account.replacementToken(for: .facebook, through: script.client) == "EAAlong")
         #expect(

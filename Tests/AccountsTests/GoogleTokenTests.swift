@@ -54,7 +54,9 @@ struct GoogleTokenTests {
 
     @Test(
         "Without the permission to keep files there are no tokens",
-        arguments: ["openid", "", "https://www.googleapis.com/auth/drive.readonly", "xhttps://www.googleapis.com/auth/drive"])
+        arguments: [
+            "openid", "", "https://www.googleapis.com/auth/drive.readonly", "xhttps://www.googleapis.com/auth/drive",
+        ])
     func scopeMissing(scope: String) {
         #expect(throws: AccountError.scopeMissing) { try exchange(Self.tokens(scope: scope)) }
     }
@@ -97,7 +99,8 @@ struct GoogleTokenTests {
             (401, "invalid_client", .misconfigured(detail: "Google's token endpoint says invalid_client")),
             (401, "unauthorized_client", .misconfigured(detail: "Google's token endpoint says unauthorized_client")),
             (403, "org_internal", .misconfigured(detail: "Google's token endpoint says org_internal")),
-            (429, "rate_limit", .unavailable(detail: "status 429")), (500, "internal", .unavailable(detail: "status 500")),
+            (429, "rate_limit", .unavailable(detail: "status 429")),
+            (500, "internal", .unavailable(detail: "status 500")),
             (503, "backend", .unavailable(detail: "status 503")),
         ])
     func refreshErrors(status: Int, word: String, expected: AccountError) {
@@ -125,7 +128,9 @@ struct GoogleTokenTests {
         let fresh = try Self.account.refresh(stored, through: script.client)
 
         #expect(fresh == StoredCredentials(accessToken: "ya29.server", refreshToken: "1//refresh+", codeHash: "abc"))
-        #expect(script.transport.requests[0].bodyText.hasPrefix("grant_type=refresh_token&refresh_token=1%2F%2Frefresh%2B&"))
+        #expect(
+            script.transport.requests[0].bodyText.hasPrefix("grant_type=refresh_token&refresh_token=1%2F%2Frefresh%2B&")
+        )
     }
 
     @Test("Without a refresh token nothing is asked, and the person must sign in again")

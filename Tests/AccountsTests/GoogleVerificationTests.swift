@@ -101,7 +101,8 @@ struct GoogleVerificationTests {
     }
 
     @Test(
-        "A provider in trouble, or one that throttles us, refuses nobody", arguments: [403, 404, 429, 500, 502, 503, 504])
+        "A provider in trouble, or one that throttles us, refuses nobody",
+        arguments: [403, 404, 429, 500, 502, 503, 504])
     func trouble(status: Int) throws {
         for script in [
             AccountScript(["tokeninfo": Reply(status), "userinfo": Self.user]),

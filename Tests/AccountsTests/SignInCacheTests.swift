@@ -1,6 +1,6 @@
 import Accounts
-import Synchronization
 import SyncProtocol
+import Synchronization
 import TestSupport
 import Testing
 

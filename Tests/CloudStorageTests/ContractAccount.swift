@@ -3,8 +3,8 @@ import CloudStorage
 import CurlTransport
 import Foundation
 import HTTPTransport
-import Synchronization
 import SyncProtocol
+import Synchronization
 import TestSupport
 
 /// One person's account at an emulated provider, with the tokens that a server has exchanged for it and the folder that

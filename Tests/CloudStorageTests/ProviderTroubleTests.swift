@@ -211,7 +211,9 @@ extension CloudProviderTests {
             #expect(calls == 3)
         }
 
-        @Test("A download that breaks off and meets errors and an expired token goes on", arguments: ProviderUnderTest.all)
+        @Test(
+            "A download that breaks off and meets errors and an expired token goes on", arguments: ProviderUnderTest.all
+        )
         func truncatedDownloadInTrouble(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -257,7 +259,9 @@ extension CloudProviderTests {
             #expect(try storage.read(stored.objectID) == bytes)
         }
 
-        @Test("A receiver that is slower than the deadline still gets all, though it breaks off", arguments: ProviderUnderTest.all)
+        @Test(
+            "A receiver that is slower than the deadline still gets all, though it breaks off",
+            arguments: ProviderUnderTest.all)
         func slowReceiver(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()

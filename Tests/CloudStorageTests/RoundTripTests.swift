@@ -127,7 +127,8 @@ extension CloudProviderTests {
         @Test(
             "Any name is stored and found as it is", arguments: ProviderUnderTest.all,
             [
-                "it's.txt", #"back\slash.txt"#, #"\' or name contains '"#, "'\u{301}accent on a quote", "\"quoted\".json",
+                "it's.txt", #"back\slash.txt"#, #"\' or name contains '"#, "'\u{301}accent on a quote",
+                "\"quoted\".json",
                 "ünï 😀.txt", "a & b = c + d % e?.txt", "' or trashed = true or name = '",
             ])
         func names(kind: ProviderUnderTest, name: String) throws {

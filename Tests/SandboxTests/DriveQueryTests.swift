@@ -34,6 +34,13 @@ struct DriveQueryTests {
         #expect(try user.search("name contains 'hello'") == ["say hello", "hello.txt"])
     }
 
+    @Test("A quote ends a text even if an accent stands on the next character, or on it")
+    func combiningAccents() throws {
+        #expect(throws: DriveError.invalid("q")) { try DriveQuery("name = '\u{301}a'\u{301}") }
+        #expect(try DriveQuery("name = '\u{301}a'") == .name(.equal, "\u{301}a"))
+        #expect(try DriveQuery("name = '\\'\u{301}a'") == .name(.equal, "'\u{301}a"))
+    }
+
     @Test("Folders, properties, times and the bin are found")
     func terms() throws {
         let user = try DriveUser(try TestSandbox())

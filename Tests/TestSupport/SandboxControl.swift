@@ -83,6 +83,9 @@ public struct SandboxControl: Sendable {
         (try get("/faults").array ?? []).filter { ($0.remaining?.integer ?? 0) > 0 }
     }
 
+    /// Changes settings of the emulated providers, such as `searchLagMilliseconds`.
+    public func changeSettings(_ settings: [String: Int]) throws { _ = try post("/settings", settings) }
+
     /// Forgets the rules that clients broke.
     public func clearViolations() throws { _ = try call(HTTPCall("DELETE", "/sandbox/violations")) }
 

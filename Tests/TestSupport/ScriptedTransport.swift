@@ -36,7 +36,8 @@ public final class ScriptedTransport: Sendable {
                 guard head(reply.head) else { return reply.head }
                 guard reply.body.isEmpty || body(reply.body.span) else { throw .cancelled }
                 // A body that is shorter than announced ends like a lost connection.
-                if let announced = reply.head.headers[.contentLength].flatMap({ Int($0) }), announced > reply.body.count {
+                if let announced = reply.head.headers[.contentLength].flatMap({ Int($0) }), announced > reply.body.count
+                {
                     throw .interrupted
                 }
                 return reply.head

@@ -41,7 +41,8 @@ struct DriveFolder {
     /// The oldest folder of that name at the root of the drive.
     private func search(_ name: String) throws(CloudStorageError) -> String? {
         var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
-        let query = "name = \(DriveQuery.literal(name)) and mimeType = '\(GoogleDrive.folderType)'"
+        let query =
+            "name = \(DriveQuery.literal(name)) and mimeType = '\(GoogleDrive.folderType)'"
             + " and 'root' in parents and trashed = false"
         return try DriveQuery.list(query, with: &client).first { $0.name == name }?.id
     }

@@ -27,11 +27,12 @@ struct DriveUpload {
 
     func run() throws(CloudStorageError) -> StoredObject {
         let first = try part()
-        let stored = if first.isLast && first.bytes.count <= Self.multipartLimitBytes {
-            try sendWhole(first.bytes)
-        } else {
-            try sendInSession(first)
-        }
+        let stored =
+            if first.isLast && first.bytes.count <= Self.multipartLimitBytes {
+                try sendWhole(first.bytes)
+            } else {
+                try sendInSession(first)
+            }
         guard stored.md5Checksum == content.providerHash,
             stored.size.flatMap({ Int64($0) }) == content.lengthBytes
         else { throw .contentMismatch }

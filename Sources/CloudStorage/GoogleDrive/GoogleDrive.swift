@@ -1,6 +1,6 @@
-public import SyncProtocol
 import HTTPTransport
 import HTTPTypes
+public import SyncProtocol
 
 /// Google Drive (API v3) under the scope `drive.file`: we see only what we have made.
 ///
@@ -69,7 +69,8 @@ public struct GoogleDrive: CloudProvider {
     public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
         guard let folderID = access.folder.folderID else { return nil }
         var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
-        let query = "name = \(DriveQuery.literal(name)) and \(DriveQuery.literal(folderID)) in parents"
+        let query =
+            "name = \(DriveQuery.literal(name)) and \(DriveQuery.literal(folderID)) in parents"
             + " and trashed = false"
         let matches = try DriveQuery.list(query, with: &client)
         return matches.first { $0.name == name }?.stored

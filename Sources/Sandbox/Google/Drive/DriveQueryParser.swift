@@ -13,9 +13,11 @@ struct DriveQueryParser {
     private static let failure = DriveError.invalid("q")
 
     /// Cuts the text into words, quoted texts and symbols.
+    ///
+    /// Scalar by scalar: a quote with a combining accent after it is one `Character`, and a quote all the same.
     init(_ text: String) throws(DriveError) {
         var tokens: [Token] = []
-        var rest = text[...]
+        var rest = Substring(text).unicodeScalars
         while let first = rest.first {
             switch first {
             case " ", "\t", "\n", "\r": rest.removeFirst()
@@ -28,11 +30,11 @@ struct DriveQueryParser {
             case "<", ">", "!":
                 rest.removeFirst()
                 var symbol = String(first)
-                if rest.first == "=" { symbol.append(rest.removeFirst()) }
+                if rest.first == "=" { symbol.unicodeScalars.append(rest.removeFirst()) }
                 guard symbol != "!" else { throw Self.failure }
                 tokens.append(.symbol(symbol))
-            case let letter where letter.isLetter:
-                let word = rest.prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+            case let letter where letter.properties.isAlphabetic:
+                let word = rest.prefix { $0.properties.isAlphabetic || $0.properties.numericType != nil || $0 == "_" }
                 rest = rest[word.endIndex...]
                 tokens.append(.word(String(word)))
             default: throw Self.failure
@@ -42,11 +44,11 @@ struct DriveQueryParser {
     }
 
     /// The text up to the closing quote; inside, only `\'` and `\\` are escapes.
-    private static func quoted(_ rest: inout Substring) throws(DriveError) -> String {
-        var text = ""
+    private static func quoted(_ rest: inout Substring.UnicodeScalarView) throws(DriveError) -> String {
+        var text = String.UnicodeScalarView()
         while let next = rest.popFirst() {
             switch next {
-            case "'": return text
+            case "'": return String(text)
             case "\\":
                 guard let escaped = rest.popFirst(), escaped == "'" || escaped == "\\" else { throw failure }
                 text.append(escaped)
