@@ -15,6 +15,7 @@ final class PhoneUpload: UploadContent {
     private let expected: CheckSum
     private let budget: PartBudget
     private let keepAlive: () throws -> Void
+    private let beforeLastPart: () throws -> Void
     private var hasher: ContentHasher?
     private var buffer: [UInt8] = []
     private var chunk: [UInt8] = []
@@ -28,15 +29,18 @@ final class PhoneUpload: UploadContent {
     ///   - expected: the checksum that the phone announced, in canonical letter case.
     ///   - keepAlive: called after every few kilobytes, however slow they come, and before each part is handed out;
     ///     what it throws ends the upload.
+    ///   - beforeLastPart: called when everything has arrived and is right, before the part is handed out that
+    ///     makes the object exist.
     init(
         _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, storageType: CloudStorageType, budget: PartBudget,
-        keepAlive: @escaping () throws -> Void
+        keepAlive: @escaping () throws -> Void, beforeLastPart: @escaping () throws -> Void = {}
     ) {
         self.body = body
         self.lengthBytes = lengthBytes
         self.expected = expected
         self.budget = budget
         self.keepAlive = keepAlive
+        self.beforeLastPart = beforeLastPart
         hasher = ContentHasher(for: storageType)
     }
 
@@ -53,7 +57,10 @@ final class PhoneUpload: UploadContent {
         let started = ContinuousClock.now
         try fill(wanted)
         let isLast = position + Int64(wanted) == lengthBytes
-        if isLast { try verifyEnd() }
+        if isLast {
+            try verifyEnd()
+            try beforeLastPart()
+        }
         let part = UploadPart(bytes: buffer[...], offset: position, isLast: isLast)
         position += Int64(wanted)
         if started.duration(to: .now) < Self.fastFill { grow() }

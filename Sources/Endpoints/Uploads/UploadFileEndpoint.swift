@@ -88,7 +88,8 @@ private struct Upload {
         self.intent = intent
         content = PhoneUpload(
             context.body, lengthBytes: length, expected: plan.checkSum, storageType: plan.owner.storageType,
-            budget: context.services.partBudget, keepAlive: { try intent.keepAlive() })
+            budget: context.services.partBudget, keepAlive: { try intent.keepAlive() },
+            beforeLastPart: { try intent.confirm() })
     }
 
     func run() throws -> StoredContent {

@@ -12,6 +12,7 @@ final class UploadIntent {
     /// last part goes out: more than that part and the staging may take.
     private static let leaseSeconds: Int64 = 90
     private static let renewalInterval: Duration = .seconds(15)
+    private static let confirmationAge: Duration = .milliseconds(500)
 
     let item: OutboxID
     let leaseOwner: String
@@ -40,6 +41,16 @@ final class UploadIntent {
         }
         guard isOurs else { throw EndpointError.uploadConflict }
         renewed = .now
+    }
+
+    /// Makes sure that the object about to exist can still be staged: that the database is there, and the lease ours.
+    ///
+    /// A sign of life that is a moment old is proof enough.
+    /// - Throws: ``StoreError``, ``EndpointError/uploadConflict``.
+    func confirm() throws {
+        guard renewed.duration(to: .now) > Self.confirmationAge else { return }
+        let isOurs = try context.store.withSession { try $0.isLeased(item, by: leaseOwner) }
+        guard isOurs else { throw EndpointError.uploadConflict }
     }
 
     /// Gives the object up: the jobs role deletes it at once, if it exists. Errors do not matter, since the lease ends.

@@ -81,10 +81,14 @@ extension StoreSession {
             "UPDATE outbox SET available_at = ? WHERE outbox_id = ? AND lease_owner = ?",
             [.date(until), .int(item.rawValue), .text(leaseOwner)])
         // Asked separately, since a renewal within the same second changes no row.
-        return try first(
+        return try isLeased(item, by: leaseOwner)
+    }
+
+    /// Whether a lease is still `leaseOwner`'s.
+    public mutating func isLeased(_ item: OutboxID, by leaseOwner: String) throws(StoreError) -> Bool {
+        try first(
             "SELECT 1 FROM outbox WHERE outbox_id = ? AND lease_owner = ?",
-            [.int(item.rawValue), .text(leaseOwner)]
-        ) { _ in true } ?? false
+            [.int(item.rawValue), .text(leaseOwner)]) { _ in true } ?? false
     }
 
     /// Gives up a lease, so that the work is done at once.
