@@ -1,7 +1,7 @@
 import CloudStorage
 import Store
-import Synchronization
 import SyncProtocol
+import Synchronization
 
 /// Where one user's folder is, remembered in their row.
 final class UserFolder: FolderMemory {
