@@ -143,7 +143,7 @@ class BenchStack:
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
     def _keep_clouds_in_memory(self) -> None:
-        """Where there is room the emulated clouds store nothing on disk, which would only add the same to both sides."""
+        """Where there is room, the emulated clouds keep off the disk, which would add the same to both sides."""
         state = self.layout.sandbox
         if state.exists() or not SHARED_MEMORY.is_dir():
             return
