@@ -43,7 +43,8 @@ static void *work(void *argument) {
         "INSERT INTO files (sharing_group_id, file_uuid, file_group_uuid, owning_user_id, storage_type, device_uuid,"
         " created_at, updated_at, mime_type, file_version, check_sum, sha256, size_bytes, object_id,"
         " changed_at_master_version)"
-        " VALUES (?, ?, ?, 1, 'Google', ?, NOW(), NOW(), 'text/plain', 0, MD5('x'), UNHEX(SHA2('x', 256)), 1024, ?, 1)");
+        " VALUES (?, ?, ?, 1, 'Google', ?, NOW(), NOW(), 'text/plain', 0, MD5('x'), UNHEX(SHA2('x', 256)), 1024, ?,"
+        " 1)");
     struct field group = {.number = *(long long *)argument}, uuid, file_group, device, object;
     new_uuid(&device);
     MYSQL_BIND group_bind[1] = {0}, row[5] = {0};

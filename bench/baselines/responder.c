@@ -1,9 +1,9 @@
-/* What HealthCheck and Index cost a program in C: the same library behind the same nginx, the same queries on the rows,
- * the same bytes as a reply, with nothing else around them: no sign-in, no permissions, no log.
+/* What HealthCheck and Index cost a program in C: the same library behind the same nginx, the same queries on the
+ * rows, the same bytes as a reply, with nothing else around them: no sign-in, no permissions, no log.
  *
- * usage: responder THREADS USER_ID      takes the listening socket as descriptor 3 and the database from the environment
+ * usage: responder THREADS USER_ID      takes the listening socket as descriptor 3, the database from the environment
  *
- * Each thread has a connection and a request of its own. Index is that of the one user who is named on the command line.
+ * Each thread has a connection and a request of its own. Index is that of the one user named on the command line.
  */
 #include "connection.h"
 

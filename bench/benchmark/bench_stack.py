@@ -2,8 +2,10 @@
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 from demonstration.web import Website
@@ -17,11 +19,16 @@ BASELINES = Path(__file__).resolve().parents[1] / "baselines"
 LIBRARIES = ("-lmariadb", "-lfcgi", "-lpthread")
 API_THREADS = 8  # as scripts/lib/syncstack/configuration.py has it
 RESPONDERS = 2
-TRANSFER_THREADS = 256
+SHARED_MEMORY = Path("/dev/shm")
+SHARED_MEMORY_BYTES = 4 << 30
 
 # Servers that are added to the stack's own nginx, so that ours and the baseline share workers and settings.
 NGINX = """
 # Made by bench/run.
+upstream bench_cloud {{
+    server 127.0.0.1:{sandbox};
+    keepalive 32;
+}}
 server {{
     listen 127.0.0.1:{responder} backlog=4096;
     server_name localhost;
@@ -29,14 +36,16 @@ server {{
 }}
 server {{
     listen 127.0.0.1:{proxy} ssl http2 backlog=4096;
+    listen 127.0.0.1:{plain_proxy} backlog=4096;
     server_name localhost;
     ssl_certificate {certificates}/server.pem;
     ssl_certificate_key {certificates}/server.key;
     client_max_body_size 0;
     client_body_buffer_size 64k;
     location / {{
-        proxy_pass https://127.0.0.1:{sandbox};
+        proxy_pass https://bench_cloud;
         proxy_http_version 1.1;
+        proxy_set_header Connection "";
         proxy_set_header Host www.googleapis.com;
         proxy_ssl_server_name on;
         proxy_ssl_name www.googleapis.com;
@@ -61,19 +70,21 @@ class BenchStack:
         self.programs = directory / "programs"
         self.layout = Layout(str(self.directory))
         self.environment: dict[str, str] = {}
-        self.responder_url = self.proxy_url = ""
+        self.responder_url = self.proxy_url = self.plain_proxy_url = ""
         self.baseline: Responders | None = None
+        self.cloud_directory: Path | None = None
 
     def __enter__(self) -> "BenchStack":
         self.programs.mkdir(parents=True, exist_ok=True)
         try:
+            self._keep_clouds_in_memory()
             self._stack("up", "--responders", str(RESPONDERS))
             self.refresh()
             for name in ("responder", "commits"):
                 self._compile(name)
             self._add_servers()
         except BaseException:
-            self._stack("down")
+            self.__exit__()
             raise
         return self
 
@@ -81,6 +92,8 @@ class BenchStack:
         if self.baseline is not None:
             self.baseline.down()
         self._stack("down")
+        if self.cloud_directory is not None:
+            shutil.rmtree(self.cloud_directory, ignore_errors=True)
 
     @staticmethod
     def program(name: str) -> Path:
@@ -129,6 +142,17 @@ class BenchStack:
         command = [REPOSITORY / "scripts" / "stack", verb, self.directory, *options]
         return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
+    def _keep_clouds_in_memory(self) -> None:
+        """Where there is room, the emulated clouds keep off the disk, which would add the same to both sides."""
+        state = self.layout.sandbox
+        if state.exists() or not SHARED_MEMORY.is_dir():
+            return
+        if shutil.disk_usage(SHARED_MEMORY).free < SHARED_MEMORY_BYTES:
+            return
+        self.cloud_directory = Path(tempfile.mkdtemp(prefix="syncserver-bench-", dir=SHARED_MEMORY))
+        state.parent.mkdir(parents=True, exist_ok=True)
+        state.symlink_to(self.cloud_directory)
+
     def _compile(self, name: str) -> None:
         flags = run(["mariadb_config", "--include"]).split()
         run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-std=gnu11", *flags, "-o", self.programs / name,
@@ -143,12 +167,14 @@ class BenchStack:
         write(folder / "baseline-locations.conf", locations)
         responder = choose(set())
         proxy = choose({responder})
+        plain_proxy = choose({responder, proxy})
         sandbox = (folder / "sandbox.conf").read_text(encoding="utf-8")
         write(folder / "sandbox.conf", sandbox + NGINX.format(
-            responder=responder, proxy=proxy, sandbox=self.environment["SANDBOX_TLS_PORT"],
+            responder=responder, proxy=proxy, plain_proxy=plain_proxy, sandbox=self.environment["SANDBOX_TLS_PORT"],
             certificates=self.layout.certificates))
         old = set(self.pids("nginx"))
         os.kill(self.pids("nginx")[0], signal.SIGHUP)
         self.responder_url, self.proxy_url = f"http://127.0.0.1:{responder}", f"https://127.0.0.1:{proxy}"
+        self.plain_proxy_url = f"http://127.0.0.1:{plain_proxy}"
         if not wait_until(lambda: len(set(self.pids("nginx")) & old) == 1, 20.0):
             raise StackError("nginx does not take the servers of the baselines.", self.layout.logs / "nginx-error.log")

@@ -9,12 +9,12 @@ from demonstration.phone import new_uuid
 from syncstack.processes import run
 
 from .bench_stack import BenchStack
-from .load import LoadError
+from .load import LoadError, requests_per_second
 from .people import Person, sign_up
 from .requests import interleaved
 from .table import Result
 
-SCRIPT = Path(__file__).resolve().parents[1] / "cycles.lua"
+CLIENTS_FOLDER = Path(__file__).resolve().parents[1] / "clients"
 CLIENTS = 8
 
 
@@ -30,9 +30,14 @@ def cycles(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]:
         ours, baseline = interleaved(
             lambda short, members=members: ours_once(stack, members, short or seconds, stale),
             lambda short, members=members: baseline_once(stack, members, short or seconds), repetitions)
+        os.environ["ACCESS_TOKEN"] = people[0].access_token
+        cloud = requests_per_second(
+            stack.plain_proxy_url, seconds, len(members), script=CLIENTS_FOLDER / "cloud.lua")
+        note = f"the emulated cloud by itself takes {cloud:,.0f} such files a second from as many clients"
+        if letter == "b":
+            note += f"; {sum(stale) / len(stale):.1f} stale replies a commit"
         results.append(Result(
-            f"P8{letter}", f"upload and commit, {what}", "/s", 0.3, 0.6, ours, baseline,
-            note=f"{sum(stale) / len(stale):.1f} stale replies a commit" if letter == "b" else ""))
+            f"P8{letter}", f"upload and commit, {what}", "/s", 0.3, 0.6, ours, baseline, note))
     return results
 
 
@@ -47,7 +52,7 @@ def ours_once(stack: BenchStack, members: list[Person], seconds: float, stale: l
         for person in members)
     count = len(members)
     output = run(
-        ["wrk", f"-t{count}", f"-c{count}", f"-d{max(1, round(seconds))}s", "-s", SCRIPT,
+        ["wrk", f"-t{count}", f"-c{count}", f"-d{max(1, round(seconds))}s", "-s", CLIENTS_FOLDER / "cycles.lua",
          stack.environment["SYNC_HTTP_URL"]])
     found = re.search(r"cycles: (\d+) commits (\d+) stale (\d+) failures (\d+) microseconds ?(.*)", output)
     if not found or found.group(3) != "0" or found.group(1) == "0":

@@ -14,7 +14,7 @@ from .table import Result
 
 UPLOADS = 200
 ANNOUNCED_BYTES = 64 << 20
-# 250 kB/s each, a phone on a middling line: the first part of 256 KiB goes to the cloud, the second is half there.
+# 65 kB/s each for six seconds: the first part of 256 KiB is in the cloud, half of the second is there.
 SECONDS = 6.0
 SLICES = 60
 SLICE_BYTES = 6554
@@ -28,7 +28,8 @@ class SlowPhone:
             "fileUUID": new_uuid(), "fileVersion": 0, "mimeType": "image/jpeg", "masterVersion": 0,
             "sharingGroupUUID": person.group, "checkSum": "0" * 32}
         headers = {**person.headers(), "Host": "localhost", "Content-Length": str(ANNOUNCED_BYTES)}
-        lines = [f"POST /UploadFile/{query(parameters)} HTTP/1.1", *(f"{key}: {value}" for key, value in headers.items())]
+        lines = [f"POST /UploadFile/{query(parameters)} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
         self.socket = socket.create_connection(address)
         self.socket.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
 

@@ -1,4 +1,5 @@
--- What devices do that commit small files: UploadFile of 1 KiB, DoneUploads, and so on, each on a connection of its own.
+-- What devices do that commit small files: UploadFile of 1 KiB, DoneUploads, and so on, each device on a connection of
+-- its own.
 --
 -- usage: CYCLES=LINES wrk -tN -cN -s cycles.lua URL
 --
