@@ -240,7 +240,7 @@ extension PrivateStackTests {
         func refreshFails() async throws {
             let alice = try server.signUpOwningUser()
             try server.sandbox.expireAccessTokens(of: alice.account, .server)
-            try server.sandbox.inject(SandboxFault(host: "oauth2.googleapis.com", pathPrefix: "/token", status: 503))
+            try server.sandbox.inject(SandboxFault(host: "oauth2.googleapis.com", pathPrefix: "/token", method: "POST", status: 503))
 
             try await expectFailedUpload(by: alice, 502, 504)
         }
