@@ -12,7 +12,7 @@ final class UploadIntent {
     /// last part goes out: more than that part and the staging may take.
     private static let leaseSeconds: Int64 = 90
     private static let renewalInterval: Duration = .seconds(15)
-    private static let confirmationAge: Duration = .milliseconds(500)
+    private static let confirmationAge: Duration = .milliseconds(50)
 
     let item: OutboxID
     let leaseOwner: String
