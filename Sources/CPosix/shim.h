@@ -1,5 +1,6 @@
 // System calls of Linux that Swift's Glibc module lacks.
 #pragma once
+#include <malloc.h>
 #include <sys/prctl.h>
 
 // prctl(2) is variadic, which Swift cannot call. Names the calling thread.

@@ -1,11 +1,11 @@
-public import Curl
-public import HTTPTransport
+import Curl
+import HTTPTransport
 import HTTPTypes
 
-/// Sends a thread's requests to providers through libcurl, keeping connections alive between them.
+/// Sends requests to providers through one libcurl handle, keeping connections alive between them.
 ///
-/// Belongs to one thread, as the handle inside does.
-public final class CurlSender {
+/// Used by one thread at a time, as the handle inside must be.
+final class CurlSender {
     private static let connectTimeout: Duration = .seconds(10)
     private var handle: EasyHandle
 
@@ -13,20 +13,12 @@ public final class CurlSender {
     ///
     /// - Parameter routing: where connections go: to the hosts in the URLs, or to emulated providers.
     /// - Throws: ``CurlError/outOfMemory``.
-    public init(routing: Routing = .direct) throws(CurlError) {
+    init(routing: Routing = .direct) throws(CurlError) {
         handle = try EasyHandle(routing: routing)
     }
 
-    /// A transport for the thread that owns this object, and for as long as it lives.
-    public var transport: Transport {
-        Transport(
-            send: { request, deadline throws(TransportError) in try self.send(request, by: deadline) },
-            stream: { request, deadline, head, body throws(TransportError) in
-                try self.stream(request, by: deadline, head: head, body: body)
-            })
-    }
-
-    private func send(_ outgoing: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Reply {
+    /// Sends a request and returns the whole reply.
+    func send(_ outgoing: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Reply {
         var request = try request(outgoing, deadline)
         request.totalTimeout = deadline.remaining
         request.responseBodyLimit = outgoing.replyLimitBytes
@@ -38,7 +30,8 @@ public final class CurlSender {
         }
     }
 
-    private func stream(
+    /// Sends a request and hands over the reply as it arrives.
+    func stream(
         _ outgoing: OutgoingRequest, by deadline: Deadline, head: (ReplyHead) -> Bool, body: (Span<UInt8>) -> Bool
     ) throws(TransportError) -> ReplyHead {
         var request = try request(outgoing, deadline)
@@ -70,6 +63,8 @@ public final class CurlSender {
             method: outgoing.method.rawValue, url: outgoing.url,
             headers: outgoing.headers.map { (name: $0.name.rawName, value: $0.value) },
             body: outgoing.body.map { .bytes($0) } ?? .none)
+        // A handle that has sent one large part would keep a large buffer for ever.
+        request.uploadBufferBytes = min(512 * 1024, max(64 * 1024, outgoing.body?.count ?? 0))
         request.usesFreshConnection = !outgoing.isRepeatable
         request.connectTimeout = min(Self.connectTimeout, deadline.remaining)
         return request

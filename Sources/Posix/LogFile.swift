@@ -22,7 +22,12 @@ public final class LogFile: Sendable {
 
     /// Appends one line in one write(2), so that lines of several processes do not mix.
     public func write(line: String) {
-        let bytes = Array(line.utf8) + [UInt8(ascii: "\n")]
+        write(line: Array(line.utf8))
+    }
+
+    /// Appends one line, given in UTF-8 and without its end.
+    public func write(line: [UInt8]) {
+        let bytes = line + [UInt8(ascii: "\n")]
         descriptor.withLock { descriptor in
             _ = unsafe Glibc.write(descriptor, bytes, bytes.count)
         }

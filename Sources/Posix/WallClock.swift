@@ -4,4 +4,11 @@ internal import Glibc
 public enum WallClock {
     /// Whole seconds since 1970-01-01 00:00:00 UTC.
     public static func secondsSince1970() -> Int64 { Int64(time(nil)) }
+
+    /// Milliseconds since 1970-01-01 00:00:00 UTC.
+    public static func millisecondsSince1970() -> Int64 {
+        var now = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &now)
+        return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
+    }
 }

@@ -4,6 +4,8 @@ import SyncProtocol
 
 /// A phone behind nginx, as the endpoints see it; one per worker thread, for all its requests.
 final class FastCGIConnection: ClientConnection {
+    private static let headerParameters = RequestHeader.allCases.map { ($0, $0.fastCGIParameter) }
+
     private var slot: RequestSlot
     private let activity: WorkerActivity
 
@@ -17,8 +19,8 @@ final class FastCGIConnection: ClientConnection {
         guard slot.accept(wakingSignal: wakingSignal) == .request else { return nil }
         activity.begin()
         var headers: [RequestHeader: String] = [:]
-        for name in RequestHeader.allCases {
-            if let value = slot.parameter(name.fastCGIParameter) { headers[name] = value }
+        for (name, parameter) in Self.headerParameters {
+            if let value = slot.parameter(parameter) { headers[name] = value }
         }
         return RequestHead(
             method: slot.parameter("REQUEST_METHOD") ?? "", path: slot.parameter("DOCUMENT_URI") ?? "",

@@ -14,32 +14,27 @@ struct JobsLoop: Sendable {
 
     let worker: OutboxWorker
     let housekeeper: Housekeeper
-    let sandbox: ServerConfiguration.Sandbox?
+    let senders: CurlSenderPool
     let logger: Logger
 
     func run(activity: WorkerActivity, until stop: StopFlag) {
         var nextHousekeeping = ContinuousClock.now
-        do {
-            let curl = try CurlSender(routing: Routing(sandbox))
-            while !stop.isSet {
-                activity.begin()
-                let pause = round(curl, &nextHousekeeping)
-                activity.end()
-                if let pause { Pause.sleep(pause) }
-            }
-        } catch {
-            logger.error("Jobs cannot reach providers", metadata: .keyed([.reason: "\(error)"]))
+        while !stop.isSet {
+            activity.begin()
+            let pause = round(&nextHousekeeping)
+            activity.end()
+            if let pause { Pause.sleep(pause) }
         }
     }
 
     /// Does what is due; returns how long to wait for more.
-    private func round(_ curl: CurlSender, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
+    private func round(_ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
         do {
             if nextHousekeeping <= .now {
                 try housekeeper.run()
                 nextHousekeeping = .now + Self.housekeepingInterval
             }
-            return try worker.run(transport: curl.transport) == 0 ? Self.idlePause : nil
+            return try worker.run(transport: senders.transport) == 0 ? Self.idlePause : nil
         } catch {
             logger.warning("Jobs wait", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
             return Self.pauseAfterError

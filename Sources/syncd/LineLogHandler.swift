@@ -1,9 +1,8 @@
-import FoundationEssentials
 import Logging
 import Posix
 import SyncProtocol
 
-/// Writes each log record as one line of JSON: time, level, message, and the metadata in the order of their names.
+/// Writes each log record as one line of JSON: time, level, role, message, and the metadata.
 struct LineLogHandler: LogHandler {
     private let file: LogFile
     private let label: String
@@ -29,22 +28,32 @@ struct LineLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        var writer = JSONWriter()
-        let now = Date().timeIntervalSince1970
-        let seconds = WireDate(secondsSince1970: Int64(now)).description.replacing(" ", with: "T")
-        let milliseconds = Int(now * 1_000) % 1_000
-        let fraction = String(milliseconds + 1_000).dropFirst()
+        var writer = JSONWriter(reservingBytes: 512)
         writer.object { writer in
-            writer.field("time", text: "\(seconds).\(fraction)Z")
+            writer.field("time", text: Self.time())
             writer.field("level", text: event.level.rawValue)
             writer.field("role", text: label)
             writer.field("message", text: event.message.description)
-            let all = metadata.merging(event.metadata ?? [:]) { _, new in new }
-            for (key, value) in all.sorted(by: { $0.key < $1.key }) {
-                writer.key(JSONKey(stringLiteral: key))
-                writer.value(text: value.description)
-            }
+            for (key, value) in metadata where event.metadata?[key] == nil { Self.add(key, value, to: &writer) }
+            for (key, value) in event.metadata ?? [:] { Self.add(key, value, to: &writer) }
         }
-        file.write(line: String(decoding: writer.bytes, as: UTF8.self))
+        file.write(line: writer.bytes)
+    }
+
+    private static func add(_ key: String, _ value: Logger.Metadata.Value, to writer: inout JSONWriter) {
+        writer.key(JSONKey(stringLiteral: key))
+        if case .string(let text) = value { writer.value(text: text) } else { writer.value(text: value.description) }
+    }
+
+    /// Now, as RFC 3339 has it, in UTC with milliseconds.
+    private static func time() -> String {
+        let milliseconds = WallClock.millisecondsSince1970()
+        var bytes: [UInt8] = []
+        WireDate(secondsSince1970: milliseconds / 1_000).append(to: &bytes)
+        bytes[10] = UInt8(ascii: "T")
+        bytes.append(UInt8(ascii: "."))
+        bytes += String(milliseconds % 1_000 + 1_000).utf8.dropFirst()
+        bytes.append(UInt8(ascii: "Z"))
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -25,6 +25,7 @@ struct Server {
     private let logFile: LogFile
     private let store: Store
     private let storage: StorageRegistry
+    private let senders: CurlSenderPool
     private let processID: String
 
     init(configuration: ServerConfiguration, logger: Logger, logFile: LogFile) throws {
@@ -53,6 +54,7 @@ struct Server {
         storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: key)), backoff: Backoff(pause: pause),
             providers: [GoogleDrive()], accounts: accounts)
+        senders = CurlSenderPool(routing: Routing(configuration.sandbox))
         processID = try RandomBytes.uuidText()
     }
 
@@ -84,15 +86,15 @@ struct Server {
             partBudget: PartBudget(), now: Self.now, uptime: { started.duration(to: .now) },
             makeUUID: { try RandomBytes.uuidText() })
         let router = Router(services: services, logger: logger)
-        let sandbox = configuration.sandbox
+        let senders = senders
         try supervisor.run {
             try WorkerPool(threads: threads, name: "request") { activity, stop in
                 do {
+                    let transport = senders.transport
                     let connection = try FastCGIConnection(on: socket, activity: activity)
-                    let curl = try CurlSender(routing: Routing(sandbox))
                     while !stop.isSet {
                         guard let head = connection.next(wakingSignal: Signals.waking) else { continue }
-                        router.handle(head, on: connection, transport: curl.transport)
+                        router.handle(head, on: connection, transport: transport)
                     }
                 } catch {
                     router.report(error)
@@ -112,7 +114,7 @@ struct Server {
             }, leaseOwner: processID, now: Self.now, logger: logger)
         let housekeeper = Housekeeper(
             store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, now: Self.now, logger: logger)
-        let loop = JobsLoop(worker: worker, housekeeper: housekeeper, sandbox: configuration.sandbox, logger: logger)
+        let loop = JobsLoop(worker: worker, housekeeper: housekeeper, senders: senders, logger: logger)
         try supervisor.run {
             try WorkerPool(threads: 2, name: "jobs") { activity, stop in loop.run(activity: activity, until: stop) }
         }

@@ -32,6 +32,7 @@ struct Syncd: ParsableCommand {
     var config = "/etc/syncd/syncd.json"
 
     func run() throws {
+        MemoryAllocator.returnLargeBlocks()
         Signals.ignoreBrokenPipes()
         Signals.prepareWaking()
         Signals.block()

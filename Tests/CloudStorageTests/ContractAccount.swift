@@ -29,7 +29,7 @@ final class ContractAccount: Sendable {
             last += 1
             return last
         }
-        let sender = try CurlSender(routing: ContractSandbox.routing())
+        let sender = CurlSenderPool(routing: try ContractSandbox.routing())
         let client = AccountClient(
             transport: sender.transport, deadline: .after(.seconds(20)), backoff: pauses.backoff())
         let presented = PresentedCredentials(
@@ -68,13 +68,13 @@ final class ContractAccount: Sendable {
 final class ContractStorage {
     let account: ContractAccount
     let provider: any CloudProvider
-    private let sender: CurlSender
+    private let sender: CurlSenderPool
     private let tokens: RenewableTokens
 
     init(_ account: ContractAccount) throws {
         self.account = account
         provider = account.kind.makeProvider()
-        sender = try CurlSender(routing: ContractSandbox.routing())
+        sender = CurlSenderPool(routing: try ContractSandbox.routing())
         tokens = RenewableTokens(account, transport: sender.transport)
     }
 

@@ -31,7 +31,7 @@ struct DriveUpload {
             if first.isLast && first.bytes.count <= Self.multipartLimitBytes {
                 try sendWhole(first.bytes)
             } else {
-                try sendInSession(first)
+                try sendInSession(consume first)
             }
         guard stored.md5Checksum == content.providerHash,
             stored.size.flatMap({ Int64($0) }) == content.lengthBytes
@@ -66,9 +66,10 @@ struct DriveUpload {
 
     // MARK: Resumable session
 
-    private func sendInSession(_ first: UploadPart) throws(CloudStorageError) -> DriveFile {
+    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> DriveFile {
         guard var session = try startSession() else { return try existingAfterRest(from: first) }
-        var part = first
+        // The only holder of the bytes, so that their memory can be used again.
+        var part = consume first
         var mayRestart = true
         while true {
             switch try session.send(part, by: .after(patience)) {

@@ -18,7 +18,7 @@ final class DownloadStream {
     private let context: RequestContext
     private let announced: CheckSum
     private let contentsChanged: Bool
-    private var hasher: ContentHasher?
+    private var hasher: CheckSumHasher?
     private var heldBack: [UInt8] = []
     private var received: Int64 = 0
     private var hasStarted = false
@@ -42,7 +42,7 @@ final class DownloadStream {
         } else {
             throw CloudStorageError.unavailable(detail: "the provider does not tell the object's hash")
         }
-        hasher = ContentHasher(for: file.owningUser.storageType)
+        hasher = CheckSumHasher(for: file.owningUser.storageType)
     }
 
     /// Streams the whole object.
@@ -89,8 +89,8 @@ final class DownloadStream {
     }
 
     private func finish() throws {
-        let hashes = hasher.take()?.finish()
-        guard received == object.sizeBytes, hashes?.checkSum == announced else {
+        let checkSum = hasher.take()?.finish()
+        guard received == object.sizeBytes, checkSum == announced else {
             if hasStarted { throw ReplyInterrupted(reason: "the bytes have another checksum than announced") }
             throw CloudStorageError.contentMismatch
         }

@@ -23,7 +23,7 @@ final class UploadIntent {
         toStore reservation: ObjectReservation, in owner: OwningUser, context: RequestContext
     ) throws {
         let leaseOwner = try context.services.makeUUID()
-        item = try context.store.transaction { session in
+        item = try context.store.withSession { session in
             try session.addIntent(
                 toStore: reservation.objectID, named: reservation.name, in: owner, leaseOwner: leaseOwner,
                 until: Self.leaseEnd(context), at: context.now)
