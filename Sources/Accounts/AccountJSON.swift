@@ -6,7 +6,9 @@ enum AccountJSON {
     /// - Throws: ``AccountError/unavailable(detail:)``: a provider that sends something else is not working.
     static func decode<T: Decodable>(_ type: T.Type, _ reply: Reply) throws(AccountError) -> T {
         do {
-            return try JSONDecoder().decode(type, from: Data(reply.body))
+            let decoder = JSONDecoder()
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+            return try decoder.decode(type, from: Data(reply.body))
         } catch {
             throw .unavailable(detail: "unreadable reply with status \(reply.status)")
         }

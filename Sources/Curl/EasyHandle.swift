@@ -85,7 +85,9 @@ public struct EasyHandle: ~Copyable {
         try outcome.get()
     }
 
-    private mutating func transfer(_ request: Request, _ receiver: consuming ResponseReceiver) -> Result<Void, CurlError> {
+    private mutating func transfer(_ request: Request, _ receiver: consuming ResponseReceiver) -> Result<
+        Void, CurlError
+    > {
         var receiver = receiver
         // libcurl keeps the addresses of receiver, body and headers only until `run` returns.
         let result: Result<Void, CurlError> = unsafe withUnsafeMutablePointer(to: &receiver) { receiver in

@@ -58,7 +58,7 @@ extension OptionSetter {
         set(CURLOPT_SSL_VERIFYHOST, 2)
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
         switch request.httpVersion {
-        case .http1_1: set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        case .http11: set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         case .http2: set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
         }
         set(CURLOPT_TCP_KEEPALIVE, 1)
@@ -101,20 +101,25 @@ extension OptionSetter {
         set(CURLOPT_BUFFERSIZE, 128 * 1024)
         unsafe set(CURLOPT_HEADERDATA, pointer: receiver)
         unsafe set(CURLOPT_WRITEDATA, pointer: receiver)
-        unsafe set(CURLOPT_HEADERFUNCTION, callback: { bytes, size, count, context in
-            // Returning another number than was given makes libcurl stop (CURLOPT_HEADERFUNCTION(3)).
-            guard let bytes = unsafe bytes, let context = unsafe context else { return 0 }
-            let line = unsafe String(
-                decoding: UnsafeRawBufferPointer(start: bytes, count: size * count), as: UTF8.self)
-            let receiver = unsafe context.assumingMemoryBound(to: ResponseReceiver.self)
-            return unsafe receiver.pointee.receiveHeader(Substring(line).utf8) ? size * count : 0
-        })
-        unsafe set(CURLOPT_WRITEFUNCTION, callback: { bytes, size, count, context in
-            guard let bytes = unsafe bytes, let context = unsafe context else { return 0 }
-            let receiver = unsafe context.assumingMemoryBound(to: ResponseReceiver.self)
-            let piece = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count).assumingMemoryBound(to: UInt8.self)
-            return unsafe receiver.pointee.receiveBody(piece.span) ? size * count : 0
-        })
+        unsafe set(
+            CURLOPT_HEADERFUNCTION,
+            callback: { bytes, size, count, context in
+                // Returning another number than was given makes libcurl stop (CURLOPT_HEADERFUNCTION(3)).
+                guard let bytes = unsafe bytes, let context = unsafe context else { return 0 }
+                let line = unsafe String(
+                    decoding: UnsafeRawBufferPointer(start: bytes, count: size * count), as: UTF8.self)
+                let receiver = unsafe context.assumingMemoryBound(to: ResponseReceiver.self)
+                return unsafe receiver.pointee.receiveHeader(Substring(line).utf8) ? size * count : 0
+            })
+        unsafe set(
+            CURLOPT_WRITEFUNCTION,
+            callback: { bytes, size, count, context in
+                guard let bytes = unsafe bytes, let context = unsafe context else { return 0 }
+                let receiver = unsafe context.assumingMemoryBound(to: ResponseReceiver.self)
+                let piece = unsafe UnsafeRawBufferPointer(start: bytes, count: size * count).assumingMemoryBound(
+                    to: UInt8.self)
+                return unsafe receiver.pointee.receiveBody(piece.span) ? size * count : 0
+            })
     }
 
     /// An address for a body of no bytes: without one, libcurl would ask a read callback for the body.

@@ -14,7 +14,7 @@ public struct Request: Sendable {
     /// The protocol version to ask for.
     public enum HTTPVersion: Sendable {
         /// HTTP/1.1 with a connection per handle: the faster one for bulk data.
-        case http1_1
+        case http11
         /// HTTP/2 if the server offers it in the TLS handshake, else HTTP/1.1.
         case http2
     }
@@ -29,7 +29,7 @@ public struct Request: Sendable {
     /// What is sent after the headers.
     public var body: Body
     /// The protocol version to ask for; HTTP/1.1 unless told otherwise.
-    public var httpVersion: HTTPVersion = .http1_1
+    public var httpVersion: HTTPVersion = .http11
     /// Longest time for name look-up, TCP and TLS together; 10 s unless told otherwise.
     public var connectTimeout: Duration = .seconds(10)
     /// Longest time for everything, or nil if only the low-speed rule ends the transfer; 30 s unless told otherwise.

@@ -128,7 +128,8 @@ final class RequestContext {
     /// The storage of `owner`, with this request's deadline.
     /// - Throws: ``EndpointError/ownerRemoved`` if they have left.
     func storage(of owner: OwningUser) throws -> UserStorage {
-        let user: UserRecord? = owner.userID == caller.userID ? caller : try store.withSession { try $0.user(owner.userID) }
+        let user: UserRecord? =
+            owner.userID == caller.userID ? caller : try store.withSession { try $0.user(owner.userID) }
         guard let user else { throw EndpointError.ownerRemoved }
         return try services.storage.storage(of: user, transport: transport, deadline: deadline, logger: logger)
     }

@@ -12,9 +12,10 @@ public struct Transport {
 
     public init(
         send: @escaping (OutgoingRequest, Deadline) throws(TransportError) -> Reply,
-        stream: @escaping (
-            OutgoingRequest, Deadline, (ReplyHead) -> Bool, BodyReceiver
-        ) throws(TransportError) -> ReplyHead
+        stream:
+            @escaping (
+                OutgoingRequest, Deadline, (ReplyHead) -> Bool, BodyReceiver
+            ) throws(TransportError) -> ReplyHead
     ) {
         sendRequest = send
         streamReply = stream

@@ -51,18 +51,15 @@ public final class ConnectionPool: Sendable {
     /// - Throws: ``MariaDBError/poolExhausted``, ``MariaDBError/unavailable(code:message:)`` and
     ///   ``MariaDBError/accessDenied(code:message:)`` before `body` ran, or what `body` throws.
     @discardableResult
-    public func withConnection<Result>(
-        _ body: (inout Connection) throws(MariaDBError) -> Result
-    ) throws(MariaDBError) -> Result {
-        try lend(body)
-    }
-
-    /// The same for a `body` that throws a higher layer's error.
-    @discardableResult
     public func withConnection<Result, Failure: MariaDBErrorConvertible>(
         _ body: (inout Connection) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try lend(body)
+        var connection: Connection
+        do throws(MariaDBError) { connection = try lease() } catch { throw Failure(error) }
+        let result: Swift.Result<Result, Failure>
+        do throws(Failure) { result = .success(try body(&connection)) } catch { result = .failure(error) }
+        giveBack(connection)
+        return try result.get()
     }
 
     /// Lends a connection by value, for callers that wrap it in a type of their own; pair each call with
@@ -105,17 +102,6 @@ public final class ConnectionPool: Sendable {
             statistics.idle = state.idle.count
             return statistics
         }
-    }
-
-    private func lend<Result, Failure: MariaDBErrorConvertible>(
-        _ body: (inout Connection) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var connection: Connection
-        do throws(MariaDBError) { connection = try lease() } catch { throw Failure(error) }
-        let result: Swift.Result<Result, Failure>
-        do throws(Failure) { result = .success(try body(&connection)) } catch { result = .failure(error) }
-        giveBack(connection)
-        return try result.get()
     }
 
     /// A connection that was alive a moment ago: the one used last, or a new one.

@@ -70,7 +70,8 @@ struct ParameterBuffer: ~Copyable {
         _ bytes: UnsafeBufferPointer<UInt8>, as type: enum_field_types, at offset: inout Int,
         to binding: inout MYSQL_BIND
     ) {
-        unsafe UnsafeMutableRawBufferPointer(rebasing: block[offset..<(offset + bytes.count)]).copyMemory(from: .init(bytes))
+        unsafe UnsafeMutableRawBufferPointer(rebasing: block[offset..<(offset + bytes.count)]).copyMemory(
+            from: .init(bytes))
         unsafe binding.buffer_type = type
         unsafe binding.buffer = unsafe block.baseAddress.map { unsafe $0 + offset }
         // Without a length pointer libmariadb takes this as the value's length (mysql_stmt_bind_param(3)).

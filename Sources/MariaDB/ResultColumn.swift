@@ -103,7 +103,8 @@ final class ResultColumn {
     }
 
     private func pointer<Member>(to member: WritableKeyPath<Cell, Member>) -> UnsafeMutablePointer<Member> {
-        guard let pointer = unsafe UnsafeMutablePointer(mutating: UnsafePointer<Member>(unsafe cell.pointer(to: member)))
+        guard
+            let pointer = unsafe UnsafeMutablePointer(mutating: UnsafePointer<Member>(unsafe cell.pointer(to: member)))
         else { preconditionFailure("a stored property has an address") }
         return unsafe pointer
     }

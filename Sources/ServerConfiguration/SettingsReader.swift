@@ -36,7 +36,8 @@ struct SettingsReader {
         let address: ConnectionSettings.Address =
             if let host { .tcp(host: host, port: UInt16(port)) } else { .unixSocket(path: socket ?? "") }
         return ConnectionSettings(
-            address: address, user: reader.required("database.user"), password: secret("database.password")?.value ?? "",
+            address: address, user: reader.required("database.user"),
+            password: secret("database.password")?.value ?? "",
             database: reader.required("database.name"))
     }
 
@@ -53,7 +54,8 @@ struct SettingsReader {
             reader.problem("allowedSignInTypes must allow at least one type that brings storage: Google")
         }
         let google = ServerConfiguration.Google(
-            clientID: allowsGoogle ? reader.required("GoogleServerClientId") : reader.string("GoogleServerClientId") ?? "",
+            clientID: allowsGoogle
+                ? reader.required("GoogleServerClientId") : reader.string("GoogleServerClientId") ?? "",
             clientSecret: secret("GoogleServerClientSecret")
                 ?? (allowsGoogle ? missing("GoogleServerClientSecretFile") : Secret("")),
             otherClientIDs: reader.strings("googleClientIds"))

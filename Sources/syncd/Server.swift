@@ -72,7 +72,8 @@ struct Server {
     /// Answers requests until it is asked to stop.
     func respond(threads: Int) throws {
         guard let socket = ListeningSocket.inherited() else {
-            StandardError.write("syncd: no listening socket: start me from a .socket unit, or with one as standard input")
+            StandardError.write(
+                "syncd: no listening socket: start me from a .socket unit, or with one as standard input")
             throw ServerError.noSocket
         }
         let started = ContinuousClock.now

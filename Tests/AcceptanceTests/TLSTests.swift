@@ -19,7 +19,7 @@ struct TLSTests {
 
     @Test(
         "A whole conversation by HTTP/2 and HTTP/1.1: sign up, upload, commit, download",
-        arguments: [Request.HTTPVersion.http1_1, .http2])
+        arguments: [Request.HTTPVersion.http11, .http2])
     func conversation(version: Request.HTTPVersion) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 1_500_000)

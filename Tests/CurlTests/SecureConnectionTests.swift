@@ -10,7 +10,7 @@ struct SecureConnectionTests {
         let server = try SecureServer()
         let routing = Routing(connectTo: "127.0.0.1:\(server.port)", caFile: server.certificateFile)
 
-        for version in [Request.HTTPVersion.http1_1, .http2] {
+        for version in [Request.HTTPVersion.http11, .http2] {
             var trusting = try EasyHandle(routing: routing)
             var request = Request(url: "https://sandbox.example/")
             request.httpVersion = version

@@ -53,7 +53,9 @@ struct TransferTests {
         #expect(received.body == (sends ? Array(bytes[1..<length + 1]) : []))
         let announcesEmpty = ["POST", "PUT", "PATCH"].contains(method)
         #expect(received.header("Content-Length") == (sends ? "\(length)" : announcesEmpty ? "0" : nil))
-        for name in ["Content-Type", "Expect", "Transfer-Encoding", "User-Agent"] { #expect(received.header(name) == nil) }
+        for name in ["Content-Type", "Expect", "Transfer-Encoding", "User-Agent"] {
+            #expect(received.header(name) == nil)
+        }
     }
 
     @Test("An empty body in bytes is the same as none, for POST")
@@ -106,7 +108,8 @@ struct TransferTests {
     func chunked() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
-            peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nX-Late: 1\r\n\r\n")
+            peer.send(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nX-Late: 1\r\n\r\n")
         }
         var handle = try EasyHandle(allowsPlainHTTP: true)
         let response = try handle.perform(Request(url: server.url()))

@@ -139,7 +139,8 @@ struct RequestSlotTests {
         #expect(outcomes.all == ["\(FastCGIError.aborted)", "whole"])
     }
 
-    @Test("A connection that brings no request does not occupy the thread", arguments: [[], [9, 9, 9, 9, 9, 9, 9, 9, 9]])
+    @Test(
+        "A connection that brings no request does not occupy the thread", arguments: [[], [9, 9, 9, 9, 9, 9, 9, 9, 9]])
     func garbage(bytes: [UInt8]) throws {
         let outcomes = Outcomes()
         let responder = try Responder { echo(&$0, outcomes) }

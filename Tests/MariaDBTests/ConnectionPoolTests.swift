@@ -38,7 +38,8 @@ struct ConnectionPoolTests {
     @Test("When all connections stay busy, the next lease fails after the timeout")
     func exhausted() throws {
         let pool = ConnectionPool(
-            settings: try ScratchDatabase.shared().makeDatabase(), maximumConnections: 1, leaseTimeout: .milliseconds(50))
+            settings: try ScratchDatabase.shared().makeDatabase(), maximumConnections: 1,
+            leaseTimeout: .milliseconds(50))
 
         try pool.withConnection { (_) throws(MariaDBError) in
             _ = #expect(throws: MariaDBError.poolExhausted) {
@@ -112,7 +113,9 @@ struct ConnectionPoolTests {
             settings: database.settings(database: nil), maximumConnections: 3, leaseTimeout: .seconds(5))
         // Three connections at once, so that three are idle afterwards.
         try pool.withConnection { (_) throws(MariaDBError) in
-            try pool.withConnection { (_) throws(MariaDBError) in try pool.withConnection { (_) throws(MariaDBError) in } }
+            try pool.withConnection { (_) throws(MariaDBError) in
+                try pool.withConnection { (_) throws(MariaDBError) in }
+            }
         }
         #expect(pool.statistics.idle == 3)
 

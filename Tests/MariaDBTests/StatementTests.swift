@@ -59,7 +59,8 @@ struct StatementTests {
         }
     }
 
-    @Test("Long and short values alternate in one result", arguments: [1, 1023, 1024, 1025, 65_535, 262_144, 5_000_000])
+    @Test(
+        "Long and short values alternate in one result", arguments: [1, 1023, 1024, 1025, 65_535, 262_144, 5_000_000])
     func longColumns(length: Int) throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         try connection.executeScript("CREATE TABLE note (id INT PRIMARY KEY, a LONGTEXT, b LONGBLOB)")
@@ -86,7 +87,9 @@ struct StatementTests {
     @Test("Empty text, empty bytes and NULL stay three different things")
     func emptyValues() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
-        try connection.query("SELECT CAST(? AS CHAR), CAST(? AS BINARY), ?, ?", [.text(""), .bytes([]), .null, .int(.min)]) {
+        try connection.query(
+            "SELECT CAST(? AS CHAR), CAST(? AS BINARY), ?, ?", [.text(""), .bytes([]), .null, .int(.min)]
+        ) {
             (row) throws(MariaDBError) in
             #expect(row.optionalText(0) == "")
             #expect(row.optionalBytes(1) == [])
@@ -120,7 +123,8 @@ struct StatementTests {
         #expect(rows == 3)
         #expect(connection.isUsable == true)
         rows = 0
-        try connection.query("SELECT seq, REPEAT('x', 2000) FROM seq_1_to_5000") { (_) throws(MariaDBError) in rows += 1 }
+        try connection.query("SELECT seq, REPEAT('x', 2000) FROM seq_1_to_5000") { (_) throws(MariaDBError) in rows += 1
+        }
         #expect(rows == 5000)
     }
 

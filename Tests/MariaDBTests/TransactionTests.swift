@@ -238,7 +238,8 @@ struct TransactionTests {
             #expect(throws: MariaDBError.self) { try connection.execute("NONSENSE ?", [.text("x")]) }
             try connection.query("SELECT ?, REPEAT('x', 70000)", [.int(Int64(round))]) { (_) throws(MariaDBError) in }
             #expect(throws: MariaDBError.self) {
-                try connection.query("SELECT seq FROM seq_1_to_100") { (_) throws(MariaDBError) in throw .poolExhausted }
+                try connection.query("SELECT seq FROM seq_1_to_100") { (_) throws(MariaDBError) in throw .poolExhausted
+                }
             }
         }
     }

@@ -118,7 +118,8 @@ struct SealedBoxTests {
         var seen: Set<String> = []
         for _ in 0..<200 {
             let text = try RandomBytes.uuidText()
-            #expect(try #/[0-9A-F]{8}-[0-9A-F]{4}-4[0-9A-F]{3}-[89AB][0-9A-F]{3}-[0-9A-F]{12}/#.wholeMatch(in: text) != nil)
+            #expect(
+                try #/[0-9A-F]{8}-[0-9A-F]{4}-4[0-9A-F]{3}-[89AB][0-9A-F]{3}-[0-9A-F]{12}/#.wholeMatch(in: text) != nil)
             seen.insert(text)
         }
         #expect(seen.count == 200)

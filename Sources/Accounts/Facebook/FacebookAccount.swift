@@ -31,7 +31,7 @@ public struct FacebookAccount: AccountProvider {
         guard reply.status == 200 else { throw Self.failure(reply, ofOurOwn: true) }
         let token = try AccountJSON.decode(FacebookTokenInspection.self, reply).data
         let lifetime = token.lifetime(at: Date())
-        guard token.is_valid, token.app_id == appID, token.type == "USER", lifetime != .zero, let userID = token.user_id
+        guard token.isValid, token.appId == appID, token.type == "USER", lifetime != .zero, let userID = token.userId
         else { throw .rejected }
         let user = try me(presented.accessToken, through: client)
         guard user.id == userID else { throw .rejected }
@@ -53,7 +53,7 @@ public struct FacebookAccount: AccountProvider {
             ])
         let reply = try client.send(OutgoingRequest(.get, url))
         guard reply.status == 200 else { throw Self.failure(reply, ofOurOwn: false) }
-        return try AccountJSON.decode(FacebookTokens.self, reply).access_token
+        return try AccountJSON.decode(FacebookTokens.self, reply).accessToken
     }
 
     private func me(_ token: String, through client: AccountClient) throws(AccountError) -> FacebookUser {

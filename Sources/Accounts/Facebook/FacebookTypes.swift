@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-// Members are named as on the wire.
+// Members are named as on the wire, but in camel case.
 
 /// Reply of `/me`.
 struct FacebookUser: Decodable {
@@ -12,18 +12,18 @@ struct FacebookUser: Decodable {
 /// Reply of `debug_token`.
 struct FacebookTokenInspection: Decodable {
     struct Content: Decodable {
-        var app_id: String?
+        var appId: String?
         /// `USER` for people; pages and apps have tokens too.
         var type: String?
-        var is_valid: Bool
-        var user_id: String?
+        var isValid: Bool
+        var userId: String?
         /// Seconds since 1970; 0 means never.
-        var expires_at: Int64?
+        var expiresAt: Int64?
 
         /// What is left of the token's life, zero if nothing is; `nil` if it does not end.
         func lifetime(at now: Date) -> Duration? {
-            guard let expires_at, expires_at > 0 else { return nil }
-            return .seconds(max(0, expires_at - Int64(now.timeIntervalSince1970)))
+            guard let expiresAt, expiresAt > 0 else { return nil }
+            return .seconds(max(0, expiresAt - Int64(now.timeIntervalSince1970)))
         }
     }
     var data: Content
@@ -31,7 +31,7 @@ struct FacebookTokenInspection: Decodable {
 
 /// Reply of `oauth/access_token`.
 struct FacebookTokens: Decodable {
-    var access_token: String
+    var accessToken: String
 }
 
 /// The Graph API's error body.

@@ -1,7 +1,7 @@
-public import SyncProtocol
 import HTTPTransport
 import HTTPTypes
 import OpenSSLCrypto
+public import SyncProtocol
 
 /// Google accounts: access tokens made on the phone, codes exchanged by the server
 /// (Google Identity, "Using OAuth 2.0 for Web Server Applications").
@@ -41,7 +41,7 @@ public struct GoogleAccount: AccountProvider {
         if let sub = info.sub, sub != user.sub { throw .rejected }
         return SignInProfile(
             providerUserID: user.sub, displayName: user.name ?? "",
-            tokenLifetime: info.expires_in.flatMap { Int64($0) }.map { .seconds($0) })
+            tokenLifetime: info.expiresIn.flatMap { Int64($0) }.map { .seconds($0) })
     }
 
     public func exchange(
@@ -61,11 +61,11 @@ public struct GoogleAccount: AccountProvider {
         if let scope = tokens.scope, Self.driveScopes.isDisjoint(with: scope.split(separator: " ").map(String.init)) {
             throw .scopeMissing
         }
-        guard try userInfo(tokens.access_token, through: client).sub == profile.providerUserID else {
+        guard try userInfo(tokens.accessToken, through: client).sub == profile.providerUserID else {
             throw .codeRejected
         }
         return StoredCredentials(
-            accessToken: tokens.access_token, refreshToken: tokens.refresh_token,
+            accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
             codeHash: IncrementalDigest.digest(of: Array(code.utf8), .sha256).hexLowercase)
     }
 
@@ -89,7 +89,7 @@ public struct GoogleAccount: AccountProvider {
         }
         let tokens = try AccountJSON.decode(GoogleTokens.self, reply)
         return stored.updated(
-            with: StoredCredentials(accessToken: tokens.access_token, refreshToken: tokens.refresh_token))
+            with: StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken))
     }
 
     /// Listed, or of the same project as the server's client: a client id begins with the project's number.

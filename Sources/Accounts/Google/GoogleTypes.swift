@@ -1,4 +1,4 @@
-// Members are named as on the wire.
+// Members are named as on the wire, but in camel case.
 
 /// Reply of `oauth2/v3/userinfo` (OpenID Connect Core, section 5.3).
 struct GoogleUserInfo: Decodable {
@@ -13,14 +13,14 @@ struct GoogleTokenInfo: Decodable {
     var aud: String?
     var azp: String?
     var sub: String?
-    var expires_in: String?
+    var expiresIn: String?
 }
 
 /// Reply of the token endpoint (RFC 6749, section 5.1).
 struct GoogleTokens: Decodable {
-    var access_token: String
+    var accessToken: String
     /// Only at the first consent.
-    var refresh_token: String?
+    var refreshToken: String?
     /// Granted scopes, separated by blanks; may be fewer than asked for.
     var scope: String?
 }

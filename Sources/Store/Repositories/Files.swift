@@ -177,7 +177,8 @@ extension StoreSession {
         // Whoever records a deletion from now on finds our row; what was recorded while it was being written shows here.
         let isDoomed = try first(
             "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? LIMIT 1",
-            [.int(file.owningUser.userID.rawValue), .text(objectID)]) { _ in true }
+            [.int(file.owningUser.userID.rawValue), .text(objectID)]
+        ) { _ in true }
         guard isDoomed == nil else { throw .contention(.contention(code: 0, message: "the object is being deleted")) }
         return true
     }

@@ -88,7 +88,8 @@ extension StoreSession {
     public mutating func isLeased(_ item: OutboxID, by leaseOwner: String) throws(StoreError) -> Bool {
         try first(
             "SELECT 1 FROM outbox WHERE outbox_id = ? AND lease_owner = ?",
-            [.int(item.rawValue), .text(leaseOwner)]) { _ in true } ?? false
+            [.int(item.rawValue), .text(leaseOwner)]
+        ) { _ in true } ?? false
     }
 
     /// Gives up a lease, so that the work is done at once.
