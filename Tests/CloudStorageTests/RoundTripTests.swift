@@ -112,7 +112,7 @@ extension CloudProviderTests {
             #expect(try storage.read(stored.objectID) == bytes)
         }
 
-        @Test("Of objects with equal names always the same one is found", arguments: ProviderUnderTest.all)
+        @Test("Of objects with equal names always the same one is found [339]", arguments: ProviderUnderTest.all)
         func equalNames(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let objects = [
