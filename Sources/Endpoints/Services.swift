@@ -15,11 +15,12 @@ public struct Services: Sendable {
     public var uptime: @Sendable () -> Duration
     /// A random UUID, in upper case.
     public var makeUUID: @Sendable () throws -> String
+    public var background: Background
 
     public init(
         store: Store, storage: StorageRegistry, signInCache: SignInCache, settings: Settings, partBudget: PartBudget,
         now: @escaping @Sendable () -> WireDate, uptime: @escaping @Sendable () -> Duration,
-        makeUUID: @escaping @Sendable () throws -> String
+        makeUUID: @escaping @Sendable () throws -> String, background: @escaping Background
     ) {
         self.store = store
         self.storage = storage
@@ -29,7 +30,11 @@ public struct Services: Sendable {
         self.now = now
         self.uptime = uptime
         self.makeUUID = makeUUID
+        self.background = background
     }
+
+    /// Runs a closure on a thread of its own, at once; throws if there is no room for another thread.
+    public typealias Background = @Sendable (@escaping @Sendable () -> Void) throws -> Void
 
     /// What the operator decides.
     public struct Settings: Sendable {

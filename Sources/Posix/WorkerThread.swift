@@ -44,6 +44,11 @@ public struct WorkerThread: ~Copyable, Sendable {
         _ = pthread_kill(identifier, Signals.waking)
     }
 
+    /// Lets the thread end by itself; nobody waits for it.
+    public consuming func detach() {
+        pthread_detach(identifier)
+    }
+
     /// Waits until the thread has ended.
     public consuming func join() {
         pthread_join(identifier, nil)

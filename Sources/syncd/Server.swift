@@ -85,7 +85,14 @@ struct Server {
                 maximumDevicesPerUser: configuration.maximumDevicesPerUser, mimeTypes: .standard,
                 writesWarningFile: configuration.warningFile != nil),
             partBudget: PartBudget(), now: Self.now, uptime: { started.duration(to: .now) },
-            makeUUID: { try RandomBytes.uuidText() })
+            makeUUID: { try RandomBytes.uuidText() },
+            background: { body in
+                try WorkerThread(name: "read-ahead") {
+                    ClientLibrary.threadStart()
+                    body()
+                    ClientLibrary.threadEnd()
+                }.detach()
+            })
         let router = Router(services: services, logger: logger)
         let senders = senders
         try supervisor.run {

@@ -1,5 +1,7 @@
 import CloudStorage
+import Foundation
 import SyncProtocol
+import Synchronization
 import Testing
 
 @testable import Endpoints
@@ -10,11 +12,11 @@ struct PhoneUploadTests {
 
     private func upload(
         _ connection: FakeConnection, length: Int64, checkSum: String, budget: PartBudget = PartBudget(),
-        keepAlive: @escaping () throws -> Void = {}
+        background: Services.Background? = nil, keepAlive: @escaping () throws -> Void = {}
     ) -> PhoneUpload {
         PhoneUpload(
             RequestBody(of: connection, announcedBytes: length), lengthBytes: length, expected: CheckSum(checkSum)!,
-            storageType: .google, budget: budget, keepAlive: keepAlive)
+            storageType: .google, budget: budget, background: background, keepAlive: keepAlive)
     }
 
     private func upload(_ bytes: [UInt8], budget: PartBudget = PartBudget()) -> PhoneUpload {
@@ -76,6 +78,62 @@ struct PhoneUploadTests {
         let sizes = try (0..<4).map { _ in try upload.nextPart(granularity: granularity).bytes.count }
 
         #expect(sizes == [granularity, granularity, granularity, granularity])
+    }
+
+    // MARK: Reading ahead
+
+    private let threads: Services.Background = { body in Thread.detachNewThread(body) }
+
+    @Test("Reading ahead changes neither the bytes nor their order, and gives its memory back")
+    func readAhead() throws {
+        let bytes = someBytes(20_000_001)
+        let budget = PartBudget(bytes: 32 << 20)
+        let started = Mutex(0)
+        do {
+            let upload = upload(
+                FakeConnection(body: bytes), length: Int64(bytes.count), checkSum: md5(bytes), budget: budget,
+                background: { body in
+                    started.withLock { $0 += 1 }
+                    Thread.detachNewThread(body)
+                })
+            var received: [UInt8] = []
+            var isLast = false
+            while !isLast {
+                let part = try upload.nextPart(granularity: granularity)
+                #expect(part.offset == Int64(received.count))
+                received += part.bytes
+                isLast = part.isLast
+            }
+
+            #expect(received == bytes)
+            #expect(upload.hashes?.checkSum.rawValue == md5(bytes))
+            #expect(started.withLock { $0 } >= 2)
+        }
+        #expect(budget.take(32 << 20))
+    }
+
+    @Test("What goes wrong while reading ahead is thrown when the part is asked for, and the last one never handed out")
+    func readAheadFails() throws {
+        let upload = upload(
+            FakeConnection(body: someBytes(9_000_000)), length: 20_000_000, checkSum: md5([]), background: threads)
+
+        #expect(throws: EndpointError.bodyLengthMismatch) { try takeParts(of: upload) }
+    }
+
+    @Test("An upload that the cloud ends waits for what is being read, and leaves the rest of the body to others")
+    func stopReading() throws {
+        let connection = FakeConnection(zeros: 60_000_000)
+        let budget = PartBudget(bytes: 32 << 20)
+        let upload = upload(
+            connection, length: 60_000_000, checkSum: md5([]), budget: budget, background: threads)
+        for _ in 0..<5 { _ = try upload.nextPart(granularity: granularity) }
+
+        upload.stopReading()
+
+        let read = connection.readBytes
+        #expect(read < 60_000_000)
+        upload.stopReading()
+        #expect(connection.readBytes == read)
     }
 
     // MARK: What must never be published

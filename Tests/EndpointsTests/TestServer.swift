@@ -49,7 +49,8 @@ struct TestServer: Sendable {
                 serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,
                 maximumUploadBytes: maximumUploadBytes, maximumDevicesPerUser: nil, mimeTypes: .standard,
                 writesWarningFile: true),
-            partBudget: PartBudget(), now: { noon }, uptime: { .seconds(5) }, makeUUID: { UUID().uuidString })
+            partBudget: PartBudget(), now: { noon }, uptime: { .seconds(5) }, makeUUID: { UUID().uuidString },
+            background: { Thread.detachNewThread($0) })
         var logger = Logger(label: "test", factory: { [log] _ in log })
         logger.logLevel = .debug
         router = Router(services: services, logger: logger)

@@ -9,6 +9,8 @@ final class PhoneUpload: UploadContent {
     /// A part that filled faster than this is followed by a larger one.
     private static let fastFill: Duration = .seconds(1)
     private static let chunkBytes = 16 * 1024
+    /// From this size on the next part is read while the present one is being sent: only fast phones get there.
+    private static let readAheadBytes = 1 << 20
 
     let lengthBytes: Int64
     private let body: RequestBody
@@ -16,6 +18,9 @@ final class PhoneUpload: UploadContent {
     private let budget: PartBudget
     private let keepAlive: () throws -> Void
     private let beforeLastPart: () throws -> Void
+    private let background: Services.Background?
+    private var readAhead: ReadAhead?
+    private var readAheadBudget = 0
     private var hasher: ContentHasher?
     private var buffer: [UInt8] = []
     private var chunk: [UInt8] = []
@@ -27,18 +32,21 @@ final class PhoneUpload: UploadContent {
     /// - Parameters:
     ///   - length: what `Content-Length` announced.
     ///   - expected: the checksum that the phone announced, in canonical letter case.
+    ///   - background: runs the reading ahead; `nil` reads each part only when it is asked for.
     ///   - keepAlive: called after every few kilobytes, however slow they come, and before each part is handed out;
     ///     what it throws ends the upload.
     ///   - beforeLastPart: called when everything has arrived and is right, before the part is handed out that
     ///     makes the object exist.
     init(
         _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, storageType: CloudStorageType, budget: PartBudget,
-        keepAlive: @escaping () throws -> Void, beforeLastPart: @escaping () throws -> Void = {}
+        background: Services.Background? = nil, keepAlive: @escaping () throws -> Void,
+        beforeLastPart: @escaping () throws -> Void = {}
     ) {
         self.body = body
         self.lengthBytes = lengthBytes
         self.expected = expected
         self.budget = budget
+        self.background = background
         self.keepAlive = keepAlive
         self.beforeLastPart = beforeLastPart
         hasher = ContentHasher(for: storageType)
@@ -52,6 +60,41 @@ final class PhoneUpload: UploadContent {
     var providerHash: String { expected.rawValue }
 
     func nextPart(granularity: Int) throws -> UploadPart {
+        let part: UploadPart
+        if let ahead = try endReadAhead() { part = ahead } else { part = try readPart(granularity) }
+        if !part.isLast { beginReadAhead(granularity) }
+        return part
+    }
+
+    /// Waits until nothing is being read any more; call before the phone is answered or its body read by others.
+    func stopReading() {
+        _ = try? endReadAhead()
+    }
+
+    // MARK: Reading ahead
+
+    /// Begins to read the next part if that is worth a thread and the memory for a second part is there.
+    private func beginReadAhead(_ granularity: Int) {
+        guard let background, partBytes >= Self.readAheadBytes, budget.take(partBytes) else { return }
+        readAheadBudget = partBytes
+        readAhead = try? ReadAhead(on: background) { try self.readPart(granularity) }
+        if readAhead == nil { returnReadAheadBudget() }
+    }
+
+    private func endReadAhead() throws -> UploadPart? {
+        guard let readAhead = readAhead.take() else { return nil }
+        defer { returnReadAheadBudget() }
+        return try readAhead.result().get()
+    }
+
+    private func returnReadAheadBudget() {
+        budget.putBack(readAheadBudget)
+        readAheadBudget = 0
+    }
+
+    // MARK: Reading
+
+    private func readPart(_ granularity: Int) throws -> UploadPart {
         let size = max(partBytes / granularity, 1) * granularity
         let wanted = Int(min(Int64(size), lengthBytes - position))
         let started = ContinuousClock.now

@@ -88,11 +88,13 @@ private struct Upload {
         self.intent = intent
         content = PhoneUpload(
             context.body, lengthBytes: length, expected: plan.checkSum, storageType: plan.owner.storageType,
-            budget: context.services.partBudget, keepAlive: { try intent.keepAlive() },
+            budget: context.services.partBudget, background: context.services.background,
+            keepAlive: { try intent.keepAlive() },
             beforeLastPart: { try intent.confirm() })
     }
 
     func run() throws -> StoredContent {
+        defer { content.stopReading() }
         // Parts have deadlines of their own, from the moment each has arrived; slow phones are nginx's business.
         let stored: StoredObject
         do {
