@@ -58,7 +58,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Accounts",
-            dependencies: ["HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "CloudStorage", httpTypes],
+            dependencies: ["HTTPTransport", "OpenSSLCrypto", "SyncProtocol", httpTypes],
             swiftSettings: strict),
         .target(
             name: "UserStorage",

@@ -15,6 +15,8 @@ struct ErrorResponse: Equatable {
     var isRetryable = false
     var goneReason: GoneReason?
     var allowedMethod: String?
+    /// Goes into the header `Retry-After`, in whole seconds.
+    var retryAfter: Duration?
 
     init(for error: any Error) {
         switch error {
@@ -133,7 +135,9 @@ struct ErrorResponse: Equatable {
             self.init(
                 410, "cloud_authorization_revoked", "the owner must sign in again", gone: .authTokenExpiredOrRevoked)
         case .quotaExceeded: self.init(507, "cloud_quota_exceeded", "the owner's cloud storage is full")
-        case .rateLimited: self.init(502, "cloud_rate_limited", "the cloud storage is too busy", isRetryable: true)
+        case .rateLimited(let delay):
+            self.init(502, "cloud_rate_limited", "the cloud storage is too busy", isRetryable: true)
+            retryAfter = delay
         case .unavailable, .contentMismatch, .notFound:
             self.init(502, "cloud_unavailable", "the cloud storage does not work now", isRetryable: true)
         case .timedOut: self.init(504, "cloud_timeout", "the cloud storage is too slow", isRetryable: true)
@@ -147,6 +151,7 @@ struct ErrorResponse: Equatable {
         switch error {
         case .busy, .contention:
             self.init(429, "busy", "the server is busy", isRetryable: true)
+            retryAfter = .seconds(1)
         case .unavailable:
             self.init(503, "database_unavailable", "the database cannot be reached", isRetryable: true)
         // What endpoints look for and may miss is a value; a group that vanishes between two statements is this.

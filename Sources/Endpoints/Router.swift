@@ -140,6 +140,7 @@ public struct Router: Sendable {
             retryable: response.isRetryable, goneReason: response.goneReason)
         var headers = [("content-type", "application/json"), (ResponseHeader.errorCode.rawValue, response.code)]
         if let method = response.allowedMethod { headers.append(("allow", method)) }
+        if let delay = response.retryAfter { headers.append(("retry-after", "\(max(1, delay.components.seconds))")) }
         try start(response.status, headers, body.body, context)
     }
 

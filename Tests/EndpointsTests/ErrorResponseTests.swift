@@ -109,6 +109,14 @@ struct ErrorResponseTests {
             ])
     }
 
+    @Test("Who can say how long to wait is quoted in Retry-After")
+    func retryAfter() {
+        #expect(ErrorResponse(for: CloudStorageError.rateLimited(retryAfter: .seconds(17))).retryAfter == .seconds(17))
+        #expect(ErrorResponse(for: CloudStorageError.rateLimited(retryAfter: nil)).retryAfter == nil)
+        #expect(ErrorResponse(for: StoreError.busy).retryAfter == .seconds(1))
+        #expect(ErrorResponse(for: CloudStorageError.quotaExceeded).retryAfter == nil)
+    }
+
     @Test("503 is for the database alone, and 401 for what signing in again would mend")
     func reservedStatuses() {
         let codes = { (status: Int) in

@@ -54,21 +54,21 @@ struct PhoneUploadTests {
         #expect(empty.hashes?.checkSum.rawValue == "d41d8cd98f00b204e9800998ecf8427e")
     }
 
-    @Test("Parts double up to 8 MiB while the phone is fast, and the memory is given back at the end")
+    @Test("Parts double up to 4 MiB while the phone is fast, and the memory is given back at the end")
     func growth() throws {
         let zeros: Int64 = 40 << 20
-        // What uploads may use beyond their first 256 KiB: 8 MiB less 256 KiB.
-        let budget = PartBudget(bytes: 8 << 20)
+        // What uploads may use beyond their first 256 KiB: 4 MiB less 256 KiB.
+        let budget = PartBudget(bytes: 4 << 20)
         do {
             let upload = upload(
                 FakeConnection(zeros: zeros), length: zeros, checkSum: "00000000000000000000000000000000",
                 budget: budget)
             var sizes: [Int] = []
             for _ in 0..<7 { sizes.append(try upload.nextPart(granularity: granularity).bytes.count) }
-            #expect(sizes.map { $0 / granularity } == [1, 2, 4, 8, 16, 32, 32])
+            #expect(sizes.map { $0 / granularity } == [1, 2, 4, 8, 16, 16, 16])
             #expect(!budget.take(granularity + 1), "the rest is in use")
         }
-        #expect(budget.take(8 << 20), "all is there again")
+        #expect(budget.take(4 << 20), "all is there again")
     }
 
     @Test("Without budget parts stay small, and other uploads are not kept from working")

@@ -6,8 +6,8 @@ import Synchronization
 public final class PartBudget: Sendable {
     /// What every upload may use without asking.
     static let smallestPartBytes = 256 * 1024
-    /// The largest part.
-    static let largestPartBytes = 8 << 20
+    /// The largest part; fast uploads hold two, one being sent and one being read.
+    static let largestPartBytes = 4 << 20
 
     private let available: Mutex<Int>
 
