@@ -8,8 +8,9 @@ import UserStorage
 struct Supervisor {
     /// The longest that a request may go without a byte moved; beyond it the process counts as stuck.
     private static let patience: Duration = .seconds(300)
-    /// How long requests in flight may take after the process was asked to stop; less than systemd's TimeoutStopSec.
-    private static let drainLimit: Duration = .seconds(85)
+    /// How long requests in flight may take after the process was asked to stop. The service manager is less patient:
+    /// TimeoutStopSec of each role's unit says how long an upload in progress is worth waiting for.
+    private static let drainLimit: Duration = .seconds(3_600)
     private static let tick: Duration = .milliseconds(500)
 
     let store: Store
