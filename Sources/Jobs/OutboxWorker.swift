@@ -49,14 +49,18 @@ public struct OutboxWorker: Sendable {
     }
 
     /// Leases what is due and does it.
+    /// - Parameter beforeItem: called before each piece of work, as a sign of life.
     /// - Returns: how many rows were leased; 0 if nothing is due.
     /// - Throws: ``StoreError``.
-    public func run(transport: Transport) throws -> Int {
+    public func run(transport: Transport, beforeItem: () -> Void = {}) throws -> Int {
         let items = try store.transaction { session in
             try session.leaseDue(
                 by: leaseOwner, limit: Self.batch, until: time(in: Self.leaseSeconds), at: now())
         }
-        for item in items { try handle(item, transport) }
+        for item in items {
+            beforeItem()
+            try handle(item, transport)
+        }
         return items.count
     }
 

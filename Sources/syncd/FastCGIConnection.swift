@@ -29,8 +29,12 @@ final class FastCGIConnection: ClientConnection {
             requestID: slot.parameter("REQUEST_ID") ?? "-", headers: headers)
     }
 
+    /// A thread that waits for a phone is not stuck, however slow the phone is: nginx decides when to give up on it.
+    private func waitForPhone() { activity.end() }
+
     func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
-        activity.progress()
+        waitForPhone()
+        defer { activity.progress() }
         do { return try slot.read(into: &buffer) } catch { throw ClientGone() }
     }
 
@@ -43,7 +47,8 @@ final class FastCGIConnection: ClientConnection {
     }
 
     func write(_ bytes: Span<UInt8>) throws(ClientGone) {
-        activity.progress()
+        waitForPhone()
+        defer { activity.progress() }
         do { try slot.write(bytes) } catch { throw ClientGone() }
     }
 

@@ -21,20 +21,21 @@ struct JobsLoop: Sendable {
         var nextHousekeeping = ContinuousClock.now
         while !stop.isSet {
             activity.begin()
-            let pause = round(&nextHousekeeping)
+            let pause = round(activity, &nextHousekeeping)
             activity.end()
             if let pause { Pause.sleep(pause) }
         }
     }
 
     /// Does what is due; returns how long to wait for more.
-    private func round(_ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
+    private func round(_ activity: WorkerActivity, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
         do {
             if nextHousekeeping <= .now {
                 try housekeeper.run()
                 nextHousekeeping = .now + Self.housekeepingInterval
             }
-            return try worker.run(transport: senders.transport) == 0 ? Self.idlePause : nil
+            return try worker.run(transport: senders.transport, beforeItem: activity.progress) == 0
+                ? Self.idlePause : nil
         } catch {
             logger.warning("Jobs wait", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
             return Self.pauseAfterError

@@ -20,6 +20,8 @@ struct Server {
     /// A database that is down must be noticed before phones give up; a lease that takes longer is refused.
     private static let leaseTimeout: Duration = .seconds(5)
 
+    private static let jobsThreads = 2
+
     private let configuration: ServerConfiguration
     private let logger: Logger
     private let logFile: LogFile
@@ -96,7 +98,7 @@ struct Server {
         let router = Router(services: services, logger: logger)
         let senders = senders
         try supervisor.run {
-            try WorkerPool(threads: threads, name: "request") { activity, stop in
+            try WorkerPool(threads: threads, name: "request") { _, activity, stop in
                 do {
                     let transport = senders.transport
                     let connection = try FastCGIConnection(on: socket, activity: activity)
@@ -115,16 +117,22 @@ struct Server {
 
     /// Works off the outbox until it is asked to stop.
     func work() throws {
-        let worker = OutboxWorker(
-            store: store, storage: storage,
-            warningFile: configuration.warningFile.map {
-                OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
-            }, leaseOwner: processID, now: Self.now, logger: logger)
         let housekeeper = Housekeeper(
             store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, now: Self.now, logger: logger)
-        let loop = JobsLoop(worker: worker, housekeeper: housekeeper, senders: senders, logger: logger)
+        // Each thread leases for itself: a lease that has run out must not look like its own to the other one.
+        let loops = try (0..<Self.jobsThreads).map { _ in
+            JobsLoop(
+                worker: OutboxWorker(
+                    store: store, storage: storage,
+                    warningFile: configuration.warningFile.map {
+                        OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
+                    }, leaseOwner: try RandomBytes.uuidText(), now: Self.now, logger: logger),
+                housekeeper: housekeeper, senders: senders, logger: logger)
+        }
         try supervisor.run {
-            try WorkerPool(threads: 2, name: "jobs") { activity, stop in loop.run(activity: activity, until: stop) }
+            try WorkerPool(threads: loops.count, name: "jobs") { index, activity, stop in
+                loops[index].run(activity: activity, until: stop)
+            }
         }
     }
 }

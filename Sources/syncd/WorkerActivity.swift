@@ -11,6 +11,7 @@ final class WorkerActivity: Sendable {
 
     func begin() { progress() }
     func progress() { lastProgress.store(max(1, now), ordering: .relaxed) }
+    /// Nothing is being done for a while, or the thread waits for somebody who may take their time.
     func end() { lastProgress.store(Self.idle, ordering: .relaxed) }
     func leave() { left.store(true, ordering: .releasing) }
 

@@ -21,10 +21,10 @@ final class WorkerPool {
     }
 
     /// Starts the threads.
-    /// - Parameter body: runs in each of them, until the flag is set.
+    /// - Parameter body: runs in each of them, with its number from 0 on, until the flag is set.
     /// - Throws: ``PosixError`` if the system has no room for them.
     init(
-        threads count: Int, name: String, _ body: @escaping @Sendable (WorkerActivity, StopFlag) -> Void
+        threads count: Int, name: String, _ body: @escaping @Sendable (Int, WorkerActivity, StopFlag) -> Void
     ) throws {
         activities = (0..<count).map { _ in WorkerActivity() }
         for (index, activity) in activities.enumerated() {
@@ -33,7 +33,7 @@ final class WorkerPool {
                 Worker(
                     try WorkerThread(name: "\(name)-\(index)") {
                         ClientLibrary.threadStart()
-                        body(activity, stop)
+                        body(index, activity, stop)
                         ClientLibrary.threadEnd()
                         activity.leave()
                     }))

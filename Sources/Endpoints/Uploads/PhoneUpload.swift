@@ -33,7 +33,7 @@ final class PhoneUpload: UploadContent {
     ///   - length: what `Content-Length` announced.
     ///   - expected: the checksum that the phone announced, in canonical letter case.
     ///   - background: runs the reading ahead; `nil` reads each part only when it is asked for.
-    ///   - keepAlive: called after every few kilobytes, however slow they come, and before each part is handed out;
+    ///   - keepAlive: called after every 16 KiB;
     ///     what it throws ends the upload.
     ///   - beforeLastPart: called when everything has arrived and is right, before the part is handed out that
     ///     makes the object exist.
@@ -62,7 +62,8 @@ final class PhoneUpload: UploadContent {
     func nextPart(granularity: Int) throws -> UploadPart {
         let part: UploadPart
         if let ahead = try endReadAhead() { part = ahead } else { part = try readPart(granularity) }
-        if !part.isLast { beginReadAhead(granularity) }
+        // Asked now and not when the part was read: the part before it may have taken its time.
+        if part.isLast { try beforeLastPart() } else { beginReadAhead(granularity) }
         return part
     }
 
@@ -100,10 +101,7 @@ final class PhoneUpload: UploadContent {
         let started = ContinuousClock.now
         try fill(wanted)
         let isLast = position + Int64(wanted) == lengthBytes
-        if isLast {
-            try verifyEnd()
-            try beforeLastPart()
-        }
+        if isLast { try verifyEnd() }
         let part = UploadPart(bytes: buffer[...], offset: position, isLast: isLast)
         position += Int64(wanted)
         if started.duration(to: .now) < Self.fastFill { grow() }

@@ -13,6 +13,7 @@ final class UploadIntent {
     private static let leaseSeconds: Int64 = 90
     private static let renewalInterval: Duration = .seconds(15)
     private static let confirmationAge: Duration = .milliseconds(50)
+    private static let confirmationLimit: Duration = .seconds(3)
 
     let item: OutboxID
     let leaseOwner: String
@@ -36,6 +37,10 @@ final class UploadIntent {
     /// - Throws: ``EndpointError/uploadConflict`` if the object may be deleted at any moment.
     func keepAlive() throws {
         guard renewed.duration(to: .now) > Self.renewalInterval else { return }
+        try renew()
+    }
+
+    private func renew() throws {
         let isOurs = try context.store.transaction { session in
             try session.renewLease(of: item, by: leaseOwner, until: Self.leaseEnd(context))
         }
@@ -43,12 +48,15 @@ final class UploadIntent {
         renewed = .now
     }
 
-    /// Makes sure that the object about to exist can still be staged: that the database is there, and the lease ours.
+    /// Makes sure that the object about to exist can still be staged: that the database is there, and the lease ours for
+    /// long enough.
     ///
     /// A sign of life that is a moment old is proof enough.
     /// - Throws: ``StoreError``, ``EndpointError/uploadConflict``.
     func confirm() throws {
-        guard renewed.duration(to: .now) > Self.confirmationAge else { return }
+        let age = renewed.duration(to: .now)
+        guard age > Self.confirmationAge else { return }
+        guard age < Self.confirmationLimit else { return try renew() }
         let isOurs = try context.store.withSession { try $0.isLeased(item, by: leaseOwner) }
         guard isOurs else { throw EndpointError.uploadConflict }
     }

@@ -9,21 +9,33 @@ import UserStorage
 /// May be repeated: a code that was exchanged before is not exchanged again, and storing the same tokens twice
 /// changes nothing.
 struct CheckCredsEndpoint: Endpoint {
+    private static let maximumAttempts = 5
+
     func respond(to request: CheckCredsRequest, in context: RequestContext) throws -> EndpointReply {
         let exchange = try CredentialExchange(context)
+        try takeOver(exchange, context)
+        addReplacementToken(exchange, context)
+        return .json(UserIDResponse(userId: context.caller.userID))
+    }
+
+    /// Stores what is new in the presented credentials.
+    ///
+    /// If another request has stored something in between, what is new is worked out again on top of that: a refresh token
+    /// that a code was exchanged for is never lost to an access token that came at the same time.
+    private func takeOver(_ exchange: CredentialExchange, _ context: RequestContext) throws {
         let sealer = context.services.storage.sealer
         let userID = context.caller.userID
-        let sealed = try context.store.withSession { try $0.credentials(of: userID) }
-        let stored = try sealed.map { try sealer.open($0.record, from: .user(userID)) } ?? StoredCredentials()
-        if let updated = try exchange.update(of: stored) {
+        for _ in 0..<Self.maximumAttempts {
+            let sealed = try context.store.withSession { try $0.credentials(of: userID) }
+            let stored = try sealed.map { try sealer.open($0.record, from: .user(userID)) } ?? StoredCredentials()
+            guard let updated = try exchange.update(of: stored) else { return }
             let record = try sealer.seal(updated, for: .user(userID))
-            // If another process was faster its tokens are as new as ours.
-            _ = try context.store.transaction { session in
+            let isStored = try context.store.transaction { session in
                 try session.storeCredentials(record, of: userID, ifVersion: sealed?.version)
             }
+            if isStored { return }
         }
-        addReplacementToken(exchange, context)
-        return .json(UserIDResponse(userId: userID))
+        throw StoreError.busy
     }
 }
 

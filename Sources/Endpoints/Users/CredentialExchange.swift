@@ -31,7 +31,9 @@ struct CredentialExchange {
     /// - Throws: ``AccountError``, ``StoreError``.
     func credentialsOfNewUser() throws -> StoredCredentials {
         let fromToken = account.credentials(from: presented)
-        guard let code = presented.authorizationCode, let exchanged = try exchange(code) else { return fromToken }
+        guard let code = presented.authorizationCode, let exchanged = try exchange(code, isNeeded: true) else {
+            return fromToken
+        }
         return fromToken.updated(with: exchanged)
     }
 
@@ -42,7 +44,9 @@ struct CredentialExchange {
         var updated = stored
         if let code = presented.authorizationCode, Self.hash(code).hexLowercase != stored.codeHash {
             do {
-                if let exchanged = try exchange(code) { updated = stored.updated(with: exchanged) }
+                if let exchanged = try exchange(code, isNeeded: stored.refreshToken == nil) {
+                    updated = stored.updated(with: exchanged)
+                }
             } catch AccountError.codeRejected where stored.refreshToken != nil {
                 context.logger.warning("Authorization code refused; the stored refresh token is kept")
             }
@@ -52,7 +56,8 @@ struct CredentialExchange {
         return updated == stored ? nil : updated
     }
 
-    private func exchange(_ code: String) throws -> StoredCredentials? {
+    /// - Parameter isNeeded: whether a refused code is worth waiting for a twin of this request to store its result.
+    private func exchange(_ code: String, isNeeded: Bool) throws -> StoredCredentials? {
         let hash = Self.hash(code)
         if let known = try rememberedResult(hash) { return known }
         do {
@@ -67,7 +72,7 @@ struct CredentialExchange {
                     Self.key(hash, context.profile), credentials: record, at: context.now)
             }
             return credentials
-        } catch AccountError.codeRejected {
+        } catch AccountError.codeRejected where isNeeded {
             // Perhaps the same request is being handled elsewhere and has not stored its result yet.
             let limit = context.deadline.orAfter(Self.pollLimit)
             repeat {
