@@ -20,6 +20,7 @@ struct TestServer: Sendable {
     let services: Services
     let router: Router
     let cloud = FakeCloud()
+    let exchanges = FakeAccount.Exchanges()
     let log = LogKeeper()
     let settings: ConnectionSettings?
 
@@ -42,7 +43,7 @@ struct TestServer: Sendable {
         let storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: try SealingKey(Array(0..<32)))),
             backoff: Backoff(pause: { _ in }), providers: [cloud],
-            accounts: [FakeAccount(accountType: .google), FakeAccount(accountType: .facebook)])
+            accounts: [FakeAccount(accountType: .google, exchanges: exchanges), FakeAccount(accountType: .facebook)])
         services = Services(
             store: store, storage: storage, signInCache: SignInCache(timeToLive: .seconds(60)),
             settings: Services.Settings(
