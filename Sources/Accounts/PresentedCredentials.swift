@@ -7,11 +7,28 @@ public struct PresentedCredentials: Sendable {
     public var accessToken: String
     /// Header `SyncServer-authorization-code`: works once, and is sent with every request all the same.
     public var authorizationCode: String?
+    /// Header `X-account-id`: whose the token is said to be (Dropbox).
+    public var accountID: String?
+    /// Header `X-microsoft-access-token`: Microsoft's library has two tokens, ``accessToken`` being the id token.
+    public var microsoftAccessToken: String?
+    /// Header `X-account-details`: JSON with what Apple tells the phone only once.
+    public var accountDetails: String?
 
-    public init(accountType: AccountType, accessToken: String, authorizationCode: String? = nil) {
+    public init(
+        accountType: AccountType, accessToken: String, authorizationCode: String? = nil, accountID: String? = nil,
+        microsoftAccessToken: String? = nil, accountDetails: String? = nil
+    ) {
         self.accountType = accountType
         self.accessToken = accessToken
         self.authorizationCode = authorizationCode
+        self.accountID = accountID
+        self.microsoftAccessToken = microsoftAccessToken
+        self.accountDetails = accountDetails
+    }
+
+    /// Everything that decides whose credentials these are, so that no two different ones are taken for each other.
+    var identifyingText: String {
+        [accountType.rawValue, accessToken, accountID ?? "", microsoftAccessToken ?? ""].joined(separator: "\n")
     }
 }
 

@@ -66,6 +66,6 @@ public final class SignInCache: Sendable {
     }
 
     private static func key(_ presented: PresentedCredentials) -> [UInt8] {
-        IncrementalDigest.digest(of: Array("\(presented.accountType.rawValue)\n\(presented.accessToken)".utf8), .sha256)
+        IncrementalDigest.digest(of: Array(presented.identifyingText.utf8), .sha256)
     }
 }

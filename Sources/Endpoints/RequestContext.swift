@@ -67,7 +67,9 @@ final class RequestContext {
         }
         let presented = PresentedCredentials(
             accountType: type, accessToken: accessToken,
-            authorizationCode: head.header(.authorizationCode) ?? head.header(.googleServerAuthCode))
+            authorizationCode: head.header(.authorizationCode) ?? head.header(.googleServerAuthCode),
+            accountID: head.header(.accountID), microsoftAccessToken: head.header(.microsoftAccessToken),
+            accountDetails: head.header(.accountDetails))
         let profile: SignInProfile
         if let known = services.signInCache.profile(for: presented) {
             profile = known

@@ -14,6 +14,16 @@ struct Migration: Equatable {
 
     /// All steps, in order. A new file in `Migrations` is added here.
     static let all = [
-        Migration(version: 1, name: "initial", sql: String(decoding: PackageResources._001_initial_sql, as: UTF8.self))
+        Migration(version: 1, name: "initial", sql: String(decoding: PackageResources._001_initial_sql, as: UTF8.self)),
+        Migration(
+            version: 2, name: "refresh_leases",
+            sql: String(decoding: PackageResources._002_refresh_leases_sql, as: UTF8.self)),
+        Migration(
+            version: 3, name: "push", sql: String(decoding: PackageResources._003_push_sql, as: UTF8.self)),
+        Migration(
+            version: 4, name: "extensions", sql: String(decoding: PackageResources._004_extensions_sql, as: UTF8.self)),
+        Migration(
+            version: 5, name: "content_hashes",
+            sql: String(decoding: PackageResources._005_content_hashes_sql, as: UTF8.self)),
     ]
 }

@@ -1,0 +1,2 @@
+-- Nothing yet.
+DO 0;
