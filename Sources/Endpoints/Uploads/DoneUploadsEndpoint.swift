@@ -41,7 +41,7 @@ struct DoneUploadsEndpoint: Endpoint {
         guard let last = try session.rememberedCommit(of: area.groupID), last.userID == area.userID,
             last.deviceUUID == area.deviceUUID, last.requestHash == hash,
             last.masterVersion.rawValue - 1 == request.masterVersion.rawValue,
-            try session.stagedChanges(in: area, locked: true).isEmpty
+            try session.changesToCommit(in: area).isEmpty
         else { return nil }
         return last.transferred
     }
