@@ -25,6 +25,7 @@ enum EndpointError: Error, Equatable {
     case fileUnknown
     case groupUnknown
     case invitationUnknown
+    case memberUnknown
     case invitationGone
 
     // What the present state does not allow.
@@ -42,6 +43,9 @@ enum EndpointError: Error, Equatable {
     case fileNotDeleted
     case fileInOtherGroup
     case uploadConflict
+    case commitIDReused
+    case batchMismatch
+    case lastAdmin
     case notAMember
     case ownerRemoved
 }

@@ -47,6 +47,10 @@ final class FakeConnection: ClientConnection {
         self.headers = headers
     }
 
+    /// Whether the phone keeps up with the reply; else it takes nothing until somebody waits for it.
+    var keepsUp = true
+    var canWriteWithoutWaiting: Bool { keepsUp }
+
     func write(_ bytes: Span<UInt8>) throws(ClientGone) {
         for index in bytes.indices { body.append(bytes[index]) }
         if let takesReplyBytes, body.count > takesReplyBytes { throw ClientGone() }
