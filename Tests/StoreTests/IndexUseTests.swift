@@ -175,7 +175,7 @@ struct IndexUseTests {
                 try session.writeFiles(of: membership, to: &writer)
             } <= 105)
         #expect(try crowd.rowsRead { _ = try $0.stagedChanges(in: crowd.area) } <= 105)
-        #expect(try crowd.rowsRead { _ = try $0.unstageAll(in: crowd.area) } <= 105)
+        #expect(try crowd.rowsRead { _ = try $0.unstageCommitted(in: crowd.area, of: nil) } <= 105)
     }
 
     @Test("Batches look at as many rows as they take, each sought a second time")

@@ -52,26 +52,29 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 21)
+        #expect(routes.count == 27)
         #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo])
         #expect(names { $0.authentication == .primary } == [.checkPrimaryCreds, .addUser, .redeemSharingInvitation])
         #expect(names { $0.responseKind == .header } == [.uploadFile])
         #expect(names { $0.responseKind == .data } == [.downloadFile])
         #expect(names { $0.method == .delete } == [.uploadDeletion])
-        #expect(names { $0.method == .patch } == [.updateSharingGroup])
+        #expect(names { $0.method == .patch } == [.updateSharingGroup, .updateSharingGroupMember])
         #expect(
             names { $0.method == .get } == [
                 .healthCheck, .checkPrimaryCreds, .checkCreds, .index, .getUploads, .downloadFile, .downloadAppMetaData,
-                .getSharingInvitationInfo,
+                .getSharingInvitationInfo, .getSharingInvitations, .getSharingGroupMembers,
             ])
         #expect(
             names { $0.groupAccess == .permission(.write) } == [
-                .uploadFile, .uploadAppMetaData, .uploadDeletion, .getUploads, .doneUploads,
+                .uploadFile, .uploadAppMetaData, .uploadDeletion, .getUploads, .doneUploads, .discardUploads,
             ])
-        #expect(names { $0.groupAccess == .permission(.read) } == [.downloadFile, .downloadAppMetaData])
+        #expect(names { $0.groupAccess == .permission(.read) } == [
+                .downloadFile, .downloadAppMetaData, .getSharingGroupMembers,
+            ])
         #expect(
             names { $0.groupAccess == .permission(.admin) } == [
-                .createSharingInvitation, .updateSharingGroup, .removeSharingGroup,
+                .createSharingInvitation, .updateSharingGroup, .removeSharingGroup, .getSharingInvitations,
+                .revokeSharingInvitation, .updateSharingGroupMember, .removeSharingGroupMember,
             ])
         #expect(names { $0.groupAccess == .membership } == [.removeUserFromSharingGroup])
         #expect(names { $0.groupAccess == .checkedByEndpoint } == [.index])

@@ -10,7 +10,10 @@ struct RevokeSharingInvitationEndpoint: Endpoint {
         try context.store.transaction { session in
             let membership = try context.membership(
                 in: request.sharingGroupUUID, needing: .admin, using: &session)
-            _ = try session.lockMasterVersion(of: membership.groupID)
+            if try session.lockMasterVersion(of: membership.groupID) != membership.masterVersion {
+                // Something has changed before the group's row was ours: perhaps the caller's permission.
+                _ = try context.membership(in: request.sharingGroupUUID, needing: .admin, using: &session)
+            }
             try session.removeInvitation(request.sharingInvitationUUID, to: membership.groupID)
         }
         return .json(EmptyResponse())
