@@ -18,10 +18,12 @@ struct ErrorResponseTests {
             .missingParameter(.cloudFolderName), .outOfRange("rule"), .missingDeviceUUID, .malformedDeviceUUID,
             .unknownMIMEType, .bodyLengthMismatch, .lengthRequired, .bodyTooLarge(maximumBytes: 5), .checkSumMismatch,
             .credentialsMissing, .signInTypeNotAllowed, .userUnknown, .storageAccountRequired, .endpointUnknown,
-            .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown, .invitationGone,
+            .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
+            .invitationGone,
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
             .ownerMissing, .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch, .mimeTypeChanged,
             .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .notAMember, .ownerRemoved,
+            .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
         ]
         let request: [RequestError] = [
             .missing(.fileUUID), .repeated(.fileUUID), .malformed(.fileUUID, expected: .uuid),
