@@ -10,6 +10,8 @@ public struct Housekeeper: Sendable {
     private static let batch = 500
     /// How long the result of an exchanged authorization code is kept, in seconds: far longer than a request is repeated.
     private static let codeLifetimeSeconds: Int64 = 86_400
+    /// How long it is remembered what an object's bytes are, in seconds: it can be found out again.
+    private static let contentLifetimeSeconds: Int64 = 90 * 86_400
 
     private let store: Store
     private let stagingLifetimeSeconds: Int64
@@ -42,6 +44,10 @@ public struct Housekeeper: Sendable {
             try session.forgetExchangedCodes(before: time(ago: Self.codeLifetimeSeconds), limit: Self.batch)
         }
         report("Results of old authorization codes forgotten", codes)
+        let contents = try store.transaction { session in
+            try session.forgetContents(before: time(ago: Self.contentLifetimeSeconds), limit: Self.batch)
+        }
+        report("Results of reading objects forgotten", contents)
     }
 
     private func report(_ sentence: Logger.Message, _ count: Int) {

@@ -29,7 +29,7 @@ struct OneDriveUpload {
 
     func run() throws(CloudStorageError) -> StoredObject {
         let first = try part()
-        let item =
+        let (item, wasFound) =
             if first.isLast && first.bytes.count <= Self.simpleLimitBytes {
                 try sendWhole(first.bytes)
             } else {
@@ -40,8 +40,12 @@ struct OneDriveUpload {
             try? OneDrive.delete(item.id, access)
             throw .contentMismatch
         }
-        return item.stored
+        var stored = item.stored
+        stored.wasFound = wasFound
+        return stored
     }
+
+    private typealias Result = (item: DriveItem, wasFound: Bool)
 
     /// Whether an item has the size and, if OneDrive knows it yet, the hash of the content.
     private func isOurs(_ item: DriveItem) -> Bool {
@@ -64,22 +68,22 @@ struct OneDriveUpload {
 
     // MARK: Small content
 
-    private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> DriveItem {
+    private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> Result {
         for name in names {
             let url = OneDrive.address(ofName: name) + ":/content"
             var request = OutgoingRequest(
                 .put, PercentEncoding.url(url, [("@microsoft.graph.conflictBehavior", "fail")]), body: bytes)
             request.headers[.contentType] = "application/octet-stream"
             let reply = try create(request)
-            if reply.status != 409 { return try GraphJSON.decode(DriveItem.self, reply.body) }
-            if let item = try existing(name), isEqual(item) { return item }
+            if reply.status != 409 { return (try GraphJSON.decode(DriveItem.self, reply.body), false) }
+            if let item = try existing(name), isEqual(item) { return (item, true) }
         }
         throw .unavailable(detail: "all names of the object are taken")
     }
 
     // MARK: Upload session
 
-    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> DriveItem {
+    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> Result {
         var (session, rivals) = try startSession()
         do throws(CloudStorageError) {
             // The only holder of the bytes, so that their memory can be used again.
@@ -88,10 +92,10 @@ struct OneDriveUpload {
             while true {
                 if part.isLast, let rival = rivals.first(where: isEqual) {
                     session.cancel()
-                    return rival
+                    return (rival, true)
                 }
                 switch try session.send(part, by: .after(patience)) {
-                case .finished(let item): return item
+                case .finished(let item): return (item, false)
                 case .taken:
                     guard !part.isLast else { throw .unavailable(detail: "OneDrive wants more than the whole file") }
                     // The old part is let go before the next one is read, so that its memory can be used again.
@@ -102,9 +106,9 @@ struct OneDriveUpload {
                         throw .unavailable(detail: "the object's name was taken during the upload")
                     }
                     session.cancel()
-                    return item
+                    return (item, true)
                 case .lost:
-                    if part.isLast, let item = try existing(session.name), isEqual(item) { return item }
+                    if part.isLast, let item = try existing(session.name), isEqual(item) { return (item, true) }
                     // What was in earlier parts is gone; with the first part still at hand there is nothing lost.
                     guard part.offset == 0, mayRestart else {
                         throw .unavailable(detail: "OneDrive lost the upload session")
