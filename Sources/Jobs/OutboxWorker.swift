@@ -150,7 +150,7 @@ public struct OutboxWorker: Sendable {
             try store.transaction { session in
                 try session.remember(content, of: objectID, in: item.owner, at: now())
             }
-        } catch .notFound {
+        } catch CloudStorageError.notFound {
             // Gone in the meantime: there is nothing left to find out.
         }
     }

@@ -1,4 +1,5 @@
 import CloudStorage
+import HTTPTransport
 import Store
 import SyncProtocol
 import UserStorage
