@@ -63,7 +63,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Accounts",
-            dependencies: ["HTTPTransport", "OpenSSLCrypto", "SyncProtocol", httpTypes],
+            dependencies: ["HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", httpTypes],
             swiftSettings: strict),
         .target(
             name: "UserStorage",
@@ -137,7 +137,8 @@ let package = Package(
         .testTarget(
             name: "AccountsTests",
             dependencies: [
-                "Accounts", "CloudStorage", "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "TestSupport", httpTypes,
+                "Accounts", "CloudStorage", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol",
+                "TestSupport", httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -23,6 +23,7 @@ enum EndpointError: Error, Equatable {
     case endpointUnknown
     case methodNotAllowed(allowed: String)
     case fileUnknown
+    case appMetaDataUnknown
     case groupUnknown
     case invitationUnknown
     case invitationGone

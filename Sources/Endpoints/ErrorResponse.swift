@@ -69,6 +69,7 @@ struct ErrorResponse: Equatable {
             self.init(405, "method_not_allowed", "this endpoint takes \(allowed)")
             allowedMethod = allowed
         case .fileUnknown: self.init(404, "file_unknown", "the sharing group has no such file")
+        case .appMetaDataUnknown: self.init(404, "app_meta_data_unknown", "the file has no appMetaData")
         case .groupUnknown: self.init(404, "group_unknown", "there is no such sharing group for this user")
         case .invitationUnknown: self.init(404, "invitation_unknown", "there is no such invitation")
         case .invitationGone: self.init(410, "invitation_gone", "there is no such invitation, or it has expired")

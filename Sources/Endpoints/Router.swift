@@ -79,7 +79,7 @@ public struct Router: Sendable {
     }
 
     private func route(_ head: RequestHead) throws -> EndpointRoute {
-        switch RouteLookup(method: head.method, path: head.path) {
+        switch RouteLookup(method: head.method, path: head.path, debug: DebuggingAids.areIncluded) {
         case .found(let route): return route
         case .methodNotAllowed(let allowed): throw EndpointError.methodNotAllowed(allowed: allowed.rawValue)
         case .unknownPath: throw EndpointError.endpointUnknown
@@ -99,10 +99,16 @@ public struct Router: Sendable {
         case .createSharingInvitation: try run(CreateSharingInvitationEndpoint(), route, context)
         case .getSharingInvitationInfo: try run(GetSharingInvitationInfoEndpoint(), route, context)
         case .redeemSharingInvitation: try run(RedeemSharingInvitationEndpoint(), route, context)
-        case .checkPrimaryCreds, .removeUser, .uploadAppMetaData, .uploadDeletion, .downloadAppMetaData,
-            .createSharingGroup, .updateSharingGroup, .removeSharingGroup, .removeUserFromSharingGroup,
-            .registerPushNotificationToken:
-            throw EndpointError.endpointUnknown
+        case .removeUser: try run(RemoveUserEndpoint(), route, context)
+        case .uploadAppMetaData: try run(UploadAppMetaDataEndpoint(), route, context)
+        case .uploadDeletion: try run(UploadDeletionEndpoint(), route, context)
+        case .downloadAppMetaData: try run(DownloadAppMetaDataEndpoint(), route, context)
+        case .createSharingGroup: try run(CreateSharingGroupEndpoint(), route, context)
+        case .updateSharingGroup: try run(UpdateSharingGroupEndpoint(), route, context)
+        case .removeSharingGroup: try run(RemoveSharingGroupEndpoint(), route, context)
+        case .removeUserFromSharingGroup: try run(RemoveUserFromSharingGroupEndpoint(), route, context)
+        case .checkPrimaryCreds: try runDebuggingAid(route, context)
+        case .registerPushNotificationToken: throw EndpointError.endpointUnknown
         }
     }
 
@@ -113,7 +119,17 @@ public struct Router: Sendable {
         if route.authentication != .none { try context.signIn() }
         let request = try E.Request(query: context.head.query)
         if route.authentication == .secondary { try context.findUser() }
+        try DebuggingAids.failIfAsked(by: context.head)
         return try endpoint.respond(to: request, in: context)
+    }
+
+    /// CheckPrimaryCreds is all there is, and only in debugging builds.
+    private func runDebuggingAid(_ route: EndpointRoute, _ context: RequestContext) throws -> EndpointReply {
+        #if DEBUG
+            try run(CheckPrimaryCredsEndpoint(), route, context)
+        #else
+            throw EndpointError.endpointUnknown
+        #endif
     }
 
     // MARK: Replies

@@ -17,7 +17,7 @@ public struct JSONWebKeySet: Sendable {
             members.keys.count <= Self.maximumKeys
         else { throw .malformed }
         var keys: [String: [VerificationKey]] = [:]
-        for case .key(let published) in members.keys {
+        for case .key(let published)? in members.keys {
             guard let name = published.kid, let key = try? VerificationKey(published) else { continue }
             keys[name, default: []].append(key)
         }
@@ -35,7 +35,8 @@ public struct JSONWebKeySet: Sendable {
     }
 
     private struct Members: Decodable {
-        let keys: [Member]
+        // Optional, since a decoder does not even ask a type about null.
+        let keys: [Member?]
     }
 
     /// A member of the list, or something else in its place.

@@ -180,7 +180,7 @@ struct RefusedTokenTests {
         let text = String(decoding: json, as: UTF8.self)
         for (part, replacement) in [
             (#""use":"sig""#, #""use":"enc""#), (#""alg":"RS256""#, #""alg":"RS512""#),
-            (#""kty":"RSA""#, #""kty":"EC""#), (#""n":""#, #""n":"=""#), (#""e":"AQAB""#, #""e":"AQ""#),
+            (#""kty":"RSA""#, #""kty":"EC""#), (#""n":""#, #""n":"="#), (#""e":"AQAB""#, #""e":"AQ""#),
             (#""n":""#, #""m":""#),
         ] {
             let unfit = try JSONWebKeySet(json: Array(text.replacing(part, with: replacement).utf8))

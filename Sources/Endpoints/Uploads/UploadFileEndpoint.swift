@@ -65,12 +65,26 @@ struct UploadFileEndpoint: Endpoint {
             let area = StagingArea(
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
             return .decided(
-                try UploadDecision.of(
-                    request, by: membership, current: try session.file(request.fileUUID, in: area.groupID),
-                    staged: try session.stagedChange(of: request.fileUUID, in: area),
-                    isLiveElsewhere: try session.isLiveElsewhere(request.fileUUID, otherThan: area.groupID)))
+                try decide(
+                    request, by: membership, staged: try session.stagedChange(of: request.fileUUID, in: area),
+                    current: try session.file(request.fileUUID, in: area.groupID), &session))
         }
     }
+}
+
+/// Collects what a decision about an upload needs besides the committed file and the staged change.
+private func decide(
+    _ request: UploadFileRequest, by membership: Membership, staged: StagedChange?, current: FileRecord?,
+    _ session: inout StoreSession
+) throws -> UploadDecision {
+    var isOwnerHere = true
+    if let owner = current?.owningUser, owner != membership.owningUser {
+        isOwnerHere = try session.isMember(owner.userID, of: membership.groupID)
+    }
+    return try UploadDecision.of(
+        request, by: membership, current: current, staged: staged,
+        isLiveElsewhere: try session.isLiveElsewhere(request.fileUUID, otherThan: membership.groupID),
+        isOwnerHere: isOwnerHere)
 }
 
 /// The bytes' way from the phone to the cloud.
@@ -150,9 +164,7 @@ private struct StagingStep {
             guard version == request.masterVersion else { return (.stale(current: version), false) }
             let current = try session.file(request.fileUUID, in: area.groupID)
             let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
-            let decision = try UploadDecision.of(
-                request, by: membership, current: current, staged: staged,
-                isLiveElsewhere: try session.isLiveElsewhere(request.fileUUID, otherThan: area.groupID))
+            let decision = try decide(request, by: membership, staged: staged, current: current, &session)
             guard case .upload(let plan) = decision else {
                 guard case .repeated(let creationDate, let updateDate) = decision else {
                     throw EndpointError.uploadConflict
@@ -160,10 +172,9 @@ private struct StagingStep {
                 return (.staged(creationDate: creationDate, updateDate: updateDate), false)
             }
             guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
-            if let replaced = staged?.content, let objectID = replaced.objectID, objectID != content.objectID {
-                try session.addDeletion(of: objectID, in: replaced.owningUser, availableAt: now, at: now)
-            }
-            try session.stage(change(content, plan, over: staged, current, at: now), in: area, at: now)
+            let replacement = StagedReplacement.of(
+                change(content, plan, current, at: now), over: staged, current: current)
+            try replacement.apply(in: area, at: now, &session)
             guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
             if let objectID = intent.objectID {
                 guard try !session.isDoomed(objectID, of: content.owningUser, otherThan: intent.item) else {
@@ -198,8 +209,7 @@ private struct StagingStep {
     }
 
     private func change(
-        _ content: StoredContent, _ plan: UploadPlan, over staged: StagedChange?, _ current: FileRecord?,
-        at now: WireDate
+        _ content: StoredContent, _ plan: UploadPlan, _ current: FileRecord?, at now: WireDate
     ) -> StagedChange {
         var change = StagedChange(fileUUID: request.fileUUID, kind: plan.kind)
         change.fileGroupUUID = request.fileGroupUUID
@@ -208,16 +218,8 @@ private struct StagingStep {
         change.mimeType = request.mimeType
         change.fileVersion = request.fileVersion
         change.content = content
-        if let metaData = request.appMetaData {
-            change.appMetaData = metaData.contents
-            change.appMetaDataVersion = metaData.version
-        } else if let version = staged?.appMetaDataVersion,
-            version.rawValue == (current?.appMetaDataVersion?.rawValue ?? -1) + 1
-        {
-            // Metadata that this device staged before are part of what it wants to commit.
-            change.appMetaData = staged?.appMetaData
-            change.appMetaDataVersion = version
-        }
+        change.appMetaData = request.appMetaData?.contents
+        change.appMetaDataVersion = request.appMetaData?.version
         return change
     }
 }

@@ -74,9 +74,6 @@ extension StoreSession {
             let updatedAt = change.updatedAt
         else { throw StoreError.corrupt(table: "staged_changes", column: "kind") }
         guard let owningUser, owningUser == content.owningUser else { throw CommitRefusal.ownerGone }
-        guard try !isLiveElsewhere(change.fileUUID, otherThan: area.groupID) else {
-            throw CommitRefusal.belongsElsewhere(change.fileUUID)
-        }
         try execute(
             """
             INSERT INTO files
@@ -95,6 +92,17 @@ extension StoreSession {
                 .text(orNull: content.objectID), .text(orNull: content.objectRevision),
                 .text(orNull: content.providerHash), .int(version.rawValue),
             ])
+        try checkIsNowhereElse(change, area)
+    }
+
+    /// Refuses a file that has come to life in two groups.
+    ///
+    /// Asked after the row was written, with locks: of two commits that do so at once each waits for the other's row,
+    /// and the one that is made to begin again finds it.
+    private mutating func checkIsNowhereElse(_ change: StagedChange, _ area: StagingArea) throws {
+        guard try !isLiveElsewhere(change.fileUUID, otherThan: area.groupID, locked: true) else {
+            throw CommitRefusal.belongsElsewhere(change.fileUUID)
+        }
     }
 
     private mutating func commitNext(
@@ -107,9 +115,8 @@ extension StoreSession {
         guard change.fileVersion == current.fileVersion.next, change.kind == .undelete || !current.isDeleted,
             Self.isNextMetaData(change, after: current)
         else { throw CommitRefusal.outdated(change.fileUUID) }
-        guard content.owningUser == current.owningUser, try user(current.owningUser.userID) != nil else {
-            throw CommitRefusal.ownerGone
-        }
+        guard content.owningUser == current.owningUser, try isMember(current.owningUser.userID, of: area.groupID)
+        else { throw CommitRefusal.ownerGone }
         try execute(
             """
             UPDATE files
@@ -130,6 +137,7 @@ extension StoreSession {
                 .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .int(version.rawValue),
                 .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
             ])
+        if current.isDeleted { try checkIsNowhereElse(change, area) }
         if let replaced = current.objectID, replaced != content.objectID {
             try addDeletion(of: replaced, in: current.owningUser, availableAt: now, at: now)
         }

@@ -138,10 +138,27 @@ extension StoreSession {
     }
 
     /// Whether a file with that UUID is live in another group: a file belongs to one group for ever.
+    ///
+    /// - Parameter locked: whether other groups' rows of that UUID are waited for and locked, so that what another
+    ///   transaction is about to commit is seen too.
     public mutating func isLiveElsewhere(
-        _ file: FileUUID, otherThan groupID: SharingGroupID
+        _ file: FileUUID, otherThan groupID: SharingGroupID, locked: Bool = false
     ) throws(StoreError) -> Bool {
-        try first(
+        let values: [Value] = [.text(file.rawValue), .int(groupID.rawValue)]
+        if locked {
+            return try first(
+                """
+                SELECT 1
+                  FROM files
+                 WHERE file_uuid = ?
+                   AND sharing_group_id <> ?
+                   AND NOT is_deleted
+                 LIMIT 1
+                   FOR UPDATE
+                """, values
+            ) { _ in true } ?? false
+        }
+        return try first(
             """
             SELECT 1
               FROM files
@@ -149,8 +166,7 @@ extension StoreSession {
                AND sharing_group_id <> ?
                AND NOT is_deleted
              LIMIT 1
-            """,
-            [.text(file.rawValue), .int(groupID.rawValue)]
+            """, values
         ) { _ in true } ?? false
     }
 

@@ -1,0 +1,22 @@
+import Store
+import SyncProtocol
+
+/// Stages the deletion of a committed file for the next commit.
+///
+/// A repeated request finds its row and changes nothing; so does the commit of a deletion that another device was faster
+/// with. The debugging parameter `actualDeletion` is ignored: no build loses files without a commit.
+struct UploadDeletionEndpoint: Endpoint {
+    /// - Throws: ``EndpointError/fileVersionMismatch``.
+    func respond(to request: UploadDeletionRequest, in context: RequestContext) throws -> EndpointReply {
+        let staging = StagingOfCommittedFile(
+            group: request.sharingGroupUUID, file: request.fileUUID, masterVersion: request.masterVersion,
+            context: context)
+        let response = try staging.stage { current throws(EndpointError) in
+            guard request.fileVersion == current.fileVersion else { throw .fileVersionMismatch }
+            var change = StagedChange(fileUUID: request.fileUUID, kind: .deletion)
+            change.fileVersion = request.fileVersion
+            return change
+        }
+        return .json(response)
+    }
+}
