@@ -36,6 +36,7 @@ struct StagedReplacement: Equatable {
             // Together with an upload that can still be committed; one that lost to another device gives way.
             let isJoining = staged.content != nil && staged.fileVersion == current?.fileVersion.next
             var change = isJoining ? staged : requested
+            change.batchUUID = requested.batchUUID
             change.appMetaData = requested.appMetaData
             change.appMetaDataVersion = requested.appMetaDataVersion
             return StagedReplacement(
@@ -46,7 +47,7 @@ struct StagedReplacement: Equatable {
         }
     }
 
-    /// Writes the decision into the row that ``StoreSession/claimStaging(of:in:at:)`` has locked.
+    /// Writes the decision into the row that ``StoreSession/claimStaging(of:in:at:)`` has locked; it is in no batch then.
     func apply(in area: StagingArea, at now: WireDate, _ session: inout StoreSession) throws(StoreError) {
         if isRepetition { return }
         if let givenUp, let objectID = givenUp.objectID {
