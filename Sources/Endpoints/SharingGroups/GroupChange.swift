@@ -19,7 +19,10 @@ struct GroupChange {
         try context.store.transaction { session in
             let membership = try context.membership(in: group, needing: permission, using: &session)
             switch try session.advanceMasterVersion(of: membership.groupID, from: masterVersion) {
-            case .stale(let current): return .stale(current: current)
+            case .stale(let current):
+                // The change that was faster may have taken the caller out of the group.
+                _ = try context.membership(in: group, needing: permission, using: &session)
+                return .stale(current: current)
             case .advanced(let version):
                 try body(&session, membership, version)
                 return .accepted

@@ -17,6 +17,8 @@ struct DoneUploadsEndpoint: Endpoint {
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
             switch try session.advanceMasterVersion(of: membership.groupID, from: request.masterVersion) {
             case .stale(let current):
+                // The change that was faster may have taken the caller out of the group.
+                _ = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
                 if let transferred = try recorded(hash, request, area, &session)
                     ?? remembered(hash, request, area, &session)
                 {

@@ -32,7 +32,11 @@ struct StagingOfCommittedFile {
             if let committed = try batchMember?.commit(in: area, &session) {
                 return .committed(masterVersion: committed.masterVersion)
             }
-            guard version == masterVersion else { return .stale(current: version) }
+            guard version == masterVersion else {
+                // The change that was faster may have taken the caller out of the group.
+                _ = try context.membership(in: group, needing: .write, using: &session)
+                return .stale(current: version)
+            }
             guard let current = try session.file(file, in: membership.groupID) else { throw EndpointError.fileUnknown }
             let requested = try change(current)
             let staged = try session.claimStaging(of: file, in: area, at: context.now)

@@ -195,7 +195,11 @@ private struct StagingStep {
             if let committed = try member?.commit(in: area, &session) {
                 return (try UploadFileResponse(committed), false)
             }
-            guard version == request.masterVersion else { return (.stale(current: version), false) }
+            guard version == request.masterVersion else {
+                // The change that was faster may have taken the caller out of the group.
+                _ = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
+                return (.stale(current: version), false)
+            }
             let current = try session.file(request.fileUUID, in: area.groupID)
             let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
             let decision = try decide(request, by: membership, staged: staged, current: current, &session)
