@@ -145,7 +145,10 @@ let package = Package(
             name: "HTTPTransportTests", dependencies: ["HTTPTransport", "TestSupport", httpTypes], swiftSettings: strict
         ),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
+        .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
+        .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),
         .testTarget(
-            name: "AcceptanceTests", dependencies: ["TestSupport", "OpenSSLCrypto", "Curl"], swiftSettings: strict),
+            name: "AcceptanceTests", dependencies: ["TestSupport", "SyncModel", "OpenSSLCrypto", "Curl"],
+            swiftSettings: strict),
     ]
 )

@@ -1,0 +1,101 @@
+/// Something that the server chooses and a client learns from a reply: the model only says where it must be the same.
+package enum Choice: Hashable, Sendable, CustomStringConvertible {
+    /// The number of a user who signed up with request number so-and-so; nobody was told yet.
+    case user(Int)
+    /// The second in which request number so-and-so staged something; nobody was told yet.
+    case time(Int)
+    /// The code of the invitation that request number so-and-so made; nobody was told yet.
+    case invitation(Int)
+    /// A reply has told it.
+    case told(Message)
+
+    package var description: String {
+        switch self {
+        case .user(let number): "user of request \(number)"
+        case .time(let number): "second of request \(number)"
+        case .invitation(let number): "code of request \(number)"
+        case .told(let value): "\(value)"
+        }
+    }
+}
+
+/// What one reply tells about the server's choices.
+struct Lesson {
+    private(set) var values: [Choice: Message] = [:]
+
+    /// Notes the value of a choice.
+    /// - Returns: false if that contradicts what is known.
+    mutating func note(_ value: Message, as choice: Choice) -> Bool {
+        if case .told(let known) = choice { return known == value }
+        if let known = values[choice] { return known == value }
+        values[choice] = value
+        return true
+    }
+
+    /// What the choice is called from now on.
+    func name(of choice: Choice) -> Choice { values[choice].map(Choice.told) ?? choice }
+
+    func name(of owner: Owner) -> Owner { Owner(person: owner.person, user: name(of: owner.user)) }
+}
+
+extension World {
+    /// Replaces what a reply has told wherever it occurs, so that worlds which differ by nothing else become equal.
+    /// - Returns: false if two users would have the same number.
+    mutating func learn(_ lesson: Lesson) -> Bool {
+        if lesson.values.isEmpty { return true }
+        users = users.mapValues(lesson.name)
+        invitations = Dictionary(
+            uniqueKeysWithValues: invitations.map { choice, invitation in
+                var invitation = invitation
+                invitation.owner = lesson.name(of: invitation.owner)
+                return (lesson.name(of: choice), invitation)
+            })
+        groups = groups.mapValues { $0.learning(lesson) }
+        remains = remains.learning(lesson)
+        return Set(users.values).count == users.count
+    }
+}
+
+extension Group {
+    fileprivate func learning(_ lesson: Lesson) -> Group {
+        var group = self
+        group.members = members.mapValues { member in
+            var member = member
+            member.owner = member.owner.map(lesson.name)
+            member.invitation = member.invitation.map(lesson.name)
+            return member
+        }
+        group.files = files.mapValues { file in
+            var file = file
+            file.owner = lesson.name(of: file.owner)
+            file.created = lesson.name(of: file.created)
+            file.updated = lesson.name(of: file.updated)
+            return file
+        }
+        group.staged = staged.mapValues { changes in
+            changes.mapValues { change in
+                var change = change
+                if let upload = change.upload {
+                    change.upload?.owner = lesson.name(of: upload.owner)
+                    change.upload?.created = upload.created.map(lesson.name)
+                    change.upload?.updated = lesson.name(of: upload.updated)
+                }
+                return change
+            }
+        }
+        return group
+    }
+}
+
+extension Remains {
+    fileprivate func learning(_ lesson: Lesson) -> Remains {
+        func renamed(_ stored: Set<StoredContent>) -> Set<StoredContent> {
+            Set(stored.map { StoredContent(owner: lesson.name(of: $0.owner), file: $0.file, content: $0.content) })
+        }
+        var remains = self
+        // Only users matter here, and they are seldom new.
+        guard lesson.values.keys.contains(where: { if case .user = $0 { true } else { false } }) else { return remains }
+        (remains.left, remains.uncertain, remains.doomed) = (renamed(left), renamed(uncertain), renamed(doomed))
+        return remains
+    }
+}

@@ -1,0 +1,88 @@
+/// Metadata of a file.
+package struct Metadata: Hashable, Sendable {
+    package var version: Int
+    package var contents: String
+
+    /// Puts a version before contents.
+    package init(_ version: Int, _ contents: String) {
+        self.version = version
+        self.contents = contents
+    }
+}
+
+/// A request of a client, by the names of docs/protocol.md §8.
+package enum Request: Hashable, Sendable {
+    case healthCheck
+    case checkPrimaryCreds
+    case checkCreds
+    case addUser(group: String, name: String?, folder: String?)
+    case removeUser
+    case index(group: String?)
+    case uploadFile(Upload)
+    case uploadAppMetaData(FileSelection, Metadata)
+    case uploadDeletion(FileSelection, version: Int)
+    case getUploads(group: String)
+    case doneUploads(GroupSelection, newName: String?, message: String?)
+    case downloadFile(FileSelection, version: Int, metadataVersion: Int?)
+    case downloadAppMetaData(FileSelection, metadataVersion: Int)
+    case createSharingInvitation(group: String, Permission, allowsSocial: Bool, acceptors: Int)
+    case getSharingInvitationInfo(code: String)
+    case redeemSharingInvitation(code: String, folder: String?)
+    case createSharingGroup(group: String, name: String?)
+    case updateSharingGroup(GroupSelection, name: String)
+    case removeSharingGroup(GroupSelection)
+    case removeUserFromSharingGroup(GroupSelection)
+
+    /// A group, with the master version that the client knows.
+    package struct GroupSelection: Hashable, Sendable {
+        package var group: String
+        package var masterVersion: Int
+
+        /// Names a group at a version.
+        package init(_ group: String, at masterVersion: Int) {
+            self.group = group
+            self.masterVersion = masterVersion
+        }
+    }
+
+    /// A file of a group.
+    package struct FileSelection: Hashable, Sendable {
+        package var file: String
+        package var group: GroupSelection
+
+        /// Names a file.
+        package init(_ file: String, in group: GroupSelection) {
+            self.file = file
+            self.group = group
+        }
+    }
+
+    /// What UploadFile says.
+    package struct Upload: Hashable, Sendable {
+        package var file: String
+        package var group: GroupSelection
+        package var version: Int
+        package var mimeType: String
+        package var content: Content
+        package var checkSum: String
+        package var fileGroup: String?
+        package var metadata: Metadata?
+        package var undeletes: Bool
+
+        /// Puts an upload together.
+        package init(
+            _ file: String, in group: GroupSelection, version: Int, mimeType: String, content: Content,
+            checkSum: String, fileGroup: String? = nil, metadata: Metadata? = nil, undeletes: Bool = false
+        ) {
+            self.file = file
+            self.group = group
+            self.version = version
+            self.mimeType = mimeType
+            self.content = content
+            self.checkSum = checkSum
+            self.fileGroup = fileGroup
+            self.metadata = metadata
+            self.undeletes = undeletes
+        }
+    }
+}

@@ -1,0 +1,100 @@
+/// A JSON value as it came.
+package enum Message: Hashable, Sendable, CustomStringConvertible {
+    case integer(Int)
+    case text(String)
+    case flag(Bool)
+    case list([Message])
+    case object([String: Message])
+    /// A kind of value that no reply of the protocol has.
+    case other
+
+    package var description: String {
+        switch self {
+        case .integer(let number): "\(number)"
+        case .text(let text): "\"\(text)\""
+        case .flag(let flag): "\(flag)"
+        case .list(let elements): "\(elements)"
+        case .object(let members):
+            "{\(members.map { "\($0.key): \($0.value)" }.sorted().joined(separator: ", "))}"
+        case .other: "?"
+        }
+    }
+
+    /// The member of an object.
+    package subscript(name: String) -> Message? {
+        if case .object(let members) = self { members[name] } else { nil }
+    }
+}
+
+/// What a JSON value must look like.
+package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
+    case integer(Int)
+    case text(String)
+    case flag(Bool)
+    /// What the server has chosen: the same wherever it occurs.
+    case chosen(Choice)
+    /// No such member.
+    case absent
+    /// These members; others, which this model does not know, may be there too.
+    case object([String: Template])
+    /// These elements in any order; `by` names a text member that tells them apart.
+    case list([Template], by: String)
+
+    package var description: String {
+        switch self {
+        case .integer(let number): "\(number)"
+        case .text(let text): "\"\(text)\""
+        case .flag(let flag): "\(flag)"
+        case .chosen(let choice): "<\(choice)>"
+        case .absent: "absent"
+        case .object(let members):
+            "{\(members.filter { $0.value != .absent }.map { "\($0.key): \($0.value)" }.sorted().joined(separator: ", "))}"
+        case .list(let elements, _): "\(elements)"
+        }
+    }
+
+    /// The text, or nothing.
+    static func optional(_ text: String?) -> Template { text.map(Template.text) ?? .absent }
+    /// The number, or nothing.
+    static func optional(_ number: Int?) -> Template { number.map(Template.integer) ?? .absent }
+    /// The choice, or nothing.
+    static func optional(_ choice: Choice?) -> Template { choice.map(Template.chosen) ?? .absent }
+
+    /// Compares, and notes in `lesson` what the value tells about the server's choices.
+    /// - Returns: what differs, a sentence each; empty if the value is as it must be.
+    func differences(from value: Message?, at path: String = "", _ lesson: inout Lesson) -> [String] {
+        switch (self, value) {
+        case (.absent, nil): return []
+        case (.integer(let number), .integer(let other)?) where number == other: return []
+        case (.text(let text), .text(let other)?) where text == other: return []
+        case (.flag(let flag), .flag(let other)?) where flag == other: return []
+        case (.chosen(let choice), let value?) where lesson.note(value, as: choice): return []
+        case (.object(let members), .object(let values)?):
+            return members.sorted { $0.key < $1.key }.flatMap { name, template in
+                template.differences(from: values[name], at: "\(path)/\(name)", &lesson)
+            }
+        case (.list(let elements, let name), .list(let values)?):
+            return Self.differences(of: elements, from: values, by: name, at: path, &lesson)
+        default:
+            return ["\(path): must be \(self), is \(value.map { "\($0)" } ?? "absent")"]
+        }
+    }
+
+    private static func differences(
+        of elements: [Template], from values: [Message], by name: String, at path: String, _ lesson: inout Lesson
+    ) -> [String] {
+        var rest = values
+        var found: [String] = []
+        for element in elements {
+            guard case .object(let members) = element, case .text(let key)? = members[name] else {
+                return ["\(path): the model's element has no text \(name)"]
+            }
+            guard let index = rest.firstIndex(where: { $0[name] == .text(key) }) else {
+                found.append("\(path)/\(key): is missing")
+                continue
+            }
+            found += element.differences(from: rest.remove(at: index), at: "\(path)/\(key)", &lesson)
+        }
+        return found + rest.map { "\(path): has \($0) besides" }
+    }
+}

@@ -1,0 +1,106 @@
+/// Why a commit is refused; any of the reasons may be told.
+struct CommitRefused: Error {
+    var reasons: [Refusal]
+}
+
+/// docs/protocol.md §8.11.
+extension World {
+    mutating func commit(
+        _ selection: Request.GroupSelection, newName: String?, _ request: Request, by caller: Caller
+    ) throws -> Answer {
+        let (group, member) = try group(selection.group, for: caller.person, needing: .write)
+        let changes = group.staged[caller] ?? [:]
+        guard group.masterVersion == selection.masterVersion else {
+            if let last = group.lastCommit, last.caller == caller, last.request == request, changes.isEmpty,
+                last.masterVersion == group.masterVersion
+            {
+                return Self.committed(last.transferred)
+            }
+            return .stale(group.masterVersion)
+        }
+        let owner = effectiveOwner(of: caller.person, member)
+        var reasons: [Refusal] = []
+        for (file, change) in changes {
+            do throws(Refusal) {
+                try apply(change, to: file, in: selection.group, owner, by: caller)
+            } catch {
+                reasons.append(error)
+            }
+        }
+        guard reasons.isEmpty else { throw CommitRefused(reasons: reasons) }
+        let version = group.masterVersion + 1
+        groups[selection.group]?.masterVersion = version
+        groups[selection.group]?.staged[caller] = nil
+        if let newName { groups[selection.group]?.name = newName }
+        groups[selection.group]?.lastCommit = Group.Commit(
+            caller: caller, request: request, masterVersion: version, transferred: changes.count)
+        return Self.committed(changes.count)
+    }
+
+    private static func committed(_ count: Int) -> Answer {
+        .success(.object(["numberUploadsTransferred": .integer(count)]))
+    }
+
+    private mutating func apply(
+        _ change: StagedChange, to uuid: String, in group: String, _ owner: Owner?, by caller: Caller
+    ) throws(Refusal) {
+        let current = groups[group]?.files[uuid]
+        var file: File
+        switch (change.kind, current, change.upload) {
+        case (.upload, nil, let upload?):
+            file = try newFile(uuid, change, upload, in: group, owner, by: caller)
+        case (.upload, let current?, let upload?), (.undelete, let current?, let upload?):
+            file = try nextVersion(of: uuid, current, change, upload, in: group, by: caller)
+        case (.metadata, let current?, _):
+            guard !current.isDeleted, change.metadata?.version == current.nextMetadataVersion else {
+                throw .fileVersionMismatch
+            }
+            file = current
+            file.metadata = change.metadata
+        case (.deletion, let current?, _):
+            guard change.version == current.version else { throw .fileVersionMismatch }
+            file = current
+            if !current.isDeleted { doom(uuid, current) }
+            file.isDeleted = true
+        default: throw .fileVersionMismatch
+        }
+        groups[group]?.files[uuid] = file
+    }
+
+    private func newFile(
+        _ uuid: String, _ change: StagedChange, _ upload: StagedChange.Uploaded, in group: String, _ owner: Owner?,
+        by caller: Caller
+    ) throws(Refusal) -> File {
+        guard let created = upload.created else { throw .fileVersionMismatch }
+        guard owner == upload.owner else { throw .ownerRemoved }
+        guard !isLive(uuid, outside: group) else { throw .fileInOtherGroup }
+        return File(
+            version: 0, device: caller.device, content: upload.content, mimeType: upload.mimeType,
+            fileGroup: upload.fileGroup, owner: upload.owner, metadata: change.metadata, created: created,
+            updated: upload.updated)
+    }
+
+    private mutating func nextVersion(
+        of uuid: String, _ current: File, _ change: StagedChange, _ upload: StagedChange.Uploaded, in group: String,
+        by caller: Caller
+    ) throws(Refusal) -> File {
+        guard change.version == current.version + 1, change.kind == .undelete || !current.isDeleted,
+            change.metadata == nil || change.metadata?.version == current.nextMetadataVersion
+        else { throw .fileVersionMismatch }
+        guard isPresent(current.owner, in: group) else { throw .ownerRemoved }
+        guard !current.isDeleted || !isLive(uuid, outside: group) else { throw .fileInOtherGroup }
+        var file = current
+        if !current.isDeleted { doom(uuid, current) }
+        file.version += 1
+        file.device = caller.device
+        file.content = upload.content
+        file.updated = upload.updated
+        file.isDeleted = false
+        if let metadata = change.metadata { file.metadata = metadata }
+        return file
+    }
+
+    private mutating func doom(_ uuid: String, _ file: File) {
+        remains.doomed.insert(StoredContent(owner: file.owner, file: uuid, content: file.content))
+    }
+}

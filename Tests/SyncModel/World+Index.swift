@@ -1,0 +1,53 @@
+/// docs/protocol.md §8.6.
+extension World {
+    func index(_ uuid: String?, for person: Person) throws(Refusal) -> Answer {
+        var members: [String: Template] = [
+            "sharingGroups": .list(
+                groups.filter { $0.value.members[person] != nil }.map { entry(of: $0.key, $0.value, for: person) },
+                by: "sharingGroupUUID")
+        ]
+        if let uuid {
+            guard let group = groups[uuid], group.members[person] != nil else { throw .groupUnknown }
+            members["masterVersion"] = .integer(group.masterVersion)
+            members["fileIndex"] = .list(
+                group.files.map { entry(of: $0.key, $0.value, in: uuid) }, by: "fileUUID")
+        } else {
+            members["masterVersion"] = .absent
+            members["fileIndex"] = .absent
+        }
+        return .success(.object(members))
+    }
+
+    private func entry(of uuid: String, _ group: Group, for person: Person) -> Template {
+        let member = group.members[person]
+        return .object([
+            "sharingGroupUUID": .text(uuid),
+            "sharingGroupName": .optional(group.name),
+            "deleted": .flag(false),
+            "masterVersion": .integer(group.masterVersion),
+            "permission": .optional(member?.permission.rawValue),
+            "sharingGroupUsers": .list(
+                group.members.keys.map { .object(["name": .text($0.name), "userId": .optional(users[$0])]) },
+                by: "name"),
+            "cloudStorageType": .optional(person.bringsStorage ? nil : member?.owner?.person.provider.storage),
+        ])
+    }
+
+    private func entry(of uuid: String, _ file: File, in group: String) -> Template {
+        .object([
+            "fileUUID": .text(uuid),
+            "sharingGroupUUID": .text(group),
+            "fileGroupUUID": .optional(file.fileGroup),
+            "deviceUUID": .text(file.device),
+            "creationDate": .chosen(file.created),
+            "updateDate": .chosen(file.updated),
+            "mimeType": .text(file.mimeType),
+            "fileVersion": .integer(file.version),
+            "deleted": .flag(file.isDeleted),
+            "appMetaDataVersion": .optional(file.metadata?.version),
+            "appMetaData": .absent,
+            "owningUserId": .chosen(file.owner.user),
+            "cloudStorageType": .optional(file.owner.person.provider.storage),
+        ])
+    }
+}

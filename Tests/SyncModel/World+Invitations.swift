@@ -1,0 +1,61 @@
+/// docs/protocol.md §8.14 to §8.16.
+extension World {
+    mutating func invite(
+        to uuid: String, _ permission: Permission, allowsSocial: Bool, acceptors: Int, by person: Person,
+        as serial: Int
+    ) throws(Refusal) -> Answer {
+        guard (1...10).contains(acceptors) else { throw .outOfRange }
+        let member = try group(uuid, for: person, needing: .admin).member
+        guard let owner = effectiveOwner(of: person, member) else { throw .ownerMissing }
+        let invitation = Choice.invitation(serial)
+        invitations[invitation] = Invitation(
+            group: uuid, permission: permission, allowsSocial: allowsSocial, inviter: person, owner: owner,
+            acceptorsLeft: acceptors)
+        return .success(.object(["sharingInvitationUUID": .chosen(invitation)]))
+    }
+
+    func invitationInfo(_ code: String) throws(Refusal) -> Answer {
+        guard let invitation = invitations[.told(.text(code))] else { throw .invitationGone }
+        return .success(
+            .object([
+                "permission": .text(invitation.permission.rawValue),
+                "allowSocialAcceptance": .flag(invitation.allowsSocial),
+            ]))
+    }
+
+    mutating func redeem(
+        _ code: String, by person: Person, folder: String?, as serial: Int
+    ) throws(Refusal) -> Answer {
+        let choice = Choice.told(.text(code))
+        if let user = users[person],
+            let joined = groups.first(where: { $0.value.members[person]?.invitation == choice })
+        {
+            // The reply of the first time got lost.
+            return Self.redeemed(by: user, joined.key)
+        }
+        guard var invitation = invitations[choice] else { throw .invitationUnknown }
+        guard invitation.allowsSocial || person.bringsStorage else { throw .storageAccountRequired }
+        guard groups[invitation.group]?.members[person] == nil else { throw .alreadyMember }
+        guard users[person] != nil || folder != nil || !person.provider.needsFolderName else {
+            throw .missingParameter
+        }
+        let user = users[person] ?? .user(serial)
+        users[person] = user
+        groups[invitation.group]?.members[person] = Member(
+            permission: invitation.permission, owner: person.bringsStorage ? nil : invitation.owner,
+            invitation: choice)
+        groups[invitation.group]?.masterVersion += 1
+        invitation.acceptorsLeft -= 1
+        invitations[choice] = invitation.acceptorsLeft == 0 ? nil : invitation
+        return Self.redeemed(by: user, invitation.group)
+    }
+
+    private static func redeemed(by user: Choice, _ group: String) -> Answer {
+        .success(.object(["userId": .chosen(user), "sharingGroupUUID": .text(group)]))
+    }
+
+    /// Forgets invitations whose code nobody can know because the reply got lost.
+    mutating func forgetUnknownInvitations() {
+        invitations = invitations.filter { if case .told = $0.key { true } else { false } }
+    }
+}

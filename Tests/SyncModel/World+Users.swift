@@ -1,0 +1,101 @@
+/// docs/protocol.md §8.4, §8.5, §6.2.
+extension World {
+    mutating func addUser(
+        _ person: Person, group: String, name: String?, folder: String?, as serial: Int
+    ) throws(Refusal) -> Answer {
+        if let user = users[person] {
+            // Only the creator, who came without an invitation, is repeating the request that made the group.
+            guard let member = groups[group]?.members[person], member.permission == .admin, member.invitation == nil
+            else { throw .userExists }
+            return .success(.object(["userId": .chosen(user)]))
+        }
+        guard person.bringsStorage else { throw .owningAccountRequired }
+        guard folder != nil || !person.provider.needsFolderName else { throw .missingParameter }
+        guard groups[group] == nil else { throw .groupExists }
+        let user = Choice.user(serial)
+        users[person] = user
+        groups[group] = Group(name: name, creator: person)
+        return .success(.object(["userId": .chosen(user)]))
+    }
+
+    mutating func removeUser(_ person: Person) -> Answer {
+        guard let user = users.removeValue(forKey: person) else { return .done }
+        let owner = Owner(person: person, user: user)
+        for uuid in groups.keys.sorted() {
+            let isConcerned = takeOut(person, owner, of: uuid)
+            if isConcerned { groups[uuid]?.masterVersion += 1 }
+        }
+        invitations = invitations.filter { $0.value.owner != owner }
+        remains.loseAccess(to: owner)
+        return .done
+    }
+
+    /// Takes a person out of a group: the files that they own are deleted but stay in their storage, the members whom
+    /// they owned lose their owner. What they staged is gone, and so is what others staged for their files, deletions
+    /// excepted. Without members the group is deleted; without an admin somebody becomes one.
+    /// - Returns: whether the group had anything to do with them.
+    mutating func takeOut(_ person: Person, _ owner: Owner, of uuid: String) -> Bool {
+        guard var group = groups[uuid] else { return false }
+        let before = group
+        group.members[person] = nil
+        for (member, place) in group.members where place.owner == owner { group.members[member]?.owner = nil }
+        for (uuid, file) in group.files where file.owner == owner && !file.isDeleted {
+            group.files[uuid]?.isDeleted = true
+            remains.left.insert(StoredContent(owner: owner, file: uuid, content: file.content))
+        }
+        for (caller, changes) in group.staged {
+            for (file, change) in changes
+            where caller.person == person || (change.kind != .deletion && group.files[file]?.owner == owner) {
+                discard(change, of: file)
+                group.staged[caller]?[file] = nil
+            }
+        }
+        guard group != before else { return false }
+        group.heirs = Self.heirs(among: group.members)
+        if group.heirs.count == 1 { group.promoteHeir(0) }
+        groups[uuid] = group
+        invitations = invitations.filter {
+            $0.value.group != uuid || ($0.value.owner != owner && $0.value.inviter != person)
+        }
+        if group.members.isEmpty { delete(uuid) }
+        return true
+    }
+
+    /// Who may become admin; nobody if there is an admin.
+    ///
+    /// Those with storage come first, among them those with the highest permission. The longest membership decides
+    /// between those; how long it is in seconds is not known here.
+    private static func heirs(among members: [Person: Member]) -> [Person] {
+        guard members.values.allSatisfy({ $0.permission != .admin }) else { return [] }
+        let owning = members.filter { $0.key.bringsStorage }
+        let highest = owning.values.map(\.permission).max()
+        return (owning.isEmpty ? members : owning.filter { $0.value.permission == highest }).keys
+            .sorted { $0.name < $1.name }
+    }
+
+    /// The worlds that this one may be, given that each group has one heir.
+    var settled: [World] {
+        guard let (uuid, group) = groups.first(where: { !$0.value.heirs.isEmpty }) else { return [self] }
+        return group.heirs.indices.flatMap { index in
+            var world = self
+            world.groups[uuid]?.promoteHeir(index)
+            return world.settled
+        }
+    }
+
+    /// Deletes a group: its files are deleted but stay in their owners' storage; members, invitations and staged changes
+    /// are gone.
+    mutating func delete(_ uuid: String) {
+        guard var group = groups[uuid] else { return }
+        for (file, entry) in group.files where !entry.isDeleted {
+            group.files[file]?.isDeleted = true
+            remains.left.insert(StoredContent(owner: entry.owner, file: file, content: entry.content))
+        }
+        for (file, change) in group.staged.values.joined() { discard(change, of: file) }
+        group.staged = [:]
+        group.members = [:]
+        group.isDeleted = true
+        groups[uuid] = group
+        invitations = invitations.filter { $0.value.group != uuid }
+    }
+}

@@ -1,0 +1,113 @@
+/// Everything that a server with these users must know, as plain values: the executable short form of docs/protocol.md.
+///
+/// ``respond(to:from:as:)`` is the whole server. Each group of endpoints is an extension in a file of its own.
+package struct World: Equatable, Sendable {
+    /// Who is a user, and as which.
+    package internal(set) var users: [Person: Choice] = [:]
+    /// All groups that ever were, by UUID.
+    package internal(set) var groups: [String: Group] = [:]
+    /// Open invitations.
+    package internal(set) var invitations: [Choice: Invitation] = [:]
+    /// What lies in people's storage besides the contents of files and staged changes.
+    package internal(set) var remains = Remains()
+
+    /// A server without users.
+    package init() {}
+
+    /// Answers one request, number `serial`; the world is as it was if the answer is a refusal.
+    package mutating func respond(to request: Request, from caller: Caller, as serial: Int) -> Answer {
+        let before = self
+        do {
+            return try accept(request, from: caller, as: serial)
+        } catch let refusal as Refusal {
+            self = before
+            return .refused([refusal])
+        } catch let refusals as CommitRefused {
+            self = before
+            return .refused(refusals.reasons)
+        } catch {
+            preconditionFailure("the model throws nothing else")
+        }
+    }
+
+    private mutating func accept(_ request: Request, from caller: Caller, as serial: Int) throws -> Answer {
+        switch request {
+        case .healthCheck, .checkPrimaryCreds: return .done
+        case .addUser(let group, let name, let folder):
+            return try addUser(caller.person, group: group, name: name, folder: folder, as: serial)
+        case .redeemSharingInvitation(let code, let folder):
+            return try redeem(code, by: caller.person, folder: folder, as: serial)
+        case .getSharingInvitationInfo(let code): return try invitationInfo(code)
+        default: break
+        }
+        guard let user = users[caller.person] else { throw Refusal.userUnknown }
+        switch request {
+        case .checkCreds: return .success(.object(["userId": .chosen(user)]))
+        case .removeUser: return removeUser(caller.person)
+        case .index(let group): return try index(group, for: caller.person)
+        case .uploadFile(let upload): return try stage(upload, by: caller, as: serial)
+        case .uploadAppMetaData(let file, let metadata): return try stage(metadata, of: file, by: caller)
+        case .uploadDeletion(let file, let version): return try stageDeletion(of: file, version, by: caller)
+        case .getUploads(let group): return try stagedUploads(in: group, of: caller)
+        case .doneUploads(let selection, let name, _):
+            return try commit(selection, newName: name, request, by: caller)
+        case .downloadFile(let file, let version, let metadataVersion):
+            return try download(file, version, metadataVersion, by: caller.person)
+        case .downloadAppMetaData(let file, let version):
+            return try downloadMetadata(of: file, version, by: caller.person)
+        case .createSharingInvitation(let group, let permission, let allowsSocial, let acceptors):
+            return try invite(
+                to: group, permission, allowsSocial: allowsSocial, acceptors: acceptors, by: caller.person, as: serial)
+        case .createSharingGroup(let group, let name): return try createGroup(group, name: name, by: caller.person)
+        case .updateSharingGroup(let selection, let name):
+            return try rename(selection, to: name, by: caller.person)
+        case .removeSharingGroup(let selection): return try removeGroup(selection, by: caller.person)
+        case .removeUserFromSharingGroup(let selection): return try leave(selection, by: caller.person)
+        case .healthCheck, .checkPrimaryCreds, .addUser, .redeemSharingInvitation, .getSharingInvitationInfo:
+            preconditionFailure("answered above")
+        }
+    }
+}
+
+/// A user with storage, as the owner of files.
+package struct Owner: Hashable, Sendable {
+    package let person: Person
+    /// Another one if the person has signed up again since.
+    package let user: Choice
+}
+
+/// An open invitation.
+package struct Invitation: Equatable, Sendable {
+    package let group: String
+    package let permission: Permission
+    package let allowsSocial: Bool
+    package let inviter: Person
+    /// Who will own the new files of a redeemer without storage.
+    package internal(set) var owner: Owner
+    package var acceptorsLeft: Int
+}
+
+extension World {
+    /// Whether the owner still is a user.
+    func isPresent(_ owner: Owner) -> Bool { users[owner.person] == owner.user }
+
+    /// Whether the owner still is in the group: nobody else's storage is written to.
+    func isPresent(_ owner: Owner, in group: String) -> Bool {
+        isPresent(owner) && groups[group]?.members[owner.person] != nil
+    }
+
+    /// The group, if the caller is in it with at least this permission.
+    func group(
+        _ uuid: String, for person: Person, needing permission: Permission
+    ) throws(Refusal) -> (group: Group, member: Member) {
+        guard let group = groups[uuid], let member = group.members[person] else { throw .notAMember }
+        guard member.permission >= permission else { throw .permissionTooLow }
+        return (group, member)
+    }
+
+    /// Whose storage takes a member's new files; nil once that owner has left.
+    func effectiveOwner(of person: Person, _ member: Member) -> Owner? {
+        if person.bringsStorage { return users[person].map { Owner(person: person, user: $0) } }
+        return member.owner
+    }
+}
