@@ -38,8 +38,14 @@ public struct SandboxControl: Sendable {
     }
 
     /// A new sign-in on the device: the account with a fresh authorization code.
-    public func newAuthorizationCode(of account: SandboxAccount) throws -> SandboxAccount {
-        _ = try post("/accounts/\(account.id)/new-authorization-code", [:])
+    ///
+    /// - Parameter askingForConsent: whether the person is asked once more what the app may do. Google gives a refresh
+    ///   token only for the first code, and for those.
+    public func newAuthorizationCode(
+        of account: SandboxAccount, askingForConsent: Bool = false
+    ) throws -> SandboxAccount {
+        _ = try post(
+            "/accounts/\(account.id)/new-authorization-code", askingForConsent ? ["prompt": "consent"] : [:])
         return try self.account(account.id)
     }
 

@@ -1,0 +1,69 @@
+import SyncModel
+import TestSupport
+
+/// A fault of every kind of storage; only the next matching request meets it.
+struct CloudTrouble {
+    /// What is injected; one for each provider that could be the owner's.
+    let faults: [SandboxFault]
+    /// What happens, for the list of operations.
+    let description: String
+    /// Whether it may make the request fail; else the server must cope.
+    let mayFail: Bool
+
+    /// Where each provider takes and gives the bytes of files; nothing else that the server does there.
+    private static let places: [Provider: (upload: SandboxFault, download: SandboxFault)] = [
+        .google: (
+            SandboxFault(host: "www.googleapis.com", pathPrefix: "/upload/drive/v3/files"),
+            SandboxFault(host: "www.googleapis.com", pathPrefix: "/drive/v3/files/", method: "GET")
+        ),
+        .microsoft: (
+            SandboxFault(
+                host: "graph.microsoft.com", pathPrefix: "/v1.0/me/drive/special/approot:/", method: "PUT"),
+            SandboxFault(host: "graph.microsoft.com", pathPrefix: "/v1.0/me/drive/items/", method: "GET")
+        ),
+    ]
+
+    static func random(
+        isUpload: Bool, among people: [Person], _ random: inout SeededGenerator
+    ) -> CloudTrouble {
+        var fault = SandboxFault(host: "", times: 1)
+        var mayFail = true
+        let description: String
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0:
+            // Longer than a phone waits: the server gives up at once.
+            (fault.status, fault.retryAfter) = (503, 3_600)
+            description = "503 for an hour"
+        case 1:
+            (fault.status, fault.reason) = (403, isUpload ? "storageQuotaExceeded" : "downloadQuotaExceeded")
+            description = "quota exceeded"
+        case 2:
+            (fault.status, fault.reason) = (403, "userRateLimitExceeded")
+            description = "rate limit"
+        case 3:
+            fault.status = 500
+            description = "500 once"
+        case 4:
+            (fault.status, fault.afterEffect) = (503, true)
+            description = "503 although it worked"
+        case 5:
+            if isUpload { fault.resetAfterBytes = 100 } else { fault.truncateAfterBytes = 7 }
+            description = "connection cut"
+        case 6:
+            fault.latencyMilliseconds = 60
+            mayFail = false
+            description = "slow"
+        default:
+            fault.status = 401
+            mayFail = false
+            description = "token refused once"
+        }
+        let faults = places.filter { place in people.contains { $0.provider == place.key } }.values.map { place in
+            let matching = isUpload ? place.upload : place.download
+            var fault = fault
+            (fault.host, fault.pathPrefix, fault.method) = (matching.host, matching.pathPrefix, matching.method)
+            return fault
+        }
+        return CloudTrouble(faults: faults, description: description, mayFail: mayFail)
+    }
+}

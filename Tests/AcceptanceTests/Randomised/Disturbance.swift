@@ -1,0 +1,61 @@
+import SyncModel
+import TestSupport
+
+/// What goes wrong around a request.
+enum Disturbance {
+    case none
+    /// The server does what it is asked, the reply gets lost, and the phone sends the request again.
+    case lostReply
+    /// The phone loses its connection right after sending, and sends the request again at once.
+    case hangUp
+    /// The phone loses its connection in the middle of an upload's body.
+    case cutBody
+    /// The provider misbehaves.
+    case cloudTrouble(CloudTrouble)
+    /// A responder is killed after so many microseconds.
+    case killedResponder(delay: Int)
+    /// Somebody else makes another request at the same moment.
+    case simultaneous
+    /// Others look at the group all the while.
+    case watched
+    /// The tokens that the server has for somebody's storage come to their natural end.
+    case expiredTokens(Person)
+
+    /// What may happen to this request, most often nothing.
+    static func random(
+        for request: Request, _ random: inout SeededGenerator, among people: [Person], progress: Double
+    ) -> Disturbance {
+        let isUpload = if case .uploadFile = request { true } else { false }
+        let isDownload = if case .downloadFile = request { true } else { false }
+        let isCommit = if case .doneUploads = request { true } else { false }
+        if isCommit && random.chance(25) { return .watched }
+        if (isUpload || isDownload) && random.chance(12) {
+            return .cloudTrouble(CloudTrouble.random(isUpload: isUpload, among: people, &random))
+        }
+        if isUpload && random.chance(2) { return .cutBody }
+        // What a killed responder left in a storage is cleared when its lease has run out, so not towards the end.
+        let mayKill = progress < 0.6
+        return random.pick(weighted: [
+            (820, .none), (60, .lostReply), (40, .hangUp), (60, .simultaneous),
+            (mayKill ? 14 : 0, .killedResponder(delay: Int.random(in: 0...20_000, using: &random))),
+            (6, .expiredTokens(random.pick(people.filter(\.bringsStorage)) ?? people[0])),
+        ])
+    }
+}
+
+extension Disturbance {
+    /// A word for the statistics.
+    var word: String {
+        switch self {
+        case .none: "none"
+        case .lostReply: "lost reply"
+        case .hangUp: "hang-up"
+        case .cutBody: "cut body"
+        case .cloudTrouble: "cloud trouble"
+        case .killedResponder: "killed responder"
+        case .simultaneous: "simultaneous"
+        case .watched: "watched"
+        case .expiredTokens: "expired tokens"
+        }
+    }
+}

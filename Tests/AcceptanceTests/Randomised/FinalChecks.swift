@@ -1,0 +1,100 @@
+import Foundation
+import SyncModel
+import TestSupport
+
+/// What must hold when a run is over and the outbox has drained.
+struct FinalChecks {
+    let run: RandomisedRun
+
+    /// In everybody's storage lies just what files and staged changes refer to, and what people took with them.
+    func storage() async throws {
+        let worlds = run.possibilities.worlds
+        var complaints: [String] = []
+        do {
+            // An upload that was killed is cleared when its lease of 90 s has run out.
+            try await eventually("the outbox has drained", within: .seconds(150)) {
+                let found = try everythingStored()
+                complaints = worlds.map { Self.complaint(about: found, in: $0) }.min { $0.count < $1.count } ?? []
+                return complaints.isEmpty
+            }
+        } catch let error as NotEventually {
+            throw run.difference(["\(error)"] + complaints)
+        }
+    }
+
+    private func everythingStored() throws -> [Person: [StoredFile]] {
+        var found: [Person: [StoredFile]] = [:]
+        for person in run.cast.people where person.bringsStorage {
+            found[person] = try run.server.sandbox.files(of: run.cast.account(of: person))
+                .filter { $0.name != "README.txt" }
+        }
+        return found
+    }
+
+    private static func complaint(about found: [Person: [StoredFile]], in world: World) -> [String] {
+        var rest = found
+        var complaints: [String] = []
+        for stored in world.referenced.union(world.remains.left) {
+            let index = rest[stored.owner.person]?.firstIndex { isSame($0, stored) }
+            if let index {
+                rest[stored.owner.person]?.remove(at: index)
+            } else {
+                complaints.append("\(stored.owner.person) lacks \(stored.file), \(stored.content)")
+            }
+        }
+        for stored in world.remains.uncertain {
+            rest[stored.owner.person]?.removeAll { isSame($0, stored) }
+        }
+        return complaints + rest.flatMap { person, files in files.map { "\(person) has \($0.name) besides" } }
+    }
+
+    private static func isSame(_ found: StoredFile, _ stored: StoredContent) -> Bool {
+        guard found.name.hasPrefix(stored.file + "."), found.size == stored.content.bytes.count else { return false }
+        // The checksum of OneDrive is another one than the wire's.
+        let storage = stored.owner.person.provider.storage ?? ""
+        return storage == "Microsoft" || found.checkSum.lowercased() == stored.content.checkSums[storage]?.lowercased()
+    }
+
+    /// No line of any log holds a token or a code, and the server has noted no defect of its own.
+    func logs() throws {
+        let folder = URL(filePath: try run.server.environment.value("LOG_DIR"))
+        let secrets = try Set(run.cast.secrets() + sandboxTokens()).filter { $0.count >= 12 }
+        guard secrets.count > run.cast.people.count else { throw run.difference(["the test knows no tokens"]) }
+        var complaints: [String] = []
+        for file in try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil) {
+            let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+            for secret in secrets where text.contains(secret) {
+                let line = text.split(separator: "\n").first { $0.contains(secret) } ?? ""
+                complaints.append("\(file.lastPathComponent) holds a token: \(line.prefix(300))")
+            }
+            for line in text.split(separator: "\n") where line.contains(#""level":"error""#) {
+                // Other tests may have provoked errors before.
+                guard let time = JSONValue(line.utf8)?.time?.text, time >= run.beginning else { continue }
+                complaints.append("\(file.lastPathComponent) tells of a defect: \(line.prefix(500))")
+            }
+        }
+        guard complaints.isEmpty else { throw run.difference(complaints) }
+    }
+
+    /// The tokens that the emulated providers have given out, to phones and to the server.
+    private func sandboxTokens() throws -> [String] {
+        guard let stack = run.server.stack else { return [] }
+        let folder = stack.folder.appending(path: "sandbox")
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+        var tokens: [String] = []
+        for case let file as URL in files ?? .init() where file.pathExtension == "json" {
+            guard let json = JSONValue(try Data(contentsOf: file)) else { continue }
+            for list in ["accessTokens", "refreshTokens", "codes"] {
+                tokens += json[list]?.array?.compactMap { $0.value?.text } ?? []
+            }
+        }
+        return tokens
+    }
+
+    /// The server kept to the providers' rules.
+    func providers() throws {
+        // Of two equal requests at the same moment both may bring the person's code to the provider (§5.1).
+        let violations = try run.server.sandbox.violations().filter { $0.rule?.text != "code-reused" }
+        guard violations.isEmpty else { throw run.difference(violations.map { "violation: \($0)" }) }
+    }
+}

@@ -1,0 +1,111 @@
+import SyncModel
+import TestSupport
+
+/// A request of the model as a phone sends it.
+struct PhoneCall {
+    let request: Request
+    let method: String
+    let endpoint: String
+    let parameters: [String: String?]
+    var body: [UInt8]?
+
+    init(_ request: Request) {
+        self.request = request
+        switch request {
+        case .healthCheck: (method, endpoint, parameters) = ("GET", "HealthCheck", [:])
+        case .checkPrimaryCreds: (method, endpoint, parameters) = ("GET", "CheckPrimaryCreds", [:])
+        case .checkCreds: (method, endpoint, parameters) = ("GET", "CheckCreds", [:])
+        case .addUser(let group, let name, let folder):
+            (method, endpoint) = ("POST", "AddUser")
+            parameters = ["sharingGroupUUID": group, "sharingGroupName": name, "cloudFolderName": folder]
+        case .removeUser: (method, endpoint, parameters) = ("POST", "RemoveUser", [:])
+        case .index(let group): (method, endpoint, parameters) = ("GET", "Index", ["sharingGroupUUID": group])
+        case .uploadFile(let upload):
+            (method, endpoint) = ("POST", "UploadFile")
+            body = upload.content.bytes
+            parameters = Self.parameters(
+                Request.FileSelection(upload.file, in: upload.group),
+                [
+                    "mimeType": upload.mimeType, "fileVersion": String(upload.version), "checkSum": upload.checkSum,
+                    "fileGroupUUID": upload.fileGroup, "appMetaData": upload.metadata?.parameter,
+                    "undeleteServerFile": upload.undeletes ? "1" : nil,
+                ])
+        case .uploadAppMetaData(let file, let metadata):
+            (method, endpoint) = ("POST", "UploadAppMetaData")
+            parameters = Self.parameters(file, ["appMetaData": metadata.parameter])
+        case .uploadDeletion(let file, let version):
+            (method, endpoint) = ("DELETE", "UploadDeletion")
+            parameters = Self.parameters(file, ["fileVersion": String(version)])
+        case .getUploads(let group):
+            (method, endpoint, parameters) = ("GET", "GetUploads", ["sharingGroupUUID": group])
+        case .doneUploads(let group, let name, let message):
+            (method, endpoint) = ("POST", "DoneUploads")
+            parameters = Self.parameters(group, ["sharingGroupName": name, "pushNotificationMessage": message])
+        case .downloadFile(let file, let version, let metadataVersion):
+            (method, endpoint) = ("GET", "DownloadFile")
+            parameters = Self.parameters(
+                file, ["fileVersion": String(version), "appMetaDataVersion": metadataVersion.map(String.init)])
+        case .downloadAppMetaData(let file, let metadataVersion):
+            (method, endpoint) = ("GET", "DownloadAppMetaData")
+            parameters = Self.parameters(file, ["appMetaDataVersion": String(metadataVersion)])
+        case .createSharingInvitation(let group, let permission, let allowsSocial, let acceptors):
+            (method, endpoint) = ("POST", "CreateSharingInvitation")
+            parameters = [
+                "sharingGroupUUID": group, "permission": permission.rawValue,
+                "allowSocialAcceptance": allowsSocial ? "1" : "0", "numberOfAcceptors": String(acceptors),
+            ]
+        case .getSharingInvitationInfo(let code):
+            (method, endpoint, parameters) = ("GET", "GetSharingInvitationInfo", ["sharingInvitationUUID": code])
+        case .redeemSharingInvitation(let code, let folder):
+            (method, endpoint) = ("POST", "RedeemSharingInvitation")
+            parameters = ["sharingInvitationUUID": code, "cloudFolderName": folder]
+        case .createSharingGroup(let group, let name):
+            (method, endpoint) = ("POST", "CreateSharingGroup")
+            parameters = ["sharingGroupUUID": group, "sharingGroupName": name]
+        case .updateSharingGroup(let group, let name):
+            (method, endpoint) = ("PATCH", "UpdateSharingGroup")
+            parameters = Self.parameters(group, ["sharingGroupName": name])
+        case .removeSharingGroup(let group):
+            (method, endpoint, parameters) = ("POST", "RemoveSharingGroup", Self.parameters(group))
+        case .removeUserFromSharingGroup(let group):
+            (method, endpoint, parameters) = ("POST", "RemoveUserFromSharingGroup", Self.parameters(group))
+        }
+    }
+
+    private static func parameters(
+        _ group: Request.GroupSelection, _ others: [String: String?] = [:]
+    ) -> [String: String?] {
+        others.merging(["sharingGroupUUID": group.group, "masterVersion": String(group.masterVersion)]) { $1 }
+    }
+
+    private static func parameters(
+        _ file: Request.FileSelection, _ others: [String: String?]
+    ) -> [String: String?] {
+        parameters(file.group, others).merging(["fileUUID": file.file]) { $1 }
+    }
+
+    /// The request with the headers of a phone.
+    func call(from device: String, account: SandboxAccount) -> HTTPCall {
+        HTTPCall(
+            method, "/\(endpoint)/\(ClientQuery.text(parameters))",
+            headers: account.headers + [("SyncServer-Device-UUID", device)], body: body)
+    }
+
+    /// Whether the responders for transfers answer it.
+    var isTransfer: Bool { endpoint == "UploadFile" || endpoint == "DownloadFile" }
+
+    /// One line for the list of operations, without contents.
+    var description: String {
+        let shown = parameters.compactMap { name, value in
+            value.map { (name, name == "appMetaData" ? "\($0.prefix(24))…" : $0) }
+        }.sorted { $0.0 < $1.0 }
+        let line = ([endpoint] + shown.map { "\($0.0)=\($0.1)" } + (body.map { ["[\($0.count) bytes]"] } ?? []))
+            .joined(separator: " ")
+        return line.replacing("\n", with: "\\n")
+    }
+}
+
+extension Metadata {
+    /// The value of `appMetaData`.
+    fileprivate var parameter: String { TestMetadata(version, contents).parameter }
+}

@@ -1,0 +1,109 @@
+import SyncModel
+import TestSupport
+
+/// Requests around which something goes wrong.
+extension RandomisedRun {
+    /// The phone hangs up after sending and sends again while the first copy may still be on its way.
+    mutating func makeTwice(_ request: Request, by caller: Caller) async throws {
+        var settlement = try Settlement(server)
+        let call = try httpCall(request, by: caller)
+        note("\(caller) \(PhoneCall(request).description) → hangs up at once")
+        let conversation = try HTTPConversation(to: server.address)
+        try conversation.send(call.head(for: server.address))
+        if let body = call.body { try conversation.send(body) }
+        conversation.hangUp()
+        let first = Exchange(request, from: caller, serial: nextSerial(), reply: nil)
+        let second = try perform(request, by: caller, "again", excuses: Refusal.crowding)
+        try await settlement.wait(for: 2)
+        try account(for: [first, answered(second)])
+    }
+
+    mutating func cutBody(of request: Request, by caller: Caller) throws {
+        let call = try httpCall(request, by: caller)
+        guard let body = call.body, !body.isEmpty else { return }
+        note("\(caller) \(PhoneCall(request).description) → hangs up in the middle")
+        let conversation = try HTTPConversation(to: server.address)
+        try conversation.send(call.head(for: server.address))
+        try conversation.send(body.prefix(Int.random(in: 0..<body.count, using: &random)))
+        conversation.hangUp()
+    }
+
+    mutating func makeWhileKilling(_ request: Request, by caller: Caller, _ delay: Int) async throws {
+        let part = PhoneCall(request).isTransfer ? "syncd_transfer" : "syncd_api"
+        let responders = try server.processes(part)
+        // The last ones are needed to go on.
+        guard responders.count > 1, let victim = random.pick(responders) else { return try make(request, by: caller) }
+        let call = try httpCall(request, by: caller)
+        let server = server
+        async let killed: Void = Threads.run { victim.kill(after: .microseconds(delay)) }
+        let result = try await Threads.run { Result { try server.address.perform(call) } }
+        try await killed
+        try await eventually("the responder has ended") { !victim.isRunning }
+        try await server.awaitQuietDatabase()
+        let reply = try (try? result.get()).flatMap { try Reply($0, to: PhoneCall(request)) }
+        note("\(caller) \(PhoneCall(request).description) [responder killed] → \(reply?.description ?? "nothing")")
+        try account(for: [Exchange(request, from: caller, serial: nextSerial(), reply: reply)])
+        if reply == nil { try make(request, by: caller, "again") }
+    }
+
+    mutating func makeSimultaneously(_ request: Request, by caller: Caller) async throws {
+        let planner = RequestPlanner(world: possibilities.likeliest, cast: cast)
+        var other = planner.next(&random)
+        for _ in 0..<40 where other.caller.person == caller.person || other.request.group != request.group {
+            other = planner.next(&random)
+        }
+        guard other.caller.person != caller.person else { return try make(request, by: caller) }
+        if possibilities.likeliest.users[other.caller.person] == nil { try cast.signInAgain(other.caller.person) }
+        let requests = [request, other.request]
+        let callers = [caller, other.caller]
+        let calls = try [httpCall(request, by: caller), httpCall(other.request, by: other.caller)]
+        let server = server
+        let replies = try await Threads.run(2) { try server.address.perform(calls[$0]) }
+        var exchanges: [Exchange] = []
+        for number in 0..<2 {
+            let reply = try Reply(replies[number], to: PhoneCall(requests[number]))
+            note(
+                "\(callers[number]) \(PhoneCall(requests[number]).description) [at the same time] → "
+                    + (reply?.description ?? "nothing"))
+            exchanges.append(
+                try answered(
+                    Exchange(
+                        requests[number], from: callers[number], serial: nextSerial(), reply: reply,
+                        excuses: Refusal.crowding)))
+        }
+        try account(for: exchanges)
+    }
+
+    /// Commits while somebody else reads the group over and over: what they see is all of the commit or nothing of it.
+    mutating func commitWatched(_ request: Request, by caller: Caller) async throws {
+        let watcher = random.pick(cast.callers) ?? caller
+        let look = Request.index(group: request.group)
+        let calls = try [httpCall(request, by: caller), httpCall(look, by: watcher)]
+        let server = server
+        let replies = try await Threads.run(2) { number in
+            // Six looks take about as long as one commit.
+            try (0..<(number == 0 ? 1 : 6)).map { _ in try server.address.perform(calls[number]) }
+        }
+        let before = possibilities
+        let reply = try Reply(replies[0][0], to: PhoneCall(request))
+        note("\(caller) \(PhoneCall(request).description) [watched] → \(reply?.description ?? "nothing")")
+        try account(for: [
+            answered(Exchange(request, from: caller, serial: nextSerial(), reply: reply, excuses: Refusal.crowding))
+        ])
+        var hasHappened = false
+        for seen in replies[1] {
+            let exchange = Exchange(
+                look, from: watcher, serial: nextSerial(), reply: try Reply(seen, to: PhoneCall(look)))
+            var earlier = before
+            var later = possibilities
+            let isEarlier = !hasHappened && earlier.account(for: [exchange]).isEmpty
+            let contradictions = later.account(for: [exchange])
+            if isEarlier { continue }
+            guard contradictions.isEmpty else {
+                throw difference(["\(watcher) saw neither all nor nothing of a commit"] + contradictions)
+            }
+            hasHappened = true
+            possibilities = later
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import SyncModel
+import TestSupport
+
+/// Comparing the server with the model.
+extension RandomisedRun {
+    /// Looks at what the request was about, through the eyes of its device and of somebody else.
+    mutating func observe(after request: Request, by caller: Caller) throws {
+        let other = random.pick(cast.callers) ?? caller
+        try look(.index(group: request.group ?? random.pick(possibilities.likeliest.groups.keys.sorted())), by: other)
+        if let group = request.group { try look(.getUploads(group: group), by: caller) }
+        guard possibilities.worlds.count > 1 else { return }
+        try look(.index(group: request.group), by: caller)
+        try look(.index(group: nil), by: caller)
+    }
+
+    /// Looks at everything that anybody may see, and at what they may not.
+    mutating func observeEverything() throws {
+        for person in cast.people {
+            let callers = cast.callers(of: person)
+            guard let first = callers.first else { continue }
+            try look(.index(group: nil), by: first)
+            for group in possibilities.likeliest.groups.keys.sorted() {
+                try look(.index(group: group), by: first)
+                guard possibilities.likeliest.groups[group]?.isDeleted == false else { continue }
+                for caller in callers { try look(.getUploads(group: group), by: caller) }
+            }
+        }
+    }
+
+    /// Downloads every live file.
+    mutating func observeAllFiles() throws {
+        for (uuid, group) in possibilities.likeliest.groups.sorted(by: { $0.key < $1.key }) {
+            let readers = cast.callers.filter { group.members[$0.person] != nil }
+            for (file, entry) in group.files.sorted(by: { $0.key < $1.key }) where !entry.isDeleted {
+                guard let reader = random.pick(readers) else { continue }
+                let selection = Request.FileSelection(file, in: .init(uuid, at: group.masterVersion))
+                try look(
+                    .downloadFile(selection, version: entry.version, metadataVersion: entry.metadata?.version),
+                    by: reader)
+            }
+        }
+    }
+
+    mutating func look(_ request: Request, by caller: Caller) throws {
+        tally.observations += 1
+        let reply = try Reply(server.address.perform(httpCall(request, by: caller)), to: PhoneCall(request))
+        guard let reply else { throw difference(["\(caller) got no whole reply to \(request)"]) }
+        let contradictions = possibilities.account(for: [
+            Exchange(request, from: caller, serial: nextSerial(), reply: reply)
+        ])
+        guard contradictions.isEmpty else {
+            throw difference(["\(caller) sees by \(PhoneCall(request).description):"] + contradictions)
+        }
+    }
+}

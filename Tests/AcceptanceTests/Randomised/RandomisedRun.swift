@@ -1,0 +1,154 @@
+import SyncModel
+import TestSupport
+
+/// One run: thinks up requests, makes them while things go wrong, and compares the server with the model after each.
+struct RandomisedRun {
+    let server: TestServer
+    let seed: UInt64
+    var random: SeededGenerator
+    var cast: Cast
+    var possibilities = Possibilities()
+    var tally = Tally()
+    /// The list of operations.
+    private(set) var journal: [String] = []
+    /// When the run began, by the server's clock, in the form of the log.
+    let beginning: String
+    private let settings: RunSettings
+    private var serial = 0
+    private var step = 0
+
+    /// Makes the people's accounts; they are no users yet.
+    init(_ server: TestServer, seed: UInt64, _ settings: RunSettings) throws {
+        self.server = server
+        self.seed = seed
+        self.settings = settings
+        beginning = try server.clock().replacing(" ", with: "T")
+        random = SeededGenerator(seed: seed)
+        cast = try Cast(server, &random)
+    }
+
+    /// Makes the requests.
+    /// - Throws: ``Difference``.
+    mutating func run() async throws {
+        for number in 1...settings.operations {
+            step = number
+            try await operate(progress: Double(number) / Double(settings.operations))
+            if number % 200 == 0 { try observeEverything() }
+        }
+        try observeEverything()
+        try observeAllFiles()
+    }
+
+    // MARK: Operations
+
+    private mutating func operate(progress: Double) async throws {
+        let (request, caller) = RequestPlanner(world: possibilities.likeliest, cast: cast).next(&random)
+        if possibilities.likeliest.users[caller.person] == nil { try cast.signInAgain(caller.person) }
+        let call = PhoneCall(request)
+        let disturbance = Disturbance.random(for: request, &random, among: cast.people, progress: progress)
+        tally.operations += 1
+        tally.endpoints[call.endpoint, default: 0] += 1
+        tally.disturbed[disturbance.word, default: 0] += 1
+        let begin = ContinuousClock.now
+        defer { tally.time[disturbance.word, default: .zero] += ContinuousClock.now - begin }
+        switch disturbance {
+        case .none: try make(request, by: caller)
+        case .lostReply:
+            try account(for: [perform(request, by: caller, "reply lost").withoutReply])
+            if random.chance(70) { try make(request, by: caller, "again") }
+        case .hangUp: try await makeTwice(request, by: caller)
+        case .cutBody:
+            try cutBody(of: request, by: caller)
+        case .cloudTrouble(let trouble):
+            for fault in trouble.faults { try server.sandbox.inject(fault) }
+            let exchange = try perform(
+                request, by: caller, "cloud: \(trouble.description)",
+                excuses: trouble.mayFail ? Refusal.cloudFailures : [])
+            try server.sandbox.clearFaults()
+            // A download whose cloud fails in the middle is cut off.
+            if case .downloadFile = request {
+                try account(for: [exchange])
+            } else {
+                try account(for: [answered(exchange)])
+            }
+        case .killedResponder(let delay): try await makeWhileKilling(request, by: caller, delay)
+        case .simultaneous: try await makeSimultaneously(request, by: caller)
+        case .watched: try await commitWatched(request, by: caller)
+        case .expiredTokens(let person):
+            try server.sandbox.expireAccessTokens(of: cast.account(of: person))
+            try make(request, by: caller, "after \(person)'s tokens expired")
+        }
+        try observe(after: request, by: caller)
+        // A phone does not give up: what it cannot see anywhere, such as staged contents, it sends again.
+        if possibilities.worlds.count > 1 { try make(request, by: caller, "again, since it is not sure") }
+    }
+
+    /// Makes a request and takes what comes back into account.
+    mutating func make(_ request: Request, by caller: Caller, _ remark: String = "") throws {
+        try account(for: [answered(perform(request, by: caller, remark))])
+    }
+
+    /// The exchange if it has a reply, as it must have if nothing has disturbed it.
+    func answered(_ exchange: Exchange) throws -> Exchange {
+        guard exchange.reply != nil else { throw difference(["there is no reply to \(exchange.request)"]) }
+        return exchange
+    }
+
+    // MARK: Details
+
+    func httpCall(_ request: Request, by caller: Caller) throws -> HTTPCall {
+        try PhoneCall(request).call(from: caller.device, account: cast.account(of: caller.person))
+    }
+
+    mutating func perform(
+        _ request: Request, by caller: Caller, _ remark: String = "", excuses: [Refusal] = []
+    ) throws -> Exchange {
+        let call = PhoneCall(request)
+        let reply: Reply?
+        do {
+            reply = try Reply(server.address.perform(httpCall(request, by: caller)), to: call)
+        } catch {
+            note("\(caller) \(call.description)\(remark.isEmpty ? "" : " [\(remark)]") → \(error)")
+            throw difference(["\(error)"])
+        }
+        note(
+            "\(caller) \(call.description)\(remark.isEmpty ? "" : " [\(remark)]") → \(reply?.description ?? "nothing")")
+        return Exchange(request, from: caller, serial: nextSerial(), reply: reply, excuses: excuses)
+    }
+
+    mutating func account(for exchanges: [Exchange]) throws {
+        for exchange in exchanges {
+            switch exchange.reply {
+            case .refused?: tally.refused += 1
+            case .success(let message, _)? where message["masterVersionUpdate"] != nil: tally.stale += 1
+            default: break
+            }
+        }
+        let contradictions = possibilities.account(for: exchanges)
+        guard contradictions.isEmpty else { throw difference(contradictions) }
+        tally.mostPossibilities = max(tally.mostPossibilities, possibilities.worlds.count)
+        guard possibilities.worlds.count <= 64 else { throw difference(["too much is left open to go on"]) }
+    }
+
+    mutating func note(_ line: String) {
+        journal.append("#\(step) \(line.prefix(600))")
+        if settings.isVerbose { print(journal[journal.count - 1]) }
+    }
+
+    mutating func nextSerial() -> Int {
+        serial += 1
+        return serial
+    }
+
+    /// What a failed expectation is reported as.
+    func difference(_ contradictions: [String]) -> Difference {
+        Difference(seed: seed, step: step, contradictions: contradictions, journal: journal)
+    }
+}
+
+extension Exchange {
+    /// The same exchange if the phone never saw the reply.
+    fileprivate var withoutReply: Exchange {
+        Exchange(request, from: caller, serial: serial, reply: nil, excuses: excuses)
+    }
+}

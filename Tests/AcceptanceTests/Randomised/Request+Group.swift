@@ -1,0 +1,23 @@
+import SyncModel
+
+extension Request {
+    /// The group that the request is about; nil if it names none.
+    var group: String? {
+        switch self {
+        case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .getSharingInvitationInfo,
+            .redeemSharingInvitation:
+            nil
+        case .index(let group): group
+        case .addUser(let group, _, _), .getUploads(let group), .createSharingInvitation(let group, _, _, _),
+            .createSharingGroup(let group, _):
+            group
+        case .uploadFile(let upload): upload.group.group
+        case .uploadAppMetaData(let file, _), .uploadDeletion(let file, _), .downloadFile(let file, _, _),
+            .downloadAppMetaData(let file, _):
+            file.group.group
+        case .doneUploads(let group, _, _), .updateSharingGroup(let group, _), .removeSharingGroup(let group),
+            .removeUserFromSharingGroup(let group):
+            group.group
+        }
+    }
+}
