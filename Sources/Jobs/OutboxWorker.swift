@@ -89,12 +89,19 @@ public struct OutboxWorker: Sendable {
     private func deleteObject(_ item: OutboxItem, _ storage: UserStorage) throws {
         var objectID = item.objectID
         if objectID == nil, let name = item.objectName {
-            // Only an upload that died before it learned its object's identifier leaves a name alone.
+            // Left by an upload that died before it learned its object's identifier, or stored by an older server.
             objectID = try storage.provider.find(name: name, in: storage.access)?.objectID
+            if let objectID {
+                try store.transaction { session in
+                    try session.record(objectID: objectID, in: item.id, by: leaseOwner)
+                }
+            }
         }
         guard let objectID else { return }
+        let name = item.objectName.flatMap { CloudFileName($0) }
         let isReferenced = try store.transaction { session in
-            try session.isReferenced(objectID, of: item.owner)
+            if try session.isReferenced(objectID, of: item.owner) { return true }
+            return try name.map { try session.isReferenced($0, of: item.owner) } ?? false
         }
         // From here on nobody adopts the object: while this row exists, adoption is refused.
         if !isReferenced { try storage.provider.delete(objectID: objectID, in: storage.access) }

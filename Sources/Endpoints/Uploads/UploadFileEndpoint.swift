@@ -138,9 +138,7 @@ private struct StagingStep {
                 return (.staged(creationDate: creationDate, updateDate: updateDate), false)
             }
             guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
-            if let replaced = staged?.content, let objectID = replaced.objectID {
-                try session.addDeletion(of: objectID, in: replaced.owningUser, availableAt: now, at: now)
-            }
+            if let staged { try session.addDeletion(ofObjectOf: staged, in: area, at: now) }
             try session.stage(change(content, plan, over: staged, current, at: now), in: area, at: now)
             guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
             return (.staged(creationDate: plan.existingCreationDate ?? now, updateDate: now), true)

@@ -130,8 +130,8 @@ extension StoreSession {
                 .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .int(version.rawValue),
                 .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
             ])
-        if let replaced = current.objectID, replaced != content.objectID {
-            try addDeletion(of: replaced, in: current.owningUser, availableAt: now, at: now)
+        if current.objectID == nil || current.objectID != content.objectID {
+            try addDeletion(ofObjectOf: current, at: now)
         }
     }
 
@@ -167,9 +167,7 @@ extension StoreSession {
                AND file_uuid = ?
             """,
             [.int(version.rawValue), .int(area.groupID.rawValue), .text(change.fileUUID.rawValue)])
-        if let objectID = current.objectID {
-            try addDeletion(of: objectID, in: current.owningUser, availableAt: now, at: now)
-        }
+        try addDeletion(ofObjectOf: current, at: now)
     }
 
     /// Whether the change brings no metadata, or the next version of them.

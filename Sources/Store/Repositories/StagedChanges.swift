@@ -212,7 +212,8 @@ extension StoreSession {
     ) throws(StoreError) -> Int {
         let abandoned = try all(
             """
-            SELECT user_id, device_uuid, sharing_group_id, file_uuid, owning_user_id, storage_type, object_id
+            SELECT user_id, device_uuid, sharing_group_id, file_uuid, owning_user_id, storage_type, object_id,
+                   file_version, mime_type
               FROM staged_changes
              WHERE staged_at < ?
              ORDER BY staged_at
@@ -228,13 +229,20 @@ extension StoreSession {
                 file: try row.identifier(3, as: FileUUID.self, Self.table, "file_uuid"),
                 owner: try row.optionalNumber(4).map(UserID.init),
                 storageType: try row.optionalWord(5, as: CloudStorageType.self, Self.table, "storage_type"),
-                objectID: row.optionalText(6)
+                objectID: row.optionalText(6), version: try row.optionalNumber(7),
+                mimeType: row.optionalText(8).flatMap { MIMEType($0) }
             )
         }
         for change in abandoned {
-            if let owner = change.owner, let storageType = change.storageType, let objectID = change.objectID {
+            if let owner = change.owner, let storageType = change.storageType {
+                var name: CloudFileName?
+                if let version = change.version.flatMap({ Int32(exactly: $0) }), let mimeType = change.mimeType {
+                    name = CloudFileName(
+                        fileUUID: change.file, deviceUUID: change.area.deviceUUID, fileVersion: FileVersion(version),
+                        fileExtension: MIMETypeTable.extensionOfOlderServers(for: mimeType))
+                }
                 try addDeletion(
-                    of: objectID, in: OwningUser(userID: owner, storageType: storageType), availableAt: now, at: now)
+                    of: change.objectID, named: name, in: OwningUser(userID: owner, storageType: storageType), at: now)
             }
             try unstage(change.file, in: change.area)
         }
