@@ -23,8 +23,10 @@ enum EndpointError: Error, Equatable {
     case endpointUnknown
     case methodNotAllowed(allowed: String)
     case fileUnknown
+    case appMetaDataUnknown
     case groupUnknown
     case invitationUnknown
+    case memberUnknown
     case invitationGone
 
     // What the present state does not allow.
@@ -42,6 +44,9 @@ enum EndpointError: Error, Equatable {
     case fileNotDeleted
     case fileInOtherGroup
     case uploadConflict
+    case commitIDReused
+    case batchMismatch
+    case lastAdmin
     case notAMember
     case ownerRemoved
 }

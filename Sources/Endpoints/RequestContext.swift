@@ -98,7 +98,11 @@ final class RequestContext {
             try session.register(
                 device, of: found.user.userID, maximum: services.settings.maximumDevicesPerUser, at: now)
         }
-        guard registration == .registered else { throw EndpointError.tooManyDevices }
+        switch registration {
+        case .registered: break
+        case .tooMany: throw EndpointError.tooManyDevices
+        case .userUnknown: throw EndpointError.userUnknown
+        }
     }
 
     /// The caller's membership in a group.

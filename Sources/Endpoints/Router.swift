@@ -79,7 +79,7 @@ public struct Router: Sendable {
     }
 
     private func route(_ head: RequestHead) throws -> EndpointRoute {
-        switch RouteLookup(method: head.method, path: head.path) {
+        switch RouteLookup(method: head.method, path: head.path, debug: DebuggingAids.areIncluded) {
         case .found(let route): return route
         case .methodNotAllowed(let allowed): throw EndpointError.methodNotAllowed(allowed: allowed.rawValue)
         case .unknownPath: throw EndpointError.endpointUnknown
@@ -99,10 +99,22 @@ public struct Router: Sendable {
         case .createSharingInvitation: try run(CreateSharingInvitationEndpoint(), route, context)
         case .getSharingInvitationInfo: try run(GetSharingInvitationInfoEndpoint(), route, context)
         case .redeemSharingInvitation: try run(RedeemSharingInvitationEndpoint(), route, context)
-        case .checkPrimaryCreds, .removeUser, .uploadAppMetaData, .uploadDeletion, .downloadAppMetaData,
-            .createSharingGroup, .updateSharingGroup, .removeSharingGroup, .removeUserFromSharingGroup,
-            .registerPushNotificationToken:
-            throw EndpointError.endpointUnknown
+        case .removeUser: try run(RemoveUserEndpoint(), route, context)
+        case .uploadAppMetaData: try run(UploadAppMetaDataEndpoint(), route, context)
+        case .uploadDeletion: try run(UploadDeletionEndpoint(), route, context)
+        case .downloadAppMetaData: try run(DownloadAppMetaDataEndpoint(), route, context)
+        case .createSharingGroup: try run(CreateSharingGroupEndpoint(), route, context)
+        case .updateSharingGroup: try run(UpdateSharingGroupEndpoint(), route, context)
+        case .removeSharingGroup: try run(RemoveSharingGroupEndpoint(), route, context)
+        case .removeUserFromSharingGroup: try run(RemoveUserFromSharingGroupEndpoint(), route, context)
+        case .checkPrimaryCreds: try runDebuggingAid(route, context)
+        case .discardUploads: try run(DiscardUploadsEndpoint(), route, context)
+        case .getSharingInvitations: try run(GetSharingInvitationsEndpoint(), route, context)
+        case .revokeSharingInvitation: try run(RevokeSharingInvitationEndpoint(), route, context)
+        case .getSharingGroupMembers: try run(GetSharingGroupMembersEndpoint(), route, context)
+        case .updateSharingGroupMember: try run(UpdateSharingGroupMemberEndpoint(), route, context)
+        case .removeSharingGroupMember: try run(RemoveSharingGroupMemberEndpoint(), route, context)
+        case .registerPushNotificationToken: throw EndpointError.endpointUnknown
         }
     }
 
@@ -113,7 +125,17 @@ public struct Router: Sendable {
         if route.authentication != .none { try context.signIn() }
         let request = try E.Request(query: context.head.query)
         if route.authentication == .secondary { try context.findUser() }
+        try DebuggingAids.failIfAsked(by: context.head)
         return try endpoint.respond(to: request, in: context)
+    }
+
+    /// CheckPrimaryCreds is all there is, and only in debugging builds.
+    private func runDebuggingAid(_ route: EndpointRoute, _ context: RequestContext) throws -> EndpointReply {
+        #if DEBUG
+            try run(CheckPrimaryCredsEndpoint(), route, context)
+        #else
+            throw EndpointError.endpointUnknown
+        #endif
     }
 
     // MARK: Replies
@@ -128,6 +150,11 @@ public struct Router: Sendable {
             try context.body.drain()
             let headers = context.replyHeaders + [(ResponseHeader.messageParams.rawValue, text)]
             try start(200, headers, [], context)
+        case .notModified:
+            try context.body.drain()
+            // Without a Content-Length: it would have to be that of the reply which is not sent.
+            outcome.status = 304
+            try context.connection.start(status: 304, headers: services.commonHeaders + context.replyHeaders)
         case .sent(let bytes):
             outcome.bytesSent = bytes
         }
@@ -135,13 +162,27 @@ public struct Router: Sendable {
 
     private func send(_ response: ErrorResponse, in context: RequestContext) throws {
         try context.body.drain()
+        let wantsProblem = context.head.header(.accept).map(Self.namesProblemType) ?? false
         let body = ErrorBody(
             error: response.message, code: response.code, requestId: context.head.requestID,
-            retryable: response.isRetryable, goneReason: response.goneReason)
-        var headers = [("content-type", "application/json"), (ResponseHeader.errorCode.rawValue, response.code)]
+            retryable: response.isRetryable, goneReason: response.goneReason, status: response.status,
+            isProblem: wantsProblem)
+        let contentType = wantsProblem ? Self.problemType : "application/json"
+        var headers = [("content-type", contentType), (ResponseHeader.errorCode.rawValue, response.code)]
         if let method = response.allowedMethod { headers.append(("allow", method)) }
         if let delay = response.retryAfter { headers.append(("retry-after", "\(max(1, delay.components.seconds))")) }
         try start(response.status, headers, body.body, context)
+    }
+
+    private static let problemType = "application/problem+json"
+
+    /// Whether a header `Accept` names problem details (RFC 9457) by their own type. Deployed clients send `*/*`, and get
+    /// what they know.
+    private static func namesProblemType(_ accept: String) -> Bool {
+        accept.split(separator: ",").contains { range in
+            let type = range.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
+            return type.lowercased() == problemType
+        }
     }
 
     private func start(

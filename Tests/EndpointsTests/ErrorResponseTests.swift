@@ -18,10 +18,12 @@ struct ErrorResponseTests {
             .missingParameter(.cloudFolderName), .outOfRange("rule"), .missingDeviceUUID, .malformedDeviceUUID,
             .unknownMIMEType, .bodyLengthMismatch, .lengthRequired, .bodyTooLarge(maximumBytes: 5), .checkSumMismatch,
             .credentialsMissing, .signInTypeNotAllowed, .userUnknown, .storageAccountRequired, .endpointUnknown,
-            .methodNotAllowed(allowed: "GET"), .fileUnknown, .groupUnknown, .invitationUnknown, .invitationGone,
+            .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
+            .invitationGone,
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
             .ownerMissing, .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch, .mimeTypeChanged,
             .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .notAMember, .ownerRemoved,
+            .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
         ]
         let request: [RequestError] = [
             .missing(.fileUUID), .repeated(.fileUUID), .malformed(.fileUUID, expected: .uuid),
@@ -64,7 +66,6 @@ struct ErrorResponseTests {
     /// Codes that nginx sends, or that belong to endpoints and settings which do not exist yet.
     private static let ofOthers: Set = [
         "bad_request", "server_unavailable", "server_timeout", "too_many_requests", "maintenance",
-        "app_meta_data_unknown", "group_deleted",
     ]
 
     @Test("Every error has the status and the retryability that docs/protocol.md gives its code")

@@ -20,7 +20,7 @@ struct RouterTests {
         let good = phone.headers
         let cases: [(method: String, path: String, query: String, headers: [RequestHeader: String], code: String)] = [
             ("GET", "/Nowhere/", "", [:], "endpoint_unknown"),
-            ("GET", "/CheckPrimaryCreds/", "", good, "endpoint_unknown"),
+            ("GET", "/CheckPrimaryCreds/", "", [:], "credentials_missing"),
             ("GET", "/index/", "", good, "endpoint_unknown"),
             ("POST", "/Index/", "%%", [:], "method_not_allowed"),
             ("GET", "/Index/", "%%", [:], "credentials_missing"),

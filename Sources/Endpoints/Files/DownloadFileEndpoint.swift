@@ -22,6 +22,10 @@ struct DownloadFileEndpoint: Endpoint {
             let storage = try context.storage(of: file.owningUser)
             let object = try locate(file, group, request, storage, context)
             return try DownloadStream(file: file, object: object, storage: storage, context: context).run()
+        } catch EndpointError.ownerRemoved {
+            // If they left after the row was read, the phone must look again.
+            guard case .stale(let current) = try select(request, in: context) else { throw EndpointError.ownerRemoved }
+            return .header(DownloadFileResponse.stale(current: current))
         } catch CloudStorageError.notFound {
             return try gone(.fileRemovedOrRenamed, file, request, context)
         } catch CloudStorageError.authorizationRevoked {

@@ -12,10 +12,13 @@ struct CreateSharingInvitationEndpoint: Endpoint {
         let expires = WireDate(
             secondsSince1970: context.now.secondsSince1970 + context.services.settings.invitationLifetimeSeconds)
         try context.store.transaction { session in
-            let membership = try context.membership(
+            var membership = try context.membership(
                 in: request.sharingGroupUUID, needing: .admin, using: &session)
+            if try session.holdMasterVersion(of: membership.groupID) != membership.masterVersion {
+                // Something has changed before the group's row was ours: perhaps that the caller has left.
+                membership = try context.membership(in: request.sharingGroupUUID, needing: .admin, using: &session)
+            }
             guard let owner = membership.owningUser else { throw EndpointError.ownerMissing }
-            _ = try session.holdMasterVersion(of: membership.groupID)
             try session.addInvitation(
                 invitation, to: membership.groupID, by: context.caller.userID, owningUserID: owner.userID,
                 permission: request.permission, allowsSocialAcceptance: request.allowSocialAcceptance,

@@ -94,7 +94,9 @@ private struct Redeemer {
                         for: OwningUser(userID: userID, storageType: storageType), at: context.now)
                 }
             } else {
-                guard let user = try self.user(&session) else { throw EndpointError.userUnknown }
+                guard let user = try self.user(&session), try session.holdUser(user.userID) else {
+                    throw EndpointError.userUnknown
+                }
                 userID = user.userID
             }
             try session.addMember(

@@ -9,7 +9,8 @@ import UserStorage
 /// Everything that can be checked is checked before the first byte goes out, and again when the row is staged, since no
 /// lock is held in between. An intent committed beforehand makes sure that an object nobody refers to is deleted,
 /// wherever this stops. A request that arrives twice finds its row and gets the same dates; of two that run at the
-/// same moment, the second to stage gives up its own object only.
+/// same moment, the second to stage gives up its own object only. The last upload of a batch commits the batch
+/// (``BatchMember``); a repetition that comes after that finds the commit.
 struct UploadFileEndpoint: Endpoint {
     func respond(to request: UploadFileRequest, in context: RequestContext) throws -> EndpointReply {
         let settings = context.services.settings
@@ -26,8 +27,8 @@ struct UploadFileEndpoint: Endpoint {
         let plan: UploadPlan
         switch try check(request, in: context) {
         case .stale(let current): return .header(UploadFileResponse.stale(current: current))
-        case .decided(.repeated(let creationDate, let updateDate)):
-            return .header(UploadFileResponse.staged(creationDate: creationDate, updateDate: updateDate))
+        case .answered(let response): return .header(response)
+        case .decided(.repeated): return .header(try StagingStep(request: request, context: context).stageAgain())
         case .decided(.upload(let decided)): plan = decided
         }
         let name = CloudFileName(
@@ -46,6 +47,7 @@ struct UploadFileEndpoint: Endpoint {
 
     private enum Check {
         case stale(MasterVersion)
+        case answered(UploadFileResponse)
         case decided(UploadDecision)
     }
 
@@ -54,16 +56,39 @@ struct UploadFileEndpoint: Endpoint {
         try context.store.snapshot { session in
             let membership = try context.membership(
                 in: request.sharingGroupUUID, needing: .write, using: &session)
-            guard membership.masterVersion == request.masterVersion else { return .stale(membership.masterVersion) }
             let area = StagingArea(
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
-            return .decided(
-                try UploadDecision.of(
-                    request, by: membership, current: try session.file(request.fileUUID, in: area.groupID),
-                    staged: try session.stagedChange(of: request.fileUUID, in: area),
-                    isLiveElsewhere: try session.isLiveElsewhere(request.fileUUID, otherThan: area.groupID)))
+            if let committed = try request.batchMember(in: context)?.commit(in: area, &session) {
+                return .answered(try UploadFileResponse(committed))
+            }
+            guard membership.masterVersion == request.masterVersion else { return .stale(membership.masterVersion) }
+            let staged = try session.stagedChange(of: request.fileUUID, in: area)
+            let decision = try decide(
+                request, by: membership, staged: staged, current: try session.file(request.fileUUID, in: area.groupID),
+                &session)
+            if case .repeated(let creationDate, let updateDate) = decision, request.batch == nil,
+                staged?.batchUUID == nil
+            {
+                return .answered(.staged(creationDate: creationDate, updateDate: updateDate))
+            }
+            return .decided(decision)
         }
     }
+}
+
+/// Collects what a decision about an upload needs besides the committed file and the staged change.
+private func decide(
+    _ request: UploadFileRequest, by membership: Membership, staged: StagedChange?, current: FileRecord?,
+    _ session: inout StoreSession
+) throws -> UploadDecision {
+    var isOwnerHere = true
+    if let owner = current?.owningUser, owner != membership.owningUser {
+        isOwnerHere = try session.isMember(owner.userID, of: membership.groupID)
+    }
+    return try UploadDecision.of(
+        request, by: membership, current: current, staged: staged,
+        isLiveElsewhere: try session.isLiveElsewhere(request.fileUUID, otherThan: membership.groupID),
+        isOwnerHere: isOwnerHere)
 }
 
 /// The bytes' way from the phone to the cloud.
@@ -117,39 +142,64 @@ private struct StagingStep {
     let request: UploadFileRequest
     let context: RequestContext
 
+    /// - Parameters:
+    ///   - content: what has been stored.
+    ///   - intent: goes once the row refers to the object.
     func stage(_ content: StoredContent, _ intent: UploadIntent) throws -> UploadFileResponse {
-        let outcome: (response: UploadFileResponse, isObjectUsed: Bool) = try context.store.transaction { session in
+        let outcome = try run(content, intent)
+        if !outcome.isObjectUsed { intent.giveUp() }
+        return outcome.response
+    }
+
+    /// Stages what is staged already as a member of another batch, or of none.
+    func stageAgain() throws -> UploadFileResponse {
+        try run(nil, nil).response
+    }
+
+    private func run(
+        _ content: StoredContent?, _ intent: UploadIntent?
+    ) throws -> (response: UploadFileResponse, isObjectUsed: Bool) {
+        let member = request.batchMember(in: context)
+        return try context.store.transaction { session in
             let now = context.now
             let membership = try context.membership(
                 in: request.sharingGroupUUID, needing: .write, using: &session)
             let area = StagingArea(
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
-            let version = try session.holdMasterVersion(of: area.groupID)
+            // The last of a batch commits, so members of batches come one after the other.
+            let version =
+                try member == nil
+                ? session.holdMasterVersion(of: area.groupID) : session.lockMasterVersion(of: area.groupID)
+            if let committed = try member?.commit(in: area, &session) {
+                return (try UploadFileResponse(committed), false)
+            }
             guard version == request.masterVersion else { return (.stale(current: version), false) }
             let current = try session.file(request.fileUUID, in: area.groupID)
             let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
-            let decision = try UploadDecision.of(
-                request, by: membership, current: current, staged: staged,
-                isLiveElsewhere: try session.isLiveElsewhere(request.fileUUID, otherThan: area.groupID))
+            let decision = try decide(request, by: membership, staged: staged, current: current, &session)
             guard case .upload(let plan) = decision else {
                 guard case .repeated(let creationDate, let updateDate) = decision else {
                     throw EndpointError.uploadConflict
                 }
-                return (.staged(creationDate: creationDate, updateDate: updateDate), false)
+                if member == nil, staged?.batchUUID != nil {
+                    try session.leaveBatch(with: request.fileUUID, in: area)
+                }
+                let committed = try member?.join(in: area, by: membership, &session)
+                return (.staged(creationDate, updateDate, committedAs: committed), false)
             }
+            guard let content, let intent else { throw EndpointError.uploadConflict }
             guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
-            if let staged { try session.addDeletion(ofObjectOf: staged, in: area, at: now) }
-            try session.stage(change(content, plan, over: staged, current, at: now), in: area, at: now)
+            let replacement = StagedReplacement.of(
+                change(content, plan, current, at: now), over: staged, current: current)
+            try replacement.apply(in: area, at: now, &session)
             guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
-            return (.staged(creationDate: plan.existingCreationDate ?? now, updateDate: now), true)
+            let committed = try member?.join(in: area, by: membership, &session)
+            return (.staged(plan.existingCreationDate ?? now, now, committedAs: committed), true)
         }
-        if !outcome.isObjectUsed { intent.giveUp() }
-        return outcome.response
     }
 
     private func change(
-        _ content: StoredContent, _ plan: UploadPlan, over staged: StagedChange?, _ current: FileRecord?,
-        at now: WireDate
+        _ content: StoredContent, _ plan: UploadPlan, _ current: FileRecord?, at now: WireDate
     ) -> StagedChange {
         var change = StagedChange(fileUUID: request.fileUUID, kind: plan.kind)
         change.fileGroupUUID = request.fileGroupUUID
@@ -158,16 +208,38 @@ private struct StagingStep {
         change.mimeType = request.mimeType
         change.fileVersion = request.fileVersion
         change.content = content
-        if let metaData = request.appMetaData {
-            change.appMetaData = metaData.contents
-            change.appMetaDataVersion = metaData.version
-        } else if let version = staged?.appMetaDataVersion,
-            version.rawValue == (current?.appMetaDataVersion?.rawValue ?? -1) + 1
-        {
-            // Metadata that this device staged before are part of what it wants to commit.
-            change.appMetaData = staged?.appMetaData
-            change.appMetaDataVersion = version
-        }
+        change.appMetaData = request.appMetaData?.contents
+        change.appMetaDataVersion = request.appMetaData?.version
         return change
+    }
+}
+
+extension UploadFileRequest {
+    /// What the request is to the batch that it belongs to, if any.
+    fileprivate func batchMember(in context: RequestContext) -> BatchMember? {
+        guard let batch else { return nil }
+        let bare = UploadFileRequest(
+            fileUUID: fileUUID, sharingGroupUUID: sharingGroupUUID, mimeType: mimeType, fileVersion: fileVersion,
+            masterVersion: MasterVersion(0), checkSum: checkSum, fileGroupUUID: fileGroupUUID,
+            appMetaData: appMetaData, undeleteServerFile: undeleteServerFile)
+        return BatchMember(
+            of: batch, changing: fileUUID, from: masterVersion, asking: bare, context: context)
+    }
+}
+
+extension UploadFileResponse {
+    fileprivate init(_ committed: (masterVersion: MasterVersion, member: CommittedMember)) throws {
+        guard let creationDate = committed.member.createdAt, let updateDate = committed.member.updatedAt else {
+            throw StoreError.corrupt(table: "commit_members", column: "updated_at")
+        }
+        self = .committed(
+            creationDate: creationDate, updateDate: updateDate, masterVersion: committed.masterVersion)
+    }
+
+    fileprivate static func staged(
+        _ creationDate: WireDate, _ updateDate: WireDate, committedAs version: MasterVersion?
+    ) -> UploadFileResponse {
+        guard let version else { return .staged(creationDate: creationDate, updateDate: updateDate) }
+        return .committed(creationDate: creationDate, updateDate: updateDate, masterVersion: version)
     }
 }

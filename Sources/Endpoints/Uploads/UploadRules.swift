@@ -28,10 +28,11 @@ extension UploadDecision {
     ///   - current: the committed file, if the group has it.
     ///   - staged: what this device has staged for the file.
     ///   - isLiveElsewhere: whether another group has a live file with this UUID.
+    ///   - isOwnerHere: whether the committed file's owner is still a member; nobody else's storage is written to.
     /// - Throws: ``EndpointError``.
     static func of(
         _ request: UploadFileRequest, by membership: Membership, current: FileRecord?, staged: StagedChange?,
-        isLiveElsewhere: Bool
+        isLiveElsewhere: Bool, isOwnerHere: Bool = true
     ) throws(EndpointError) -> UploadDecision {
         try checkMetaData(request, current)
         let owner: OwningUser?
@@ -39,7 +40,8 @@ extension UploadDecision {
             if current.isDeleted && !request.undeleteServerFile { throw .fileDeleted }
             guard request.fileVersion == current.fileVersion.next else { throw .fileVersionMismatch }
             guard request.mimeType == current.mimeType else { throw .mimeTypeChanged }
-            owner = current.owningUser
+            if current.isDeleted && isLiveElsewhere { throw .fileInOtherGroup }
+            owner = isOwnerHere ? current.owningUser : nil
         } else {
             guard !request.undeleteServerFile else { throw .fileNotDeleted }
             guard request.fileVersion == .first else { throw .fileVersionMismatch }
@@ -62,13 +64,7 @@ extension UploadDecision {
         _ request: UploadFileRequest, _ current: FileRecord?
     ) throws(EndpointError) {
         guard let metaData = request.appMetaData else { return }
-        guard Int64(metaData.version.rawValue) == nextMetaDataVersion(after: current) else {
-            throw .appMetaDataVersionMismatch
-        }
-    }
-
-    private static func nextMetaDataVersion(after current: FileRecord?) -> Int64 {
-        (current?.appMetaDataVersion?.rawValue).map { Int64($0) + 1 } ?? 0
+        guard metaData.version.isNext(after: current) else { throw .appMetaDataVersionMismatch }
     }
 
     /// The dates of what is staged, if it is what the request asks for and a commit would still accept it.
@@ -82,14 +78,20 @@ extension UploadDecision {
             staged.content?.owningUser == plan.owner, let updated = staged.updatedAt,
             let created = staged.createdAt ?? current?.createdAt
         else { return nil }
-        if let version = staged.appMetaDataVersion {
-            guard Int64(version.rawValue) == nextMetaDataVersion(after: current) else { return nil }
-        }
+        if let version = staged.appMetaDataVersion, !version.isNext(after: current) { return nil }
         if let metaData = request.appMetaData {
             guard metaData.version == staged.appMetaDataVersion, metaData.contents == staged.appMetaData else {
                 return nil
             }
         }
         return .repeated(creationDate: created, updateDate: updated)
+    }
+}
+
+extension AppMetaDataVersion {
+    /// Whether metadata of this version may follow those of the committed file: 0 if it has none, else one more.
+    func isNext(after current: FileRecord?) -> Bool {
+        guard let committed = current?.appMetaDataVersion else { return self == .first }
+        return self == committed.next
     }
 }

@@ -33,18 +33,22 @@ public struct RememberedCommit: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Makes everything staged in an area part of its group, as master version `version`, and hands replaced and deleted
-    /// objects to the outbox.
+    /// Makes what is staged in an area part of its group, as master version `version`, and hands replaced and deleted objects
+    /// to the outbox.
     ///
     /// Call inside a transaction that has just advanced the master version to `version`. All or nothing: the
     /// transaction must be undone when this throws.
-    /// - Parameter owningUser: the member's effective owning user, for new files.
+    /// - Parameters:
+    ///   - batch: the batch to commit; `nil`: everything that is in none.
+    ///   - owningUser: the member's effective owning user, for new files.
     /// - Returns: how many changes were applied.
     /// - Throws: ``CommitRefusal`` for the first change that does not fit, or ``StoreError``.
     public mutating func commitStaged(
-        in area: StagingArea, owningUser: OwningUser?, as version: MasterVersion, at now: WireDate
+        in area: StagingArea, of batch: BatchUUID? = nil, owningUser: OwningUser?, as version: MasterVersion,
+        at now: WireDate
     ) throws -> Int32 {
-        let changes = try stagedChanges(in: area, locked: true)
+        let taken = batch.map { (uuid: $0, masterVersion: MasterVersion(version.rawValue - 1)) }
+        let changes = try changesToCommit(in: area, of: taken)
         for change in changes {
             let current = try file(change.fileUUID, in: area.groupID, locked: true)
             switch (change.kind, current) {
@@ -60,9 +64,11 @@ extension StoreSession {
                 throw CommitRefusal.outdated(change.fileUUID)
             }
         }
-        guard try unstageAll(in: area) == changes.count else {
+        if let batch { try recordMembers(of: batch, in: area, at: now) }
+        guard try unstageCommitted(in: area, of: taken) == changes.count else {
             throw StoreError.corrupt(table: "staged_changes", column: "user_id")
         }
+        if let batch { try closeBatch(batch, in: area, at: now) }
         return Int32(clamping: changes.count)
     }
 
@@ -74,9 +80,6 @@ extension StoreSession {
             let updatedAt = change.updatedAt
         else { throw StoreError.corrupt(table: "staged_changes", column: "kind") }
         guard let owningUser, owningUser == content.owningUser else { throw CommitRefusal.ownerGone }
-        guard try !isLiveElsewhere(change.fileUUID, otherThan: area.groupID) else {
-            throw CommitRefusal.belongsElsewhere(change.fileUUID)
-        }
         try execute(
             """
             INSERT INTO files
@@ -95,6 +98,17 @@ extension StoreSession {
                 .text(orNull: content.objectID), .text(orNull: content.objectRevision),
                 .text(orNull: content.providerHash), .int(version.rawValue),
             ])
+        try checkIsNowhereElse(change, area)
+    }
+
+    /// Refuses a file that has come to life in two groups.
+    ///
+    /// Asked after the row was written, with locks: of two commits that do so at once each waits for the other's row,
+    /// and the one that is made to begin again finds it.
+    private mutating func checkIsNowhereElse(_ change: StagedChange, _ area: StagingArea) throws {
+        guard try !isLiveElsewhere(change.fileUUID, otherThan: area.groupID, locked: true) else {
+            throw CommitRefusal.belongsElsewhere(change.fileUUID)
+        }
     }
 
     private mutating func commitNext(
@@ -107,9 +121,8 @@ extension StoreSession {
         guard change.fileVersion == current.fileVersion.next, change.kind == .undelete || !current.isDeleted,
             Self.isNextMetaData(change, after: current)
         else { throw CommitRefusal.outdated(change.fileUUID) }
-        guard content.owningUser == current.owningUser, try user(current.owningUser.userID) != nil else {
-            throw CommitRefusal.ownerGone
-        }
+        guard content.owningUser == current.owningUser, try isMember(current.owningUser.userID, of: area.groupID)
+        else { throw CommitRefusal.ownerGone }
         try execute(
             """
             UPDATE files
@@ -130,6 +143,7 @@ extension StoreSession {
                 .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .int(version.rawValue),
                 .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
             ])
+        if current.isDeleted { try checkIsNowhereElse(change, area) }
         if current.objectID == nil || current.objectID != content.objectID {
             try addDeletion(ofObjectOf: current, at: now)
         }

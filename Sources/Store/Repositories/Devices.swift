@@ -6,6 +6,8 @@ public enum DeviceRegistration: Equatable, Sendable {
     case registered
     /// The user has as many devices as they may; nothing was changed.
     case tooMany
+    /// The user has been removed meanwhile.
+    case userUnknown
 }
 
 extension StoreSession {
@@ -16,8 +18,8 @@ extension StoreSession {
     public mutating func register(
         _ device: DeviceUUID, of userID: UserID, maximum: Int?, at now: WireDate
     ) throws(StoreError) -> DeviceRegistration {
+        guard try maximum == nil ? holdUser(userID) : lockUser(userID) else { return .userUnknown }
         if let maximum {
-            _ = try first("SELECT user_id FROM users WHERE user_id = ? FOR UPDATE", [.int(userID.rawValue)]) { _ in }
             let others = try first(
                 "SELECT COUNT(*) FROM devices WHERE user_id = ? AND device_uuid <> ?",
                 [.int(userID.rawValue), .text(device.rawValue)]

@@ -107,47 +107,85 @@ extension StoreSession {
             objectID: row.optionalText(12), providerHash: row.optionalText(13))
     }
 
-    /// Writes all files of a group, deleted ones included, in the order of their UUIDs.
+    /// Writes the files of a group, deleted ones included: all in the order of their UUIDs, or those that changed after
+    /// master version `since` in the order of their changes.
     ///
-    /// Rows go from the connection's buffers into the reply without becoming values in between.
+    /// Rows go from the connection's buffers into the reply without becoming values in between. The time it takes
+    /// depends on the files written only.
+    /// - Parameter drain: called after each row; may take away what `writer` holds, and must not wait.
     public mutating func writeFiles(
-        of group: Membership, to writer: inout IndexResponseWriter
+        of group: Membership, changedAfter since: MasterVersion? = nil, to writer: inout IndexResponseWriter,
+        drain: (inout IndexResponseWriter) -> Void = { _ in }
     ) throws(StoreError) {
+        let groupUUID = group.groupUUID
+        let write: (borrowing Row) throws(StoreError) -> Void = { row throws(StoreError) in
+            try Self.write(row, of: groupUUID, to: &writer)
+            drain(&writer)
+        }
+        guard let since else {
+            return try connection.query(
+                """
+                SELECT file_uuid, device_uuid, file_group_uuid, created_at, updated_at, mime_type, is_deleted,
+                       app_metadata_version, file_version, owning_user_id, storage_type
+                  FROM files
+                 WHERE sharing_group_id = ?
+                 ORDER BY file_uuid
+                """, [.int(group.groupID.rawValue)], write)
+        }
         try connection.query(
             """
             SELECT file_uuid, device_uuid, file_group_uuid, created_at, updated_at, mime_type, is_deleted,
                    app_metadata_version, file_version, owning_user_id, storage_type
-              FROM files
+              FROM files FORCE INDEX (changes)
              WHERE sharing_group_id = ?
-             ORDER BY file_uuid
-            """,
-            [.int(group.groupID.rawValue)]
-        ) { row throws(StoreError) in
-            writer.beginFile()
-            row.withText(0) { if let text = $0 { writer.fileUUID(text) } }
-            row.withText(1) { if let text = $0 { writer.deviceUUID(text) } }
-            row.withText(2) { if let text = $0 { writer.fileGroupUUID(text) } }
-            writer.sharingGroupUUID(group.groupUUID)
-            row.withText(3) { if let text = $0 { writer.creationDate(text) } }
-            row.withText(4) { if let text = $0 { writer.updateDate(text) } }
-            row.withText(5) { if let text = $0 { writer.mimeType(text) } }
-            writer.deleted(try row.flag(6))
-            if !row.isNull(7) {
-                writer.appMetaDataVersion(
-                    AppMetaDataVersion(try row.number32(7, Self.table, "app_metadata_version")))
-            }
-            writer.fileVersion(FileVersion(try row.number32(8, Self.table, "file_version")))
-            writer.owningUserID(UserID(try row.number(9)))
-            writer.cloudStorageType(try row.word(10, Self.table, "storage_type"))
-            writer.endFile()
+               AND changed_at_master_version > ?
+             ORDER BY changed_at_master_version, file_uuid
+            """, [.int(group.groupID.rawValue), .int(since.rawValue)], write)
+    }
+
+    private static func write(
+        _ row: borrowing Row, of groupUUID: SharingGroupUUID, to writer: inout IndexResponseWriter
+    ) throws(StoreError) {
+        writer.beginFile()
+        row.withText(0) { if let text = $0 { writer.fileUUID(text) } }
+        row.withText(1) { if let text = $0 { writer.deviceUUID(text) } }
+        row.withText(2) { if let text = $0 { writer.fileGroupUUID(text) } }
+        writer.sharingGroupUUID(groupUUID)
+        row.withText(3) { if let text = $0 { writer.creationDate(text) } }
+        row.withText(4) { if let text = $0 { writer.updateDate(text) } }
+        row.withText(5) { if let text = $0 { writer.mimeType(text) } }
+        writer.deleted(try row.flag(6))
+        if !row.isNull(7) {
+            writer.appMetaDataVersion(AppMetaDataVersion(try row.number32(7, table, "app_metadata_version")))
         }
+        writer.fileVersion(FileVersion(try row.number32(8, table, "file_version")))
+        writer.owningUserID(UserID(try row.number(9)))
+        writer.cloudStorageType(try row.word(10, table, "storage_type"))
+        writer.endFile()
     }
 
     /// Whether a file with that UUID is live in another group: a file belongs to one group for ever.
+    ///
+    /// - Parameter locked: whether other groups' rows of that UUID are waited for and locked, so that what another
+    ///   transaction is about to commit is seen too.
     public mutating func isLiveElsewhere(
-        _ file: FileUUID, otherThan groupID: SharingGroupID
+        _ file: FileUUID, otherThan groupID: SharingGroupID, locked: Bool = false
     ) throws(StoreError) -> Bool {
-        try first(
+        let values: [Value] = [.text(file.rawValue), .int(groupID.rawValue)]
+        if locked {
+            return try first(
+                """
+                SELECT 1
+                  FROM files
+                 WHERE file_uuid = ?
+                   AND sharing_group_id <> ?
+                   AND NOT is_deleted
+                 LIMIT 1
+                   FOR UPDATE
+                """, values
+            ) { _ in true } ?? false
+        }
+        return try first(
             """
             SELECT 1
               FROM files
@@ -155,8 +193,7 @@ extension StoreSession {
                AND sharing_group_id <> ?
                AND NOT is_deleted
              LIMIT 1
-            """,
-            [.text(file.rawValue), .int(groupID.rawValue)]
+            """, values
         ) { _ in true } ?? false
     }
 

@@ -22,6 +22,12 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case removeSharingGroup = "RemoveSharingGroup"
     case removeUserFromSharingGroup = "RemoveUserFromSharingGroup"
     case registerPushNotificationToken = "RegisterPushNotificationToken"
+    case discardUploads = "DiscardUploads"
+    case getSharingInvitations = "GetSharingInvitations"
+    case revokeSharingInvitation = "RevokeSharingInvitation"
+    case getSharingGroupMembers = "GetSharingGroupMembers"
+    case updateSharingGroupMember = "UpdateSharingGroupMember"
+    case removeSharingGroupMember = "RemoveSharingGroupMember"
 
     /// How the endpoint is called and answered.
     public var route: EndpointRoute { EndpointRoute(self) }

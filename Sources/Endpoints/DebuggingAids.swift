@@ -1,0 +1,33 @@
+import SyncProtocol
+
+/// What only debugging builds do: they answer CheckPrimaryCreds, and fail when a header asks for it.
+///
+/// A release build contains neither, so no configuration can switch them on.
+enum DebuggingAids {
+    #if DEBUG
+        static let areIncluded = true
+
+        /// The failure that the header asked for; 500 on the wire.
+        struct FailureAsked: Error {}
+
+        /// - Throws: ``FailureAsked`` if the request has the failure header, whatever its value.
+        static func failIfAsked(by head: RequestHead) throws {
+            if head.header(.failureTest) != nil { throw FailureAsked() }
+        }
+    #else
+        static let areIncluded = false
+
+        static func failIfAsked(by head: RequestHead) {}
+    #endif
+}
+
+#if DEBUG
+    /// Says that the presented token is good, whether or not its owner is a user here.
+    ///
+    /// Reads only; may be repeated.
+    struct CheckPrimaryCredsEndpoint: Endpoint {
+        func respond(to request: CheckPrimaryCredsRequest, in context: RequestContext) -> EndpointReply {
+            .json(EmptyResponse())
+        }
+    }
+#endif

@@ -1,0 +1,72 @@
+internal import MariaDB
+public import SyncProtocol
+
+extension StoreSession {
+    /// Removes a user and everything that is theirs, from all their groups; each group's master version rises by one.
+    ///
+    /// The bytes in the user's own storage stay, committed or not: with the tokens our access ends, so what the outbox
+    /// still had to do there is dropped. What the user staged into the storage of others is deleted there. Call first in
+    /// a transaction: it locks the groups in the order of their UUIDs, then the user.
+    /// - Returns: `false` if there is no such user; then nothing was changed.
+    public mutating func removeUser(_ userID: UserID, at now: WireDate) throws(StoreError) -> Bool {
+        for groupID in try groupsConcerning(userID) {
+            let version: MasterVersion
+            do { version = try lockMasterVersion(of: groupID) } catch .notFound { continue }
+            guard case .advanced(let next) = try advanceMasterVersion(of: groupID, from: version) else {
+                throw .corrupt(table: "sharing_groups", column: "master_version")
+            }
+            if try isMember(userID, of: groupID) {
+                try removeMember(userID, from: groupID, as: next, at: now)
+            } else {
+                try markFilesDeleted(ownedBy: userID, in: groupID, as: next)
+            }
+        }
+        guard try lockUser(userID) else { return false }
+        // A group that the user has joined or made since the list was read is not locked: all of it again.
+        guard try groupsConcerning(userID).isEmpty else {
+            throw .contention(.contention(code: 0, message: "the user joined a group meanwhile"))
+        }
+        let user: [Value] = [.int(userID.rawValue)]
+        try withdrawStaged(by: userID, at: now)
+        try execute("UPDATE memberships SET owning_user_id = NULL WHERE owning_user_id = ?", user)
+        try execute("DELETE FROM invitations WHERE owning_user_id = ?", user)
+        try execute("DELETE FROM outbox WHERE user_id = ?", user)
+        try execute("DELETE FROM devices WHERE user_id = ?", user)
+        try execute("DELETE FROM users WHERE user_id = ?", user)
+        return true
+    }
+
+    /// The groups that a user belongs to or owns live files in, in the order of their UUIDs.
+    private mutating func groupsConcerning(_ userID: UserID) throws(StoreError) -> [SharingGroupID] {
+        try all(
+            """
+            SELECT g.sharing_group_id
+              FROM sharing_groups g
+              JOIN (SELECT sharing_group_id FROM memberships WHERE user_id = ?
+                     UNION
+                    SELECT sharing_group_id FROM files WHERE owning_user_id = ? AND NOT is_deleted) theirs
+                ON theirs.sharing_group_id = g.sharing_group_id
+             WHERE NOT g.is_deleted
+             ORDER BY g.sharing_group_uuid
+            """,
+            [.int(userID.rawValue), .int(userID.rawValue)]
+        ) { row throws(StoreError) in SharingGroupID(try row.number(0)) }
+    }
+
+    /// Keeps a user from being changed or removed to the end of the transaction.
+    ///
+    /// Whoever locks a group does that before.
+    /// - Returns: whether there is such a user.
+    public mutating func lockUser(_ userID: UserID) throws(StoreError) -> Bool {
+        try first("SELECT 1 FROM users WHERE user_id = ? FOR UPDATE", [.int(userID.rawValue)]) { _ in true } ?? false
+    }
+
+    /// Keeps a user from being removed to the end of the transaction; others may do the same meanwhile.
+    ///
+    /// Whoever locks a group does that before.
+    /// - Returns: whether there is such a user.
+    public mutating func holdUser(_ userID: UserID) throws(StoreError) -> Bool {
+        try first("SELECT 1 FROM users WHERE user_id = ? LOCK IN SHARE MODE", [.int(userID.rawValue)]) { _ in true }
+            ?? false
+    }
+}

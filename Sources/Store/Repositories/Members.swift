@@ -1,0 +1,101 @@
+internal import MariaDB
+public import SyncProtocol
+
+extension StoreSession {
+    /// The members of a group, the longest-standing first.
+    ///
+    /// Call inside a transaction that has locked the group, so that nobody joins or leaves meanwhile.
+    public mutating func members(of groupID: SharingGroupID) throws(StoreError) -> [GroupMember] {
+        try all(
+            """
+            SELECT m.user_id, u.account_type, m.permission, m.joined_at
+              FROM memberships m
+              JOIN users u ON u.user_id = m.user_id
+             WHERE m.sharing_group_id = ?
+             ORDER BY m.joined_at, m.user_id
+            """,
+            [.int(groupID.rawValue)]
+        ) { row throws(StoreError) in
+            GroupMember(
+                userID: UserID(try row.number(0)), accountType: try row.word(1, "users", "account_type"),
+                permission: try Self.permission(row.string(2)),
+                joinedAt: try row.date(3, "memberships", "joined_at"))
+        }
+    }
+
+    /// Gives a member another permission.
+    public mutating func setPermission(
+        _ permission: Permission, of userID: UserID, in groupID: SharingGroupID
+    ) throws(StoreError) {
+        try execute(
+            "UPDATE memberships SET permission = ? WHERE sharing_group_id = ? AND user_id = ?",
+            [.text(permission.queryText), .int(groupID.rawValue), .int(userID.rawValue)])
+    }
+
+    /// Takes a member out of a group, which has just been advanced to master version `version` and is locked.
+    ///
+    /// Files that the member owns are marked deleted; their bytes stay where they are, since they are the member's, and
+    /// from now on the server knows nothing of them. Members who used this one's storage have none any more. What the
+    /// member staged is withdrawn, and so are changes of the member's files that others staged: nobody could commit
+    /// them. New files that others staged into this member's storage stay staged: their commit is refused. If nobody
+    /// stays the group ends; if no admin stays somebody is promoted (``Succession``).
+    /// - Throws: ``StoreError/notFound`` if the user is no member.
+    public mutating func removeMember(
+        _ userID: UserID, from groupID: SharingGroupID, as version: MasterVersion, at now: WireDate
+    ) throws(StoreError) {
+        let group: [Value] = [.int(groupID.rawValue)]
+        let member: [Value] = group + [.int(userID.rawValue)]
+        guard
+            try execute("DELETE FROM memberships WHERE sharing_group_id = ? AND user_id = ?", member) == 1
+        else { throw .notFound }
+        let succession = Succession.among(try members(of: groupID))
+        if succession == .groupEnds { return try endGroup(groupID, as: version, at: now) }
+        if case .promotion(let successor) = succession {
+            try setPermission(.admin, of: successor, in: groupID)
+        }
+        try execute(
+            "UPDATE memberships SET owning_user_id = NULL WHERE sharing_group_id = ? AND owning_user_id = ?", member)
+        try execute(
+            """
+            DELETE FROM invitations
+             WHERE sharing_group_id = ?
+               AND (inviting_user_id = ? OR owning_user_id = ?)
+            """, member + [.int(userID.rawValue)])
+        try withdrawStaged(by: userID, in: groupID, at: now)
+        try withdrawStagedChangesOfFiles(ownedBy: userID, in: groupID, at: now)
+        try markFilesDeleted(ownedBy: userID, in: groupID, as: version)
+    }
+
+    /// Ends a group, which has just been advanced to master version `version` and is locked: all files are marked
+    /// deleted, their bytes stay; all memberships, invitations and staged changes are gone.
+    public mutating func endGroup(
+        _ groupID: SharingGroupID, as version: MasterVersion, at now: WireDate
+    ) throws(StoreError) {
+        let group: [Value] = [.int(groupID.rawValue)]
+        try execute("DELETE FROM memberships WHERE sharing_group_id = ?", group)
+        try execute("DELETE FROM invitations WHERE sharing_group_id = ?", group)
+        try withdrawStaged(in: groupID, at: now)
+        try execute(
+            """
+            UPDATE files
+               SET is_deleted = TRUE, object_id = NULL, object_revision = NULL, changed_at_master_version = ?
+             WHERE sharing_group_id = ?
+               AND NOT is_deleted
+            """, [.int(version.rawValue)] + group)
+        try execute("UPDATE sharing_groups SET is_deleted = TRUE WHERE sharing_group_id = ?", group)
+    }
+
+    /// Marks the files of one owner in a group deleted, as of master version `version`; the bytes stay.
+    mutating func markFilesDeleted(
+        ownedBy userID: UserID, in groupID: SharingGroupID, as version: MasterVersion
+    ) throws(StoreError) {
+        try execute(
+            """
+            UPDATE files
+               SET is_deleted = TRUE, object_id = NULL, object_revision = NULL, changed_at_master_version = ?
+             WHERE sharing_group_id = ?
+               AND owning_user_id = ?
+               AND NOT is_deleted
+            """, [.int(version.rawValue), .int(groupID.rawValue), .int(userID.rawValue)])
+    }
+}

@@ -1,0 +1,77 @@
+internal import MariaDB
+internal import SyncProtocol
+
+// Staged changes that nobody will commit. Their objects go to the outbox, which deletes them unless a row refers to
+// them by then. Callers have locked the group, so nothing is staged there between the two statements.
+extension StoreSession {
+    /// Withdraws what a user has staged in a group, on all devices.
+    mutating func withdrawStaged(
+        by userID: UserID, in groupID: SharingGroupID, at now: WireDate
+    ) throws(StoreError) {
+        let area: [Value] = [.int(userID.rawValue), .int(groupID.rawValue)]
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
+            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?
+              FROM staged_changes
+             WHERE user_id = ?
+               AND sharing_group_id = ?
+               AND object_id IS NOT NULL
+            """, [.date(now), .date(now)] + area)
+        try execute("DELETE FROM staged_changes WHERE user_id = ? AND sharing_group_id = ?", area)
+    }
+
+    /// Withdraws everything that anybody has staged in a group.
+    mutating func withdrawStaged(in groupID: SharingGroupID, at now: WireDate) throws(StoreError) {
+        let group: [Value] = [.int(groupID.rawValue)]
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
+            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?
+              FROM staged_changes
+             WHERE sharing_group_id = ?
+               AND object_id IS NOT NULL
+            """, [.date(now), .date(now)] + group)
+        try execute("DELETE FROM staged_changes WHERE sharing_group_id = ?", group)
+    }
+
+    /// Withdraws next versions and metadata that members have staged for the files of one owner.
+    mutating func withdrawStagedChangesOfFiles(
+        ownedBy userID: UserID, in groupID: SharingGroupID, at now: WireDate
+    ) throws(StoreError) {
+        let files: [Value] = [.int(groupID.rawValue), .int(userID.rawValue)]
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
+            SELECT 'deleteObject', s.owning_user_id, s.storage_type, s.object_id, ?, ?
+              FROM staged_changes s
+              JOIN files f ON f.sharing_group_id = s.sharing_group_id AND f.file_uuid = s.file_uuid
+             WHERE s.sharing_group_id = ?
+               AND f.owning_user_id = ?
+               AND s.kind <> 'deletion'
+               AND s.object_id IS NOT NULL
+            """, [.date(now), .date(now)] + files)
+        try execute(
+            """
+            DELETE s
+              FROM staged_changes s
+              JOIN files f ON f.sharing_group_id = s.sharing_group_id AND f.file_uuid = s.file_uuid
+             WHERE s.sharing_group_id = ?
+               AND f.owning_user_id = ?
+               AND s.kind <> 'deletion'
+            """, files)
+    }
+
+    /// Withdraws what a user has staged anywhere.
+    mutating func withdrawStaged(by userID: UserID, at now: WireDate) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
+            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?
+              FROM staged_changes
+             WHERE user_id = ?
+               AND object_id IS NOT NULL
+            """, [.date(now), .date(now), .int(userID.rawValue)])
+        try execute("DELETE FROM staged_changes WHERE user_id = ?", [.int(userID.rawValue)])
+    }
+}

@@ -1,0 +1,46 @@
+public import SyncProtocol
+
+/// A member of a group, as far as it matters for who may run the group.
+public struct GroupMember: Equatable, Sendable {
+    public var userID: UserID
+    public var accountType: AccountType
+    public var permission: Permission
+    public var joinedAt: WireDate
+
+    public init(userID: UserID, accountType: AccountType, permission: Permission, joinedAt: WireDate) {
+        self.userID = userID
+        self.accountType = accountType
+        self.permission = permission
+        self.joinedAt = joinedAt
+    }
+}
+
+/// What must happen to a group so that somebody can administer it.
+///
+/// A pure decision, made whenever a member has gone or was given another permission.
+public enum Succession: Equatable, Sendable {
+    /// There is an admin.
+    case unnecessary
+    /// This member becomes admin.
+    case promotion(of: UserID)
+    /// Nobody is left: the group ends.
+    case groupEnds
+
+    /// Decides for a group with just these members.
+    ///
+    /// Who brings storage comes first, since others depend on them: among those the highest permission, then the longest
+    /// membership. If nobody brings storage, the longest membership decides. Of two who came at the same second the
+    /// older user is chosen.
+    public static func among(_ members: [GroupMember]) -> Succession {
+        guard !members.isEmpty else { return .groupEnds }
+        if members.contains(where: { $0.permission == .admin }) { return .unnecessary }
+        let owning = members.filter { $0.accountType.userType == .owning }
+        let highest = owning.map(\.permission).max()
+        let candidates = owning.isEmpty ? members : owning.filter { $0.permission == highest }
+        let first = candidates.min { left, right in
+            (left.joinedAt.secondsSince1970, left.userID.rawValue)
+                < (right.joinedAt.secondsSince1970, right.userID.rawValue)
+        }
+        return first.map { .promotion(of: $0.userID) } ?? .groupEnds
+    }
+}
