@@ -89,23 +89,27 @@ public struct OutboxWorker: Sendable {
 
     private func deleteObject(_ item: OutboxItem, _ storage: UserStorage) throws {
         var objectID = item.objectID
-        if let name = item.objectName, storage.provider.storageType != .google {
-            // Objects are known by unique names: another upload may have found this one's object, and count on it.
-            let isShared = try store.withSession { session in
-                try session.isBeingUploaded(
-                    name, of: item.owner, otherThan: item.id, by: leaseOwner, at: now())
+        if let name = item.objectName {
+            // Where names are unique another upload may have found this one's object, and count on it.
+            if storage.provider.storageType != .google {
+                let isShared = try store.withSession { session in
+                    try session.isBeingUploaded(
+                        name, of: item.owner, otherThan: item.id, by: leaseOwner, at: now())
+                }
+                if isShared { throw CloudStorageError.unavailable(detail: "another upload goes by the same name") }
             }
-            if isShared { throw CloudStorageError.unavailable(detail: "another upload goes by the same name") }
+            // Left by an upload that died before it learned its object's identifier, or stored by an older server.
+            // Recorded before the decision, so that nobody adopts the object from then on.
             if objectID == nil, let found = try storage.provider.find(name: name, in: storage.access)?.objectID {
-                // Only an upload that died before it learned its object's identifier leaves a name alone. Recorded before
-                // the decision, so that nobody adopts the object from then on.
                 try store.transaction { session in try session.record(objectID: found, in: item.id, by: leaseOwner) }
                 objectID = found
             }
         }
         guard let objectID else { return }
+        let name = item.objectName.flatMap { CloudFileName($0) }
         let isReferenced = try store.transaction { session in
-            try session.isReferenced(objectID, of: item.owner)
+            if try session.isReferenced(objectID, of: item.owner) { return true }
+            return try name.map { try session.isReferenced($0, of: item.owner) } ?? false
         }
         // From here on nobody adopts the object: while this row exists, adoption is refused.
         if !isReferenced { try storage.provider.delete(objectID: objectID, in: storage.access) }
