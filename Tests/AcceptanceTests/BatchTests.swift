@@ -77,8 +77,8 @@ struct BatchTests {
     func mixed() throws {
         let alice = try server.signUpOwningUser()
         let (described, deleted, added) = (TestFile("described"), TestFile("deleted"), TestFile("added"))
-        try alice.stage(described, masterVersion: 0)
-        try alice.publish(deleted, masterVersion: 0)
+        for file in [described, deleted] { try alice.stage(file, masterVersion: 0) }
+        try alice.commitStaged(masterVersion: 0)
         let batch = TestBatch(of: 3)
         func requests(_ version: Int64) -> [() throws -> HTTPReply] {
             [
