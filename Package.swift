@@ -14,6 +14,7 @@ let strict: [SwiftSetting] = [
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 // The module map: each target imports only what stands above it.
@@ -29,6 +30,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
         // C libraries of the system.
@@ -45,6 +47,9 @@ let package = Package(
         .target(name: "Curl", dependencies: ["CCurl"], swiftSettings: strict),
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: strict),
 
+        // Signed tokens: one safe wrapper of a Swift library.
+        .target(name: "JSONWebTokens", dependencies: ["OpenSSLCrypto", jwtKit], swiftSettings: strict),
+
         // The domain.
         .target(name: "SyncProtocol", swiftSettings: strict),
         .target(name: "HTTPTransport", dependencies: [httpTypes], swiftSettings: strict),
@@ -58,7 +63,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Accounts",
-            dependencies: ["HTTPTransport", "OpenSSLCrypto", "SyncProtocol", httpTypes],
+            dependencies: ["HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", httpTypes],
             swiftSettings: strict),
         .target(
             name: "UserStorage",
@@ -108,6 +113,8 @@ let package = Package(
         .testTarget(name: "MariaDBTests", dependencies: ["MariaDB", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto"], swiftSettings: strict),
+        .testTarget(
+            name: "JSONWebTokensTests", dependencies: ["JSONWebTokens", "OpenSSLCrypto"], swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
@@ -130,7 +137,8 @@ let package = Package(
         .testTarget(
             name: "AccountsTests",
             dependencies: [
-                "Accounts", "CloudStorage", "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "TestSupport", httpTypes,
+                "Accounts", "CloudStorage", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol",
+                "TestSupport", httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(

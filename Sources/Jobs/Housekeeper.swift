@@ -15,6 +15,8 @@ public struct Housekeeper: Sendable {
     private static let codeLifetimeSeconds: Int64 = 86_400
     /// How long a commit is remembered by its id, in seconds: as long as a system lets background transfers take.
     private static let commitLifetimeSeconds: Int64 = 7 * 86_400
+    /// How long it is remembered what an object's bytes are, in seconds: it can be found out again.
+    private static let contentLifetimeSeconds: Int64 = 90 * 86_400
 
     private let store: Store
     private let stagingLifetimeSeconds: Int64
@@ -55,6 +57,10 @@ public struct Housekeeper: Sendable {
             try session.forgetExchangedCodes(before: time(ago: Self.codeLifetimeSeconds), limit: Self.batch)
         }
         report("Results of old authorization codes forgotten", codes)
+        let contents = try store.transaction { session in
+            try session.forgetContents(before: time(ago: Self.contentLifetimeSeconds), limit: Self.batch)
+        }
+        report("Results of reading objects forgotten", contents)
     }
 
     private func report(_ sentence: Logger.Message, _ count: Int) {

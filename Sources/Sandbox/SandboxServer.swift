@@ -18,6 +18,7 @@ public final class SandboxServer: Sendable {
 
     let directory: StateDirectory
     let breaks: Set<Break>
+    let microsoftKeyStore: MicrosoftKeys
     private let state: Mutex<SandboxState>
     private let machineClock: @Sendable () -> Date
     private let wait: Wait
@@ -29,6 +30,7 @@ public final class SandboxServer: Sendable {
         wait: @escaping Wait
     ) throws(StorageError) {
         self.directory = directory
+        microsoftKeyStore = MicrosoftKeys(directory: directory)
         self.breaks = breaks
         self.wait = wait
         machineClock = clock
@@ -119,6 +121,12 @@ public final class SandboxServer: Sendable {
         switch request.host {
         case "oauth2.googleapis.com", "accounts.google.com", "openidconnect.googleapis.com", "www.googleapis.com":
             return try GoogleRoutes(server: self, effect: effect).respond(to: request)
+        case "graph.microsoft.com":
+            return try GraphRoutes(server: self, effect: effect).respond(to: request)
+        case OneDriveContentHost.name:
+            return try OneDriveContentHost(server: self, effect: effect).respond(to: request)
+        case "login.microsoftonline.com":
+            return try MicrosoftOAuth(server: self).respond(to: request)
         case "graph.facebook.com":
             return try FacebookGraph(server: self).respond(to: request)
         default:
@@ -143,7 +151,7 @@ extension SandboxRequest {
     var redactedQuery: String {
         let secrets: Set<String> = [
             "access_token", "input_token", "fb_exchange_token", "client_secret", "appsecret_proof", "token", "id_token",
-            "upload_id",
+            "upload_id", "guid", "tempauth",
         ]
         return query.items.map { item in
             secrets.contains(item.name)

@@ -17,6 +17,11 @@ public struct ServerConfiguration: Sendable {
         public var graphVersion: String
     }
 
+    public struct Microsoft: Sendable {
+        public var clientID: String
+        public var clientSecret: Secret
+    }
+
     public struct WarningFile: Sendable {
         public var name: String
         public var contents: String
@@ -42,6 +47,8 @@ public struct ServerConfiguration: Sendable {
     public var google: Google?
     /// `nil` if people may not sign in with Facebook.
     public var facebook: Facebook?
+    /// `nil` if people may not sign in with Microsoft.
+    public var microsoft: Microsoft?
     public var warningFile: WarningFile?
     public var maximumUploadBytes: Int64
     /// Threads of an `api` process, 1 to 1,024.
@@ -80,7 +87,7 @@ public struct ServerConfiguration: Sendable {
 
     init(
         database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
-        warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
+        microsoft: Microsoft?, warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
     ) {
@@ -88,6 +95,7 @@ public struct ServerConfiguration: Sendable {
         self.sealingKey = sealingKey
         self.google = google
         self.facebook = facebook
+        self.microsoft = microsoft
         self.warningFile = warningFile
         self.maximumUploadBytes = maximumUploadBytes
         self.apiThreads = apiThreads

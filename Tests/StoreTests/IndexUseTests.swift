@@ -213,6 +213,34 @@ struct IndexUseTests {
         #expect(try crowd.rowsRead { _ = try $0.unstageCommitted(in: crowd.area, of: nil) } <= 105)
     }
 
+    @Test("Who leaves costs as many looks as they and their group have rows, and no table is read as a whole")
+    func departures() throws {
+        let crowd = try Crowd.shared.get()
+        let version = MasterVersion(1)
+
+        // 100 files and 100 staged changes, each looked at a few times; every table has 2,000 rows or more.
+        let counts = [
+            try crowd.rowsRead { try $0.removeMember(crowd.user, from: crowd.groupID, as: version, at: noon) },
+            try crowd.rowsRead { try $0.endGroup(crowd.groupID, as: version, at: noon) },
+            try crowd.rowsRead { _ = try $0.removeUser(crowd.user, at: noon) },
+        ]
+
+        for count in counts { #expect(count < 1_800, "\(counts)") }
+    }
+
+    @Test("Who leaves a large group with others in it looks at the group's rows only")
+    func departureOfOneOfMany() throws {
+        let crowd = try Crowd.shared.get()
+
+        let count = try crowd.rowsRead { session in
+            try session.addMember(
+                UserID(8), to: crowd.groupID, permission: .admin, owningUserID: nil, invitation: nil, at: noon)
+            try session.removeMember(crowd.user, from: crowd.groupID, as: MasterVersion(1), at: noon)
+        }
+
+        #expect(count < 1_800)
+    }
+
     @Test("Batches look at as many rows as they take, each sought a second time")
     func batches() throws {
         let crowd = try Crowd.shared.get()

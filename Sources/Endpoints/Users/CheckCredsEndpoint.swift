@@ -34,6 +34,9 @@ struct CheckCredsEndpoint: Endpoint {
                 try session.storeCredentials(record, of: userID, ifVersion: sealed?.version)
             }
             if isStored { return }
+            guard try context.store.withSession({ try $0.user(userID) != nil }) else {
+                throw EndpointError.userUnknown
+            }
         }
         throw StoreError.busy
     }

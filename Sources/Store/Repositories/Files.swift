@@ -48,6 +48,8 @@ public struct FileRecord: Equatable, Sendable {
     /// `nil` once the file is deleted.
     public var objectID: String?
     public var providerHash: String?
+    /// Changes with the object's contents, if the provider tells.
+    public var objectRevision: String?
 }
 
 extension StoreSession {
@@ -65,7 +67,7 @@ extension StoreSession {
                 """
                 SELECT file_uuid, owning_user_id, storage_type, device_uuid, created_at, mime_type, app_metadata,
                        app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash,
-                       updated_at
+                       updated_at, object_revision
                   FROM files
                  WHERE sharing_group_id = ?
                    AND file_uuid = ?
@@ -76,7 +78,7 @@ extension StoreSession {
             """
             SELECT file_uuid, owning_user_id, storage_type, device_uuid, created_at, mime_type, app_metadata,
                    app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash,
-                   updated_at
+                   updated_at, object_revision
               FROM files
              WHERE sharing_group_id = ?
                AND file_uuid = ?
@@ -96,7 +98,7 @@ extension StoreSession {
             mimeType: mimeType, appMetaData: row.optionalText(6), appMetaDataVersion: metaDataVersion,
             isDeleted: try row.flag(8), fileVersion: FileVersion(try row.number32(9, table, "file_version")),
             checkSum: try row.optionalIdentifier(10, table, "check_sum"), sizeBytes: try row.optionalNumber(11),
-            objectID: row.optionalText(12), providerHash: row.optionalText(13))
+            objectID: row.optionalText(12), providerHash: row.optionalText(13), objectRevision: row.optionalText(15))
     }
 
     /// Writes the files of a group, deleted ones included: all in the order of their UUIDs, or those that changed after
@@ -204,7 +206,8 @@ extension StoreSession {
                AND file_version = ?
                AND NOT is_deleted
                AND NOT EXISTS (SELECT 1 FROM outbox o
-                                WHERE o.user_id = files.owning_user_id AND o.object_id = ?)
+                                WHERE o.user_id = files.owning_user_id AND o.object_id = ?
+                                  AND o.kind = 'deleteObject')
             """,
             [
                 .text(objectID), .text(orNull: revision), .int(groupID.rawValue), .text(file.fileUUID.rawValue),
@@ -213,7 +216,7 @@ extension StoreSession {
         guard adopted == 1 else { return false }
         // Whoever records a deletion from now on finds our row; what was recorded while it was being written shows here.
         let isDoomed = try first(
-            "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? LIMIT 1",
+            "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? AND kind = 'deleteObject' LIMIT 1",
             [.int(file.owningUser.userID.rawValue), .text(objectID)]
         ) { _ in true }
         guard isDoomed == nil else { throw .contention(.contention(code: 0, message: "the object is being deleted")) }

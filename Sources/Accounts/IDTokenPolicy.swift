@@ -1,0 +1,107 @@
+public import FoundationEssentials
+
+/// What an identity token must say to count (OpenID Connect Core, section 3.1.3.7), once its signature has been checked.
+public struct IDTokenPolicy: Sendable {
+    /// Whose tokens count.
+    public enum Issuer: Sendable {
+        /// Exactly one of these.
+        case oneOf(Set<String>)
+        /// This text with `{tenantid}` replaced by the token's own claim `tid` (Microsoft identity platform, "ID tokens").
+        case perTenant(template: String)
+    }
+
+    private let issuer: Issuer
+    private let audiences: Set<String>
+    /// How long after its end a token still counts, for clocks that differ.
+    private let expiryLeeway: Duration
+    /// How far in the future it may have been made, likewise.
+    private let futureLeeway: Duration
+
+    /// - Parameter audiences: our client ids; a token for anybody else is refused.
+    public init(
+        issuer: Issuer, audiences: Set<String>, expiryLeeway: Duration = .seconds(60),
+        futureLeeway: Duration = .seconds(120)
+    ) {
+        self.issuer = issuer
+        self.audiences = audiences
+        self.expiryLeeway = expiryLeeway
+        self.futureLeeway = futureLeeway
+    }
+
+    /// The claims of a payload, if they satisfy the policy in everything but the token's end.
+    ///
+    /// Whether the token has ended is the caller's to ask: ``isExpired(_:at:)``.
+    /// - Throws: ``AccountError/rejected``.
+    public func claims(in payload: [UInt8], at now: Date) throws(AccountError) -> IDTokenClaims {
+        guard let claims = try? JSONDecoder().decode(IDTokenClaims.self, from: Data(payload)), isIssued(claims),
+            isForUs(claims), !claims.sub.isEmpty
+        else { throw .rejected }
+        let latest = now.timeIntervalSince1970 + Double(futureLeeway.components.seconds)
+        guard claims.iat.map({ $0 <= latest }) ?? true, claims.nbf.map({ $0 <= latest }) ?? true else {
+            throw .rejected
+        }
+        return claims
+    }
+
+    /// Whether the token's life is over.
+    public func isExpired(_ claims: IDTokenClaims, at now: Date) -> Bool {
+        claims.exp + Double(expiryLeeway.components.seconds) <= now.timeIntervalSince1970
+    }
+
+    private func isIssued(_ claims: IDTokenClaims) -> Bool {
+        switch issuer {
+        case .oneOf(let issuers): return issuers.contains(claims.iss)
+        case .perTenant(let template):
+            // A tenant id is a UUID; nothing else may become part of a URL.
+            guard let tenant = claims.tid, tenant.allSatisfy({ $0.isHexDigit || $0 == "-" }) else { return false }
+            return claims.iss == template.replacing("{tenantid}", with: tenant)
+        }
+    }
+
+    /// With several audiences the party that the token was made for must be named, and be us.
+    private func isForUs(_ claims: IDTokenClaims) -> Bool {
+        guard claims.audience.contains(where: audiences.contains) else { return false }
+        if let party = claims.azp { return audiences.contains(party) }
+        return claims.audience.count == 1
+    }
+}
+
+/// The claims of an identity token that matter to us (OpenID Connect Core, section 2).
+public struct IDTokenClaims: Sendable, Decodable {
+    public let iss: String
+    public let sub: String
+    /// `aud`, which is a text or a list of texts.
+    public let audience: [String]
+    public let azp: String?
+    /// End, making and beginning, in seconds since 1970.
+    public let exp: Double
+    public let iat: Double?
+    public let nbf: Double?
+    /// Microsoft: the tenant and, within it, the person.
+    public let tid: String?
+    public let oid: String?
+
+    private enum Member: CodingKey {
+        case iss, sub, aud, azp, exp, iat, nbf, tid, oid
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: Member.self)
+        iss = try members.decode(String.self, forKey: .iss)
+        sub = try members.decode(String.self, forKey: .sub)
+        if let single = try? members.decode(String.self, forKey: .aud) {
+            audience = [single]
+        } else {
+            audience = try members.decode([String].self, forKey: .aud)
+        }
+        azp = try members.decodeIfPresent(String.self, forKey: .azp)
+        exp = try members.decode(Double.self, forKey: .exp)
+        iat = try members.decodeIfPresent(Double.self, forKey: .iat)
+        nbf = try members.decodeIfPresent(Double.self, forKey: .nbf)
+        tid = try members.decodeIfPresent(String.self, forKey: .tid)
+        oid = try members.decodeIfPresent(String.self, forKey: .oid)
+    }
+
+    /// What is left of the token's life, zero if nothing is.
+    public func lifetime(at now: Date) -> Duration { .seconds(max(0, exp - now.timeIntervalSince1970)) }
+}
