@@ -87,7 +87,8 @@ public struct ServerConfiguration: Sendable {
 
     init(
         database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
-        microsoft: Microsoft?, warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
+        microsoft: Microsoft?, warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int,
+        transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
     ) {
