@@ -49,7 +49,7 @@ struct StagedReplacement: Equatable {
     /// Writes the decision into the row that ``StoreSession/claimStaging(of:in:at:)`` has locked.
     func apply(in area: StagingArea, at now: WireDate, _ session: inout StoreSession) throws(StoreError) {
         if isRepetition { return }
-        if let givenUp, let objectID = givenUp.objectID {
+        if let givenUp, let objectID = givenUp.objectID, objectID != change.content?.objectID {
             try session.addDeletion(of: objectID, in: givenUp.owningUser, availableAt: now, at: now)
         }
         try session.stage(change, in: area, at: now)
