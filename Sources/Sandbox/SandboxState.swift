@@ -9,6 +9,9 @@ struct SandboxState: Sendable {
     var owners: [String: String] = [:]
     var drives: [String: Drive] = [:]
     var uploads: [String: UploadSession] = [:]
+    var dropboxes: [String: DropboxFolder] = [:]
+    var dropboxUploads: [String: DropboxUploadSession] = [:]
+    var dropboxJobs: [String: DropboxJob] = [:]
     var faults: [FaultRule] = []
     var nextFaultNumber = 1
     var log = RequestLog()
@@ -46,8 +49,10 @@ struct SandboxState: Sendable {
 struct SandboxSettings: Sendable, Equatable {
     /// How far the providers' clock is ahead of the machine's, in seconds.
     var clockOffsetSeconds = 0.0
-    /// How long a new or changed Drive file stays unknown to searches, in milliseconds of the providers' clock.
+    /// How long a new or changed file stays unknown to searches by name, in milliseconds of the providers' clock.
     var searchLagMilliseconds = 0
+    /// How long a write holds the namespace of a Dropbox, in milliseconds of this machine's clock.
+    var dropboxWriteMilliseconds = 0
     /// Whether Google's errors carry the `errors` array, as they mostly do.
     var hasGoogleErrorsArray = true
 
@@ -55,6 +60,7 @@ struct SandboxSettings: Sendable, Equatable {
     var json: JSONValue {
         [
             "clockOffsetSeconds": .double(clockOffsetSeconds), "searchLagMs": .int(searchLagMilliseconds),
+            "dropboxWriteMs": .int(dropboxWriteMilliseconds),
             "googleErrorsArray": .bool(hasGoogleErrorsArray),
         ]
     }
@@ -63,6 +69,7 @@ struct SandboxSettings: Sendable, Equatable {
     mutating func merge(_ json: JSONValue) {
         if let seconds = json["clockOffsetSeconds"]?.double { clockOffsetSeconds = seconds }
         if let lag = json["searchLagMs"]?.int { searchLagMilliseconds = max(0, lag) }
+        if let time = json["dropboxWriteMs"]?.int { dropboxWriteMilliseconds = max(0, time) }
         if let hasArray = json["googleErrorsArray"]?.bool { hasGoogleErrorsArray = hasArray }
     }
 }

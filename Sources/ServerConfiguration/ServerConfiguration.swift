@@ -17,6 +17,15 @@ public struct ServerConfiguration: Sendable {
         public var graphVersion: String
     }
 
+    public struct Dropbox: Sendable {
+        public var appKey: String
+        public var appSecret: Secret
+        /// With which phones ask for codes; `nil` if without one.
+        public var redirectURI: String?
+        /// Whether a token without a code is enough.
+        public var allowsBareTokens: Bool
+    }
+
     public struct WarningFile: Sendable {
         public var name: String
         public var contents: String
@@ -42,6 +51,8 @@ public struct ServerConfiguration: Sendable {
     public var google: Google?
     /// `nil` if people may not sign in with Facebook.
     public var facebook: Facebook?
+    /// `nil` if people may not sign in with Dropbox.
+    public var dropbox: Dropbox?
     public var warningFile: WarningFile?
     public var maximumUploadBytes: Int64
     /// Threads of an `api` process, 1 to 1,024.
@@ -80,7 +91,7 @@ public struct ServerConfiguration: Sendable {
 
     init(
         database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
-        warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
+        dropbox: Dropbox?, warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
     ) {
@@ -88,6 +99,7 @@ public struct ServerConfiguration: Sendable {
         self.sealingKey = sealingKey
         self.google = google
         self.facebook = facebook
+        self.dropbox = dropbox
         self.warningFile = warningFile
         self.maximumUploadBytes = maximumUploadBytes
         self.apiThreads = apiThreads

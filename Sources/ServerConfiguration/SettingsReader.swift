@@ -14,7 +14,7 @@ struct SettingsReader {
         let accounts = accounts()
         return ServerConfiguration(
             database: database, sealingKey: sealingKey, google: accounts.google, facebook: accounts.facebook,
-            warningFile: warningFile(),
+            dropbox: accounts.dropbox, warningFile: warningFile(),
             maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
             apiThreads: reader.integer("apiThreads", in: 1...1_024) ?? 8,
             transferThreads: reader.integer("transferThreads", in: 1...4_096) ?? 256,
@@ -42,16 +42,18 @@ struct SettingsReader {
     }
 
     private mutating func accounts() -> (
-        google: ServerConfiguration.Google?, facebook: ServerConfiguration.Facebook?
+        google: ServerConfiguration.Google?, facebook: ServerConfiguration.Facebook?,
+        dropbox: ServerConfiguration.Dropbox?
     ) {
         let allowsGoogle = reader.bool("allowedSignInTypes.Google", default: false)
         let allowsFacebook = reader.bool("allowedSignInTypes.Facebook", default: false)
-        for type in ["Dropbox", "Microsoft", "AppleSignIn"]
+        let allowsDropbox = reader.bool("allowedSignInTypes.Dropbox", default: false)
+        for type in ["Microsoft", "AppleSignIn"]
         where reader.bool("allowedSignInTypes.\(type)", default: false) {
             reader.problem("allowedSignInTypes.\(type) cannot be true: this release does not have these accounts")
         }
-        if !allowsGoogle {
-            reader.problem("allowedSignInTypes must allow at least one type that brings storage: Google")
+        if !allowsGoogle && !allowsDropbox {
+            reader.problem("allowedSignInTypes must allow at least one type that brings storage: Google, Dropbox")
         }
         let google = ServerConfiguration.Google(
             clientID: allowsGoogle
@@ -64,7 +66,12 @@ struct SettingsReader {
             appSecret: secret("FacebookClientSecret")
                 ?? (allowsFacebook ? missing("FacebookClientSecretFile") : Secret("")),
             graphVersion: reader.string("facebookGraphVersion") ?? "v25.0")
-        return (allowsGoogle ? google : nil, allowsFacebook ? facebook : nil)
+        let dropbox = ServerConfiguration.Dropbox(
+            appKey: allowsDropbox ? reader.required("DropboxAppKey") : reader.string("DropboxAppKey") ?? "",
+            appSecret: secret("DropboxAppSecret") ?? (allowsDropbox ? missing("DropboxAppSecretFile") : Secret("")),
+            redirectURI: reader.string("DropboxRedirectURI"),
+            allowsBareTokens: reader.bool("allowDropboxBareTokens", default: true))
+        return (allowsGoogle ? google : nil, allowsFacebook ? facebook : nil, allowsDropbox ? dropbox : nil)
     }
 
     private mutating func warningFile() -> ServerConfiguration.WarningFile? {

@@ -53,9 +53,15 @@ struct Server {
                 FacebookAccount(
                     appID: facebook.appID, appSecret: facebook.appSecret.value, graphVersion: facebook.graphVersion))
         }
+        if let dropbox = configuration.dropbox {
+            accounts.append(
+                DropboxAccount(
+                    appKey: dropbox.appKey, appSecret: dropbox.appSecret.value, redirectURI: dropbox.redirectURI,
+                    allowsBareTokens: dropbox.allowsBareTokens))
+        }
         storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: key)), backoff: Backoff(pause: pause),
-            providers: [GoogleDrive()], accounts: accounts)
+            providers: [GoogleDrive(), Dropbox()], accounts: accounts)
         senders = CurlSenderPool(routing: Routing(configuration.sandbox))
         processID = try RandomBytes.uuidText()
     }

@@ -10,11 +10,39 @@ public enum RegisteredApps {
     public static let facebookAppID = "123456789012345"
     /// Its secret.
     public static let facebookSecret = "sandbox-facebook-secret"
+    /// Dropbox app key.
+    public static let dropboxAppKey = "sandboxdropboxkey"
+    /// Its secret.
+    public static let dropboxSecret = "sandbox-dropbox-secret"
+    /// The key of somebody else's Dropbox app.
+    public static let otherDropboxAppKey = "anotherdropboxkey"
+    /// Scopes that a Dropbox account grants if it is not told otherwise.
+    public static let dropboxScopes = [
+        "account_info.read", "files.metadata.read", "files.content.read", "files.content.write",
+    ]
     /// Scopes that a Google account grants if it is not told otherwise.
     public static let googleScopes = [
         "openid", "https://www.googleapis.com/auth/userinfo.email", "https://www.googleapis.com/auth/userinfo.profile",
         "https://www.googleapis.com/auth/drive.file",
     ]
+
+    /// The app for which an account's tokens are made if it is not told otherwise.
+    static func standardAudience(_ provider: Provider) -> String {
+        switch provider {
+        case .google: googleIOSClientID
+        case .dropbox: dropboxAppKey
+        case .facebook, .microsoft, .apple: facebookAppID
+        }
+    }
+
+    /// What an account grants if it is not told otherwise.
+    static func standardScopes(_ provider: Provider) -> [String] {
+        switch provider {
+        case .google: googleScopes
+        case .dropbox: dropboxScopes
+        case .facebook, .microsoft, .apple: ["public_profile", "email"]
+        }
+    }
 
     /// The Cloud project of a Google client id: what stands before the first hyphen.
     static func project(of clientID: String) -> String { String(clientID.prefix { $0 != "-" }) }
