@@ -89,19 +89,9 @@ public struct OutboxWorker: Sendable {
 
     private func deleteObject(_ item: OutboxItem, _ storage: UserStorage) throws {
         var objectID = item.objectID
-        if let name = item.objectName, storage.provider.storageType != .google {
-            // Objects are known by unique names: another upload may have found this one's object, and count on it.
-            let isShared = try store.withSession { session in
-                try session.isBeingUploaded(
-                    name, of: item.owner, otherThan: item.id, by: leaseOwner, at: now())
-            }
-            if isShared { throw CloudStorageError.unavailable(detail: "another upload goes by the same name") }
-            if objectID == nil, let found = try storage.provider.find(name: name, in: storage.access)?.objectID {
-                // Only an upload that died before it learned its object's identifier leaves a name alone. Recorded before
-                // the decision, so that nobody adopts the object from then on.
-                try store.transaction { session in try session.record(objectID: found, in: item.id, by: leaseOwner) }
-                objectID = found
-            }
+        if objectID == nil, let name = item.objectName {
+            // Only an upload that died before it learned its object's identifier leaves a name alone.
+            objectID = try storage.provider.find(name: name, in: storage.access)?.objectID
         }
         guard let objectID else { return }
         let isReferenced = try store.transaction { session in

@@ -29,7 +29,7 @@ struct OneDriveUpload {
 
     func run() throws(CloudStorageError) -> StoredObject {
         let first = try part()
-        let (item, wasFound) =
+        let item =
             if first.isLast && first.bytes.count <= Self.simpleLimitBytes {
                 try sendWhole(first.bytes)
             } else {
@@ -40,12 +40,8 @@ struct OneDriveUpload {
             try? OneDrive.delete(item.id, access)
             throw .contentMismatch
         }
-        var stored = item.stored
-        stored.wasFound = wasFound
-        return stored
+        return item.stored
     }
-
-    private typealias Result = (item: DriveItem, wasFound: Bool)
 
     /// Whether an item has the size and, if OneDrive knows it yet, the hash of the content.
     private func isOurs(_ item: DriveItem) -> Bool {
@@ -68,22 +64,22 @@ struct OneDriveUpload {
 
     // MARK: Small content
 
-    private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> Result {
+    private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> DriveItem {
         for name in names {
             let url = OneDrive.address(ofName: name) + ":/content"
             var request = OutgoingRequest(
                 .put, PercentEncoding.url(url, [("@microsoft.graph.conflictBehavior", "fail")]), body: bytes)
             request.headers[.contentType] = "application/octet-stream"
             let reply = try create(request)
-            if reply.status != 409 { return (try GraphJSON.decode(DriveItem.self, reply.body), false) }
-            if let item = try existing(name), isEqual(item) { return (item, true) }
+            if reply.status != 409 { return try GraphJSON.decode(DriveItem.self, reply.body) }
+            if let item = try existing(name), isEqual(item) { return item }
         }
-        throw .unavailable(detail: "all names of the object are taken")
+        throw .contentMismatch
     }
 
     // MARK: Upload session
 
-    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> Result {
+    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> DriveItem {
         var (session, rivals) = try startSession()
         do throws(CloudStorageError) {
             // The only holder of the bytes, so that their memory can be used again.
@@ -92,10 +88,10 @@ struct OneDriveUpload {
             while true {
                 if part.isLast, let rival = rivals.first(where: isEqual) {
                     session.cancel()
-                    return (rival, true)
+                    return rival
                 }
                 switch try session.send(part, by: .after(patience)) {
-                case .finished(let item): return (item, false)
+                case .finished(let item): return item
                 case .taken:
                     guard !part.isLast else { throw .unavailable(detail: "OneDrive wants more than the whole file") }
                     // The old part is let go before the next one is read, so that its memory can be used again.
@@ -106,9 +102,9 @@ struct OneDriveUpload {
                         throw .unavailable(detail: "the object's name was taken during the upload")
                     }
                     session.cancel()
-                    return (item, true)
+                    return item
                 case .lost:
-                    if part.isLast, let item = try existing(session.name), isEqual(item) { return (item, true) }
+                    if part.isLast, let item = try existing(session.name), isEqual(item) { return item }
                     // What was in earlier parts is gone; with the first part still at hand there is nothing lost.
                     guard part.offset == 0, mayRestart else {
                         throw .unavailable(detail: "OneDrive lost the upload session")
@@ -142,7 +138,7 @@ struct OneDriveUpload {
             }
             if let item = try existing(name), item.size == content.lengthBytes { rivals.append(item) }
         }
-        throw .unavailable(detail: "all names of the object are taken")
+        throw .contentMismatch
     }
 
     // MARK: Both

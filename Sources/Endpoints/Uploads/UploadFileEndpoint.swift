@@ -35,15 +35,8 @@ struct UploadFileEndpoint: Endpoint {
             fileExtension: fileExtension)
         let upload = try Upload(name: name, mimeType: request.mimeType, length: length, plan: plan, context: context)
         do {
-            let (content, stored) = try upload.run()
-            let step = StagingStep(request: request, context: context)
-            let response = try step.stage(content, upload.intent)
-            if stored.wasFound {
-                do { try upload.confirm(stored) } catch {
-                    try step.withdraw(content)
-                    throw error
-                }
-            }
+            let content = try upload.run()
+            let response = try StagingStep(request: request, context: context).stage(content, upload.intent)
             return .header(response)
         } catch {
             upload.intent.giveUp()
@@ -114,7 +107,7 @@ private struct Upload {
             beforeLastPart: { try intent.confirm() })
     }
 
-    func run() throws -> (StoredContent, StoredObject) {
+    func run() throws -> StoredContent {
         defer { content.stopReading() }
         // Parts have deadlines of their own, from the moment each has arrived; slow phones are nginx's business.
         let stored: StoredObject
@@ -125,23 +118,11 @@ private struct Upload {
             // What the phone sent, or that it is gone, is no failure of the cloud.
             throw cause
         }
-        if reservation.objectID == nil { intent.objectID = stored.objectID }
         guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
-        let staged = StoredContent(
+        return StoredContent(
             owningUser: plan.owner, checkSum: hashes.checkSum, sha256: hashes.sha256,
             sizeBytes: content.lengthBytes, objectID: stored.objectID, objectRevision: stored.revision,
             providerHash: stored.providerHash == hashes.checkSum.rawValue ? nil : stored.providerHash)
-        return (staged, stored)
-    }
-
-    /// Makes sure that an object that was there before still is, now that a row refers to it: until then somebody else
-    /// may have deleted it, from now on nobody does.
-    func confirm(_ stored: StoredObject) throws {
-        do {
-            _ = try storage.provider.describe(objectID: stored.objectID, in: storage.access)
-        } catch CloudStorageError.notFound {
-            throw EndpointError.uploadConflict
-        }
     }
 }
 
@@ -176,11 +157,6 @@ private struct StagingStep {
                 change(content, plan, current, at: now), over: staged, current: current)
             try replacement.apply(in: area, at: now, &session)
             guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
-            if let objectID = intent.objectID {
-                guard try !session.isDoomed(objectID, of: content.owningUser, otherThan: intent.item) else {
-                    throw EndpointError.uploadConflict
-                }
-            }
             if content.providerHash == nil, !content.owningUser.storageType.reportsCheckSum, let id = content.objectID {
                 try session.addHashing(
                     of: id, in: content.owningUser,
@@ -190,22 +166,6 @@ private struct StagingStep {
         }
         if !outcome.isObjectUsed { intent.giveUp() }
         return outcome.response
-    }
-
-    /// Takes back a row whose object turned out to be gone.
-    func withdraw(_ content: StoredContent) throws {
-        guard let objectID = content.objectID else { return }
-        try context.store.transaction { session in
-            let now = context.now
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .write, using: &session)
-            let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
-            let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
-            guard staged == nil || staged?.content?.objectID == objectID else { return }
-            try session.unstage(request.fileUUID, in: area)
-            try session.addDeletion(of: objectID, in: content.owningUser, availableAt: now, at: now)
-        }
     }
 
     private func change(

@@ -103,50 +103,6 @@ extension StoreSession {
             [.date(now), .int(item.rawValue), .text(leaseOwner)])
     }
 
-    /// Whether an upload in progress, other than the one of `item`, may be making an object of that name or have found it.
-    ///
-    /// Where names are unique, uploads of the same bytes under the same name share an object.
-    public mutating func isBeingUploaded(
-        _ name: String, of owner: OwningUser, otherThan item: OutboxID, by leaseOwner: String, at now: WireDate
-    ) throws(StoreError) -> Bool {
-        try first(
-            """
-            SELECT 1
-              FROM outbox
-             WHERE user_id = ?
-               AND kind = 'deleteObject'
-               AND object_name = ?
-               AND outbox_id <> ?
-               AND lease_owner <> ?
-               AND available_at > ?
-             LIMIT 1
-            """,
-            [.int(owner.userID.rawValue), .text(name), .int(item.rawValue), .text(leaseOwner), .date(now)]
-        ) { _ in true } ?? false
-    }
-
-    /// Whether the deletion of an object is decided, by another row than `item`.
-    ///
-    /// Call in the transaction that refers to the object, after the row that refers to it was written: whoever decides
-    /// from then on finds that row.
-    public mutating func isDoomed(
-        _ objectID: String, of owner: OwningUser, otherThan item: OutboxID
-    ) throws(StoreError) -> Bool {
-        try first(
-            """
-            SELECT 1
-              FROM outbox
-             WHERE user_id = ?
-               AND object_id = ?
-               AND kind = 'deleteObject'
-               AND outbox_id <> ?
-             LIMIT 1
-               FOR UPDATE
-            """,
-            [.int(owner.userID.rawValue), .text(objectID), .int(item.rawValue)]
-        ) { _ in true } ?? false
-    }
-
     /// Removes a row whose work is done, or was made unnecessary.
     /// - Returns: `false` if it is no longer `leaseOwner`'s.
     @discardableResult
