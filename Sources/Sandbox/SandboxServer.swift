@@ -11,6 +11,7 @@ public final class SandboxServer: Sendable {
         case wrongMD5 = "wrong-md5"
         case dropLastByte = "drop-last-byte"
         case acceptAnyChunk = "accept-any-chunk"
+        case wrongIDToken = "wrong-id-token"
         case wrongContentHash = "wrong-content-hash"
         case acceptAnyHash = "accept-any-hash"
     }

@@ -96,6 +96,7 @@ struct AccountControl {
             ]
             json["accessToken"] = .string(graphToken)
             json["idToken"] = .string(idToken)
+            json["driveId"] = .string(server.withState { $0.oneDrives[account.id]?.driveID })
             json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
             json["authorizationCode"] = .string(code) ?? .null
         case .dropbox:
