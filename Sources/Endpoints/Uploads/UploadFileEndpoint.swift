@@ -72,7 +72,6 @@ private struct Upload {
     let mimeType: MIMEType
     let plan: UploadPlan
     let storage: UserStorage
-    let reservation: ObjectReservation
     let intent: UploadIntent
     let content: PhoneUpload
 
@@ -83,7 +82,7 @@ private struct Upload {
         self.mimeType = mimeType
         self.plan = plan
         storage = try context.storage(of: plan.owner)
-        reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
+        let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
         let intent = try UploadIntent(toStore: reservation, in: plan.owner, context: context)
         self.intent = intent
         content = PhoneUpload(
@@ -99,7 +98,7 @@ private struct Upload {
         let stored: StoredObject
         do {
             stored = try storage.provider.upload(
-                content, as: reservation, mimeType: mimeType.rawValue, to: storage.access)
+                content, as: intent.reservation, mimeType: mimeType.rawValue, to: storage.access)
         } catch .contentFailed(let cause) {
             // What the phone sent, or that it is gone, is no failure of the cloud.
             throw cause
@@ -138,10 +137,14 @@ private struct StagingStep {
                 return (.staged(creationDate: creationDate, updateDate: updateDate), false)
             }
             guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
-            if let replaced = staged?.content, let objectID = replaced.objectID {
+            // Where names are unique, equal contents may be the same object.
+            if let replaced = staged?.content, let objectID = replaced.objectID, objectID != content.objectID {
                 try session.addDeletion(of: objectID, in: replaced.owningUser, availableAt: now, at: now)
             }
             try session.stage(change(content, plan, over: staged, current, at: now), in: area, at: now)
+            if let objectID = content.objectID, try intent.isDoomed(objectID, using: &session) {
+                throw EndpointError.uploadConflict
+            }
             guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
             return (.staged(creationDate: plan.existingCreationDate ?? now, updateDate: now), true)
         }
