@@ -88,12 +88,25 @@ public struct OutboxWorker: Sendable {
     }
 
     private func deleteObject(_ item: OutboxItem, _ storage: UserStorage) throws {
-        var objectID = item.objectID
-        if objectID == nil, let name = item.objectName {
-            // Only an upload that died before it learned its object's identifier leaves a name alone.
-            objectID = try storage.provider.find(name: name, in: storage.access)?.objectID
+        guard let objectID = item.objectID else {
+            // Only an upload that died before it learned its object's identifier leaves names alone.
+            for name in item.objectNames {
+                guard let found = try storage.provider.find(name: name, in: storage.access) else { continue }
+                try deleteUnlessReferenced(found.objectID, item, storage)
+            }
+            return
         }
-        guard let objectID else { return }
+        let isAwaited = try store.withSession { session in
+            try session.hasOlderUpload(than: item.id, of: item.owner, at: now())
+        }
+        // That upload may have found the object with the very contents that it brings.
+        if isAwaited { throw CloudStorageError.unavailable(detail: "an upload is under way") }
+        try deleteUnlessReferenced(objectID, item, storage)
+    }
+
+    private func deleteUnlessReferenced(
+        _ objectID: String, _ item: OutboxItem, _ storage: UserStorage
+    ) throws {
         let isReferenced = try store.transaction { session in
             try session.isReferenced(objectID, of: item.owner)
         }
@@ -104,6 +117,8 @@ public struct OutboxWorker: Sendable {
     private func writeWarningFile(_ item: OutboxItem, _ storage: UserStorage) throws {
         guard let warningFile else { return }
         var reservation = try storage.provider.reserve(name: warningFile.name, in: storage.access)
+        // Under another name it would be of no use.
+        reservation.spareName = nil
         if let objectID = item.objectID {
             reservation.objectID = objectID
         } else {

@@ -6,23 +6,16 @@ import HTTPTypes
 import TestSupport
 
 extension ProviderUnderTest {
-    static let oneDrive: ProviderUnderTest = {
-        var kind = ProviderUnderTest(
-            name: "OneDrive", sandboxProvider: .microsoft, makeProvider: { OneDrive() },
-            account: MicrosoftAccount(
-                clientID: "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e", clientSecret: "sandbox~microsoft+secret/="),
-            owner: OneDriveOwner(), host: "graph.microsoft.com,my.microsoftpersonalcontent.com", uploadPath: "/",
-            partMethod: "PUT", tokenHost: "login.microsoftonline.com", quotaError: (507, "insufficientStorage"),
-            granularity: 327_680, hasFolders: false)
-        kind.shownFolder = "Apps/Sandbox App"
-        kind.contentHost = "my.microsoftpersonalcontent.com"
-        kind.hasUniqueNames = true
-        kind.hasReadableBin = false
-        kind.partsCarryToken = false
-        kind.unusedObjectID = "0123456789ABCDEF!999999"
-        kind.forbiddenInNames = Set("\"*:<>?/\\|")
-        return kind
-    }()
+    static let oneDrive = ProviderUnderTest(
+        name: "OneDrive", sandboxProvider: .microsoft, makeProvider: { OneDrive() },
+        account: MicrosoftAccount(
+            clientID: "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e", clientSecret: "sandbox~microsoft+secret/="),
+        owner: OneDriveOwner(), host: "graph.microsoft.com,my.microsoftpersonalcontent.com", uploadPath: "/",
+        partMethod: "PUT", download: ("GET", "/personal/"), tokenHost: "login.microsoftonline.com",
+        tokenPath: "/common/oauth2/v2.0/token", quotaError: (507, "insufficientStorage"), granularity: 327_680,
+        hasFolders: false, folderName: "Apps/Sandbox App", repeatsNames: false,
+        absentObjectID: "0123456789ABCDEF!999999", hasReadableBin: false, partsCarryToken: false,
+        forbiddenCharacters: Set("\"*:<>?/\\|"))
 }
 
 /// The owner of a OneDrive, through Graph.
@@ -33,11 +26,12 @@ private struct OneDriveOwner: StorageOwner {
         try call(.patch, "\(Self.drive)/items/\(objectID)", ["name": name], storage)
     }
 
-    func moveToRoot(_ objectID: String, from folderID: String?, in storage: ContractStorage) throws {
+    func moveAway(_ objectID: String, from folderID: String?, in storage: ContractStorage) throws {
         let root = JSONValue(try call(.get, "\(Self.drive)/root", nil, storage).body)?.id?.text ?? ""
         try call(.patch, "\(Self.drive)/items/\(objectID)", ["parentReference": ["id": root]], storage)
     }
 
+    /// What is in the bin cannot be seen through Graph.
     func trash(_ id: String, in storage: ContractStorage) throws { try delete(id, in: storage) }
 
     func delete(_ id: String, in storage: ContractStorage) throws {
@@ -68,8 +62,4 @@ private struct OneDriveOwner: StorageOwner {
         guard (200..<300).contains(reply.status) else { throw OwnerFailure(reply: reply) }
         return reply
     }
-}
-
-private struct OwnerFailure: Error {
-    let reply: Reply
 }

@@ -49,6 +49,8 @@ def main():
     token["expiry"] = "2020-01-01T00:00:00Z"
     with Rclone("dropbox", token, client_id="sandboxdropboxkey", client_secret="sandbox-dropbox-secret") as rclone:
         ok, output = rclone.run("about", "remote:", "--json")
+        if not ok:
+            print(rclone.errors)
         check(ok and "used" in output, "rclone renews an expired token and tells how full the storage is")
         check(rclone.token()["refresh_token"] == account["refreshToken"], "the refresh token stays the same")
 

@@ -80,7 +80,14 @@ struct OneDriveUpload {
     // MARK: Upload session
 
     private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> DriveItem {
-        var (session, rivals) = try startSession()
+        var (begun, rivals) = try startSession()
+        guard var session = begun.take() else {
+            // Nothing can be made; but the whole content may be there already.
+            var isLast = first.isLast
+            while !isLast { isLast = try part().isLast }
+            guard let rival = rivals.first(where: isEqual) else { throw .contentMismatch }
+            return rival
+        }
         do throws(CloudStorageError) {
             // The only holder of the bytes, so that their memory can be used again.
             var part = consume first
@@ -109,7 +116,9 @@ struct OneDriveUpload {
                     guard part.offset == 0, mayRestart else {
                         throw .unavailable(detail: "OneDrive lost the upload session")
                     }
-                    (session, rivals) = try startSession()
+                    (begun, rivals) = try startSession()
+                    guard let fresh = begun.take() else { throw .unavailable(detail: "the object's names were taken") }
+                    session = fresh
                     mayRestart = false
                 }
             }
@@ -119,9 +128,9 @@ struct OneDriveUpload {
         }
     }
 
-    /// Begins a session under the first name that is free.
+    /// Begins a session under the first name that is free; `nil` if none is.
     /// - Returns: also the items of the same size that had the names before it: one of them may turn out to be equal.
-    private func startSession() throws(CloudStorageError) -> (OneDriveUploadSession, rivals: [DriveItem]) {
+    private func startSession() throws(CloudStorageError) -> (OneDriveUploadSession?, rivals: [DriveItem]) {
         var rivals: [DriveItem] = []
         for name in names {
             var request = OutgoingRequest(.post, OneDrive.address(ofName: name) + ":/createUploadSession")
@@ -138,7 +147,7 @@ struct OneDriveUpload {
             }
             if let item = try existing(name), item.size == content.lengthBytes { rivals.append(item) }
         }
-        throw .contentMismatch
+        return (nil, rivals)
     }
 
     // MARK: Both

@@ -86,7 +86,6 @@ private struct Upload {
     let mimeType: MIMEType
     let plan: UploadPlan
     let storage: UserStorage
-    let reservation: ObjectReservation
     let intent: UploadIntent
     let content: PhoneUpload
 
@@ -97,7 +96,7 @@ private struct Upload {
         self.mimeType = mimeType
         self.plan = plan
         storage = try context.storage(of: plan.owner)
-        reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
+        let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
         let intent = try UploadIntent(toStore: reservation, in: plan.owner, context: context)
         self.intent = intent
         content = PhoneUpload(
@@ -113,7 +112,7 @@ private struct Upload {
         let stored: StoredObject
         do {
             stored = try storage.provider.upload(
-                content, as: reservation, mimeType: mimeType.rawValue, to: storage.access)
+                content, as: intent.reservation, mimeType: mimeType.rawValue, to: storage.access)
         } catch .contentFailed(let cause) {
             // What the phone sent, or that it is gone, is no failure of the cloud.
             throw cause
@@ -156,6 +155,9 @@ private struct StagingStep {
             let replacement = StagedReplacement.of(
                 change(content, plan, current, at: now), over: staged, current: current)
             try replacement.apply(in: area, at: now, &session)
+            if let objectID = content.objectID, try intent.isDoomed(objectID, using: &session) {
+                throw EndpointError.uploadConflict
+            }
             guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
             if content.providerHash == nil, !content.owningUser.storageType.reportsCheckSum, let id = content.objectID {
                 try session.addHashing(

@@ -17,6 +17,11 @@ struct DropboxArgument {
     /// - Throws: ``DropboxError/badRequest(_:)``; the mistake is noted as a violation.
     init(_ request: SandboxRequest, _ style: Style, members: Set<String>, server: SandboxServer) throws {
         function = DropboxRoutes.function(request)
+        if members.isEmpty, request.body.declaredLength ?? 0 == 0, request.header("content-type") ?? "" == "" {
+            // Without an argument nothing at all will do for `null`, as rclone's library has it.
+            json = .null
+            return
+        }
         try Self.checkType(request, style, function, server)
         let bytes: [UInt8]
         if style == .rpc {
