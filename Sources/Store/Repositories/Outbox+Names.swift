@@ -42,6 +42,7 @@ extension StoreSession {
                   FROM outbox
                  WHERE user_id = ?
                    AND object_id IS NOT NULL
+                   AND kind = 'deleteObject'
                  LIMIT ?
                 """,
                 [.int(owner.userID.rawValue), .int(Int64(limit))]
@@ -51,7 +52,7 @@ extension StoreSession {
     /// Whether an object is about to be deleted. Ask after a row that refers to it was written, in the same transaction.
     public mutating func isDoomed(_ objectID: String, of owner: OwningUser) throws(StoreError) -> Bool {
         try first(
-            "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? LIMIT 1",
+            "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? AND kind = 'deleteObject' LIMIT 1",
             [.int(owner.userID.rawValue), .text(objectID)]
         ) { _ in true } ?? false
     }
