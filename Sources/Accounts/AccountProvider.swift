@@ -10,6 +10,9 @@ public protocol AccountProvider: Sendable {
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile
 
+    /// Whether a token proves nothing here without a code that we have exchanged ourselves.
+    var requiresCode: Bool { get }
+
     /// Turns an authorization code into tokens that the server may keep.
     ///
     /// - Returns: the tokens, which belong to `profile`; `nil` if this kind of account has no codes.
@@ -41,6 +44,8 @@ public protocol AccountProvider: Sendable {
 }
 
 extension AccountProvider {
+    public var requiresCode: Bool { false }
+
     public func exchange(
         code: String, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? { nil }

@@ -81,6 +81,7 @@ final class RequestContext {
         guard let device = DeviceUUID(text) else { throw EndpointError.malformedDeviceUUID }
         self.presented = presented
         identity = Identity(profile: profile, device: device)
+        if account.requiresCode { try CredentialExchange(self).requireExchangedCode() }
     }
 
     /// Finds the user of the presented account, and registers the device if it is new.

@@ -88,28 +88,35 @@ public struct OutboxWorker: Sendable {
     }
 
     private func deleteObject(_ item: OutboxItem, _ storage: UserStorage) throws {
-        var objectID = item.objectID
-        if let name = item.objectName {
-            // Where names are unique another upload may have found this one's object, and count on it.
-            if storage.provider.storageType != .google {
-                let isShared = try store.withSession { session in
-                    try session.isBeingUploaded(
-                        name, of: item.owner, otherThan: item.id, by: leaseOwner, at: now())
-                }
-                if isShared { throw CloudStorageError.unavailable(detail: "another upload goes by the same name") }
+        if let objectID = item.objectID {
+            let isAwaited = try store.withSession { session in
+                try session.hasOlderUpload(than: item.id, of: item.owner, at: now())
             }
-            // Left by an upload that died before it learned its object's identifier, or stored by an older server.
-            // Recorded before the decision, so that nobody adopts the object from then on.
-            if objectID == nil, let found = try storage.provider.find(name: name, in: storage.access)?.objectID {
-                try store.transaction { session in try session.record(objectID: found, in: item.id, by: leaseOwner) }
-                objectID = found
-            }
+            // That upload may have found the object with the very contents that it brings.
+            if isAwaited { throw CloudStorageError.unavailable(detail: "an upload is under way") }
+            try deleteUnlessReferenced(objectID, item, storage)
+            // With several names, the identifier may be that of the first object found by them.
+            guard item.objectNames.count > 1 else { return }
         }
-        guard let objectID else { return }
-        let name = item.objectName.flatMap { CloudFileName($0) }
+        // Left by an upload that died before it learned its object's identifier, or stored by an older server.
+        for name in item.objectNames {
+            guard let found = try storage.provider.find(name: name, in: storage.access) else { continue }
+            // Recorded before the decision, so that nobody adopts the object from then on.
+            try store.transaction { session in
+                try session.record(objectID: found.objectID, in: item.id, by: leaseOwner)
+            }
+            try deleteUnlessReferenced(found.objectID, item, storage)
+        }
+    }
+
+    private func deleteUnlessReferenced(
+        _ objectID: String, _ item: OutboxItem, _ storage: UserStorage
+    ) throws {
+        let names = item.objectNames.compactMap { CloudFileName($0) }
         let isReferenced = try store.transaction { session in
             if try session.isReferenced(objectID, of: item.owner) { return true }
-            return try name.map { try session.isReferenced($0, of: item.owner) } ?? false
+            for name in names where try session.isReferenced(name, of: item.owner) { return true }
+            return false
         }
         // From here on nobody adopts the object: while this row exists, adoption is refused.
         if !isReferenced { try storage.provider.delete(objectID: objectID, in: storage.access) }
@@ -118,6 +125,8 @@ public struct OutboxWorker: Sendable {
     private func writeWarningFile(_ item: OutboxItem, _ storage: UserStorage) throws {
         guard let warningFile else { return }
         var reservation = try storage.provider.reserve(name: warningFile.name, in: storage.access)
+        // Under another name it would be of no use.
+        reservation.spareName = nil
         if let objectID = item.objectID {
             reservation.objectID = objectID
         } else {

@@ -11,6 +11,9 @@ public final class SandboxServer: Sendable {
         case wrongMD5 = "wrong-md5"
         case dropLastByte = "drop-last-byte"
         case acceptAnyChunk = "accept-any-chunk"
+        case wrongIDToken = "wrong-id-token"
+        case wrongContentHash = "wrong-content-hash"
+        case acceptAnyHash = "accept-any-hash"
     }
 
     /// How an answer is sent later: tests pass a closure that does not wait.
@@ -46,6 +49,9 @@ public final class SandboxServer: Sendable {
 
     /// The providers' present time.
     var now: Date { machineClock().addingTimeInterval(withState { $0.settings.clockOffsetSeconds }) }
+
+    /// Lets an answer take so long.
+    func pause(_ milliseconds: Int) { wait(milliseconds) }
 
     /// Answers one request. The caller sends the response, and cuts the connection if it says so.
     public func respond(to request: SandboxRequest) -> SandboxResponse {
@@ -127,6 +133,8 @@ public final class SandboxServer: Sendable {
             return try OneDriveContentHost(server: self, effect: effect).respond(to: request)
         case "login.microsoftonline.com":
             return try MicrosoftOAuth(server: self).respond(to: request)
+        case let host where DropboxRoutes.hosts.contains(host):
+            return try DropboxRoutes(server: self, effect: effect).respond(to: request)
         case "graph.facebook.com":
             return try FacebookGraph(server: self).respond(to: request)
         default:

@@ -22,6 +22,15 @@ public struct ServerConfiguration: Sendable {
         public var clientSecret: Secret
     }
 
+    public struct Dropbox: Sendable {
+        public var appKey: String
+        public var appSecret: Secret
+        /// With which phones ask for codes; `nil` if without one.
+        public var redirectURI: String?
+        /// Whether a token without a code is enough.
+        public var allowsBareTokens: Bool
+    }
+
     public struct WarningFile: Sendable {
         public var name: String
         public var contents: String
@@ -49,6 +58,8 @@ public struct ServerConfiguration: Sendable {
     public var facebook: Facebook?
     /// `nil` if people may not sign in with Microsoft.
     public var microsoft: Microsoft?
+    /// `nil` if people may not sign in with Dropbox.
+    public var dropbox: Dropbox?
     public var warningFile: WarningFile?
     public var maximumUploadBytes: Int64
     /// Threads of an `api` process, 1 to 1,024.
@@ -87,7 +98,7 @@ public struct ServerConfiguration: Sendable {
 
     init(
         database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
-        microsoft: Microsoft?, warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int,
+        dropbox: Dropbox?, microsoft: Microsoft?, warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int,
         transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
@@ -97,6 +108,7 @@ public struct ServerConfiguration: Sendable {
         self.google = google
         self.facebook = facebook
         self.microsoft = microsoft
+        self.dropbox = dropbox
         self.warningFile = warningFile
         self.maximumUploadBytes = maximumUploadBytes
         self.apiThreads = apiThreads

@@ -57,9 +57,15 @@ struct Server {
             accounts.append(
                 MicrosoftAccount(clientID: microsoft.clientID, clientSecret: microsoft.clientSecret.value))
         }
+        if let dropbox = configuration.dropbox {
+            accounts.append(
+                DropboxAccount(
+                    appKey: dropbox.appKey, appSecret: dropbox.appSecret.value, redirectURI: dropbox.redirectURI,
+                    allowsBareTokens: dropbox.allowsBareTokens))
+        }
         storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: key)), backoff: Backoff(pause: pause),
-            providers: [GoogleDrive(), OneDrive()], accounts: accounts)
+            providers: [GoogleDrive(), Dropbox(), OneDrive()], accounts: accounts)
         senders = CurlSenderPool(routing: Routing(configuration.sandbox))
         processID = try RandomBytes.uuidText()
     }

@@ -100,7 +100,7 @@ struct OutboxWorkerTests {
         server.cloud.put("orphan", "name", [1])
         _ = try server.store.transaction { session in
             try session.addIntent(
-                toStore: "orphan", named: "name", in: owner, leaseOwner: "dead",
+                toStore: "orphan", named: ["name"], in: owner, leaseOwner: "dead",
                 until: WireDate(secondsSince1970: noon.secondsSince1970 + 90), at: noon)
         }
         try work()

@@ -8,6 +8,9 @@ public enum Checksum {
         digest.update(bytes)
         return digest.finish()
     }
+
+    /// SHA-1 in 40 upper-case hexadecimal digits, as OneDrive once had it.
+    public static func sha1(_ bytes: [UInt8]) -> String { IncrementalDigest.digest(of: bytes, .sha1).hexUppercase }
 }
 
 /// MD5 of data that come in pieces.

@@ -34,6 +34,9 @@ public struct TestFile: Sendable {
     /// The checksum in Google's flavour: MD5 in lower-case hexadecimal digits.
     public var checkSum: String { Checksum.md5(contents) }
 
+    /// The checksum in OneDrive's flavour: SHA-1 in upper-case hexadecimal digits.
+    public var sha1: String { Checksum.sha1(contents) }
+
     /// The name in the owner's storage if `device` uploads this version.
     public func cloudName(device: String) -> String {
         let suffixes = ["text/plain": "txt", "image/jpeg": "jpg", "application/x-url": "url"]

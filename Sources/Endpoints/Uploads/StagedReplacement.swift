@@ -50,7 +50,10 @@ struct StagedReplacement: Equatable {
     /// Writes the decision into the row that ``StoreSession/claimStaging(of:in:at:)`` has locked; it is in no batch then.
     func apply(in area: StagingArea, at now: WireDate, _ session: inout StoreSession) throws(StoreError) {
         if isRepetition { return }
-        if let givenUp { try session.addDeletion(ofObjectOf: givenUp, in: area, at: now) }
+        // Where names are unique, what comes may have found the object of what goes.
+        if let givenUp, givenUp.content?.objectID == nil || givenUp.content?.objectID != change.content?.objectID {
+            try session.addDeletion(ofObjectOf: givenUp, in: area, at: now)
+        }
         try session.stage(change, in: area, at: now)
     }
 }

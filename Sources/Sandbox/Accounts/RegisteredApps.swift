@@ -20,11 +20,41 @@ public enum RegisteredApps {
     public static let microsoftScopes = [
         "openid", "profile", "email", "offline_access", "User.Read", "Files.ReadWrite.AppFolder",
     ]
+    /// Dropbox app key.
+    public static let dropboxAppKey = "sandboxdropboxkey"
+    /// Its secret.
+    public static let dropboxSecret = "sandbox-dropbox-secret"
+    /// The key of somebody else's Dropbox app.
+    public static let otherDropboxAppKey = "anotherdropboxkey"
+    /// Scopes that a Dropbox account grants if it is not told otherwise.
+    public static let dropboxScopes = [
+        "account_info.read", "files.metadata.read", "files.content.read", "files.content.write",
+    ]
     /// Scopes that a Google account grants if it is not told otherwise.
     public static let googleScopes = [
         "openid", "https://www.googleapis.com/auth/userinfo.email", "https://www.googleapis.com/auth/userinfo.profile",
         "https://www.googleapis.com/auth/drive.file",
     ]
+
+    /// The app for which an account's tokens are made if it is not told otherwise.
+    static func standardAudience(_ provider: Provider) -> String {
+        switch provider {
+        case .google: googleIOSClientID
+        case .dropbox: dropboxAppKey
+        case .microsoft: microsoftClientID
+        case .facebook, .apple: facebookAppID
+        }
+    }
+
+    /// What an account grants if it is not told otherwise.
+    static func standardScopes(_ provider: Provider) -> [String] {
+        switch provider {
+        case .google: googleScopes
+        case .dropbox: dropboxScopes
+        case .microsoft: microsoftScopes
+        case .facebook, .apple: ["public_profile", "email"]
+        }
+    }
 
     /// The Cloud project of a Google client id: what stands before the first hyphen.
     static func project(of clientID: String) -> String { String(clientID.prefix { $0 != "-" }) }

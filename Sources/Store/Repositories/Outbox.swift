@@ -20,13 +20,16 @@ public struct OutboxItem: Equatable, Sendable {
     public var kind: Kind
     public var owner: OwningUser
     public var objectID: String?
-    public var objectName: String?
+    /// The names, in the order of their use, under which an object may lie whose identifier is not known.
+    public var objectNames: [String]
     /// How often it was tried before.
     public var attempts: Int
 }
 
 extension StoreSession {
     private static let table = "outbox"
+    /// Stands in no name of an object.
+    private static let nameSeparator = "/"
 
     /// Has an object deleted from `availableAt` on, unless a row refers to it by then.
     @discardableResult
@@ -86,9 +89,9 @@ extension StoreSession {
     }
 
     /// Records an upload before its first byte goes out: if it dies, the object it may have made is deleted once the lease
-    /// has run out. For a provider that names objects only afterwards, `objectID` is `nil` and the name is recorded.
+    /// has run out. For a provider that identifies objects only afterwards, `objectID` is `nil` and the names count.
     public mutating func addIntent(
-        toStore objectID: String?, named name: String, in owner: OwningUser, leaseOwner: String, until: WireDate,
+        toStore objectID: String?, named names: [String], in owner: OwningUser, leaseOwner: String, until: WireDate,
         at now: WireDate
     ) throws(StoreError) -> OutboxID {
         OutboxID(
@@ -100,7 +103,7 @@ extension StoreSession {
                 """,
                 [
                     .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(orNull: objectID),
-                    .text(name), .date(until), .text(leaseOwner), .date(now),
+                    .text(names.joined(separator: Self.nameSeparator)), .date(until), .text(leaseOwner), .date(now),
                 ]))
     }
 
@@ -141,50 +144,6 @@ extension StoreSession {
         try execute(
             "UPDATE outbox SET available_at = ?, lease_owner = NULL WHERE outbox_id = ? AND lease_owner = ?",
             [.date(now), .int(item.rawValue), .text(leaseOwner)])
-    }
-
-    /// Whether an upload in progress, other than the one of `item`, may be making an object of that name or have found it.
-    ///
-    /// Where names are unique, uploads of the same bytes under the same name share an object.
-    public mutating func isBeingUploaded(
-        _ name: String, of owner: OwningUser, otherThan item: OutboxID, by leaseOwner: String, at now: WireDate
-    ) throws(StoreError) -> Bool {
-        try first(
-            """
-            SELECT 1
-              FROM outbox
-             WHERE user_id = ?
-               AND kind = 'deleteObject'
-               AND object_name = ?
-               AND outbox_id <> ?
-               AND lease_owner <> ?
-               AND available_at > ?
-             LIMIT 1
-            """,
-            [.int(owner.userID.rawValue), .text(name), .int(item.rawValue), .text(leaseOwner), .date(now)]
-        ) { _ in true } ?? false
-    }
-
-    /// Whether the deletion of an object is decided, by another row than `item`.
-    ///
-    /// Call in the transaction that refers to the object, after the row that refers to it was written: whoever decides
-    /// from then on finds that row.
-    public mutating func isDoomed(
-        _ objectID: String, of owner: OwningUser, otherThan item: OutboxID
-    ) throws(StoreError) -> Bool {
-        try first(
-            """
-            SELECT 1
-              FROM outbox
-             WHERE user_id = ?
-               AND object_id = ?
-               AND kind = 'deleteObject'
-               AND outbox_id <> ?
-             LIMIT 1
-               FOR UPDATE
-            """,
-            [.int(owner.userID.rawValue), .text(objectID), .int(item.rawValue)]
-        ) { _ in true } ?? false
     }
 
     /// Removes a row whose work is done, or was made unnecessary.
@@ -240,7 +199,9 @@ extension StoreSession {
                 id: OutboxID(try row.number(0)), kind: try row.word(1, Self.table, "kind"),
                 owner: OwningUser(
                     userID: UserID(try row.number(2)), storageType: try row.word(3, Self.table, "storage_type")),
-                objectID: row.optionalText(4), objectName: row.optionalText(5), attempts: Int(try row.number(6)))
+                objectID: row.optionalText(4),
+                objectNames: row.optionalText(5)?.split(separator: Self.nameSeparator).map(String.init) ?? [],
+                attempts: Int(try row.number(6)))
         }
         for item in items {
             try execute(

@@ -11,7 +11,13 @@ from .layout import Layout, write
 GOOGLE_CLIENT_ID = "1234567890-server.apps.googleusercontent.com"
 GOOGLE_IOS_CLIENT_ID = "1234567890-ios.apps.googleusercontent.com"
 FACEBOOK_CLIENT_ID = "123456789012345"
-APP_SECRETS = {"google-client-secret": "sandbox-google-secret", "facebook-client-secret": "sandbox-facebook-secret"}
+DROPBOX_APP_KEY = "sandboxdropboxkey"
+MICROSOFT_CLIENT_ID = "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"
+APP_SECRETS = {
+    "google-client-secret": "sandbox-google-secret", "facebook-client-secret": "sandbox-facebook-secret",
+    "dropbox-app-secret": "sandbox-dropbox-secret",
+    "microsoft-client-secret": "sandbox~microsoft+secret/=",
+}
 
 WARNING_FILE = (
     "The files in this folder belong to an app that keeps them in step on all your devices.\n"
@@ -37,12 +43,16 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
             "passwordFile": str(layout.secret("database-password")),
         },
         "sealing": {"keyFile": str(sealing_key)},
-        "allowedSignInTypes": {"Google": True, "Facebook": True},
+        "allowedSignInTypes": {"Google": True, "Facebook": True, "Microsoft": True, "Dropbox": True},
         "GoogleServerClientId": GOOGLE_CLIENT_ID,
         "GoogleServerClientSecretFile": str(layout.secret("google-client-secret")),
         "googleClientIds": [GOOGLE_IOS_CLIENT_ID],
         "FacebookClientId": FACEBOOK_CLIENT_ID,
         "FacebookClientSecretFile": str(layout.secret("facebook-client-secret")),
+        "MicrosoftClientId": MICROSOFT_CLIENT_ID,
+        "MicrosoftClientSecretFile": str(layout.secret("microsoft-client-secret")),
+        "DropboxAppKey": DROPBOX_APP_KEY,
+        "DropboxAppSecretFile": str(layout.secret("dropbox-app-secret")),
         "owningUserAccountCreation": {"initialFileName": "README.txt", "initialFileContents": WARNING_FILE},
         "maximumUploadBytes": 5368709120,
         "apiThreads": 8,
