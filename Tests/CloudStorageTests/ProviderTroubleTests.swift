@@ -92,7 +92,8 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A page of HTML instead of an answer is a failure that may pass", arguments: operations.filter { $0.1 != .download && $0.1 != .delete })
+            "A page of HTML instead of an answer is a failure that may pass",
+            arguments: operations.filter { $0.1 != .download && $0.1 != .delete })
         func page(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let (storage, object) = try storage(kind)
             var fault = kind.fault(status: 200)
