@@ -31,7 +31,8 @@ struct DropboxUser {
     ) -> SandboxResponse {
         sandbox.send(
             "POST", "content.dropboxapi.com/2/files/" + route, token: token,
-            headers: [("Dropbox-API-Arg", argument.text()), ("Content-Type", type)] + headers, body: bytes)
+            headers: [("Dropbox-API-Arg", DropboxDownloads.ascii(argument)), ("Content-Type", type)] + headers,
+            body: bytes)
     }
 
     func download(_ path: String, headers: [(String, String)] = []) -> SandboxResponse {
