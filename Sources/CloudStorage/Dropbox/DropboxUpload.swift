@@ -80,9 +80,9 @@ struct DropboxUpload {
             switch try session.finish(last, at: Dropbox.path(name), by: .after(patience)) {
             case .published(let file): return file
             case .taken: return nil
-            case .lost(let mayHaveTakenEffect):
-                guard mayHaveTakenEffect, let file = try existing(name),
-                    file.contentHash == content.providerHash, file.size == content.lengthBytes
+            case .lost:
+                guard let file = try existing(name), file.contentHash == content.providerHash,
+                    file.size == content.lengthBytes
                 else { throw .unavailable(detail: "Dropbox lost the upload session") }
                 return file
             }

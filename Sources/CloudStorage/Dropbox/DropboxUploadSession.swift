@@ -10,8 +10,9 @@ struct DropboxUploadSession {
         case published(DropboxFile)
         /// Other contents have the path; the session keeps all bytes, and can be finished elsewhere.
         case taken
-        /// Dropbox does not know the session any more; `mayHaveTakenEffect` if an earlier try may have ended it.
-        case lost(mayHaveTakenEffect: Bool)
+        /// Dropbox does not know the session any more: perhaps an earlier try has ended it, perhaps one that the HTTP
+        /// library made by itself.
+        case lost
     }
 
     private let id: String
@@ -60,7 +61,6 @@ struct DropboxUploadSession {
         let end = part.offset + Int64(part.bytes.count)
         var position = part.offset
         var attempt = 0
-        var mayHaveTakenEffect = false
         var stalls = 0
         while true {
             let rest = part.bytes.dropFirst(Int(position - part.offset))
@@ -70,7 +70,6 @@ struct DropboxUploadSession {
             let request = try DropboxUpload.request("upload_session/finish", argument, rest)
             switch try client.sendOnce(request, by: deadline) {
             case .unknown(let told, let error):
-                mayHaveTakenEffect = true
                 attempt += 1
                 try client.wait(before: attempt, told: told, by: deadline, orThrow: error)
             case .answer(let reply):
@@ -79,9 +78,7 @@ struct DropboxUploadSession {
                 }
                 let tags = DropboxErrorBody(reply.body)?.tags ?? []
                 if tags.contains("conflict") { return .taken }
-                guard tags.contains("incorrect_offset") else {
-                    return .lost(mayHaveTakenEffect: mayHaveTakenEffect)
-                }
+                guard tags.contains("incorrect_offset") else { return .lost }
                 let correct = try offset(in: reply, from: part.offset, to: end)
                 if correct <= position { stalls += 1 } else { stalls = 0 }
                 guard stalls < 3 else { throw .unavailable(detail: "Dropbox does not take the last part") }
