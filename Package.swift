@@ -77,6 +77,7 @@ let package = Package(
             name: "Jobs",
             dependencies: ["UserStorage", "Store", "CloudStorage", "HTTPTransport", "SyncProtocol", logging],
             swiftSettings: strict),
+        .target(name: "APIDescription", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .target(
             name: "Import", dependencies: ["Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol"],
             swiftSettings: strict),
@@ -96,7 +97,7 @@ let package = Package(
         .executableTarget(
             name: "syncctl",
             dependencies: [
-                "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
+                "APIDescription", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
                 "ServerConfiguration",
                 argumentParser,
             ],
@@ -119,6 +120,8 @@ let package = Package(
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
         ),
+        .testTarget(
+            name: "APIDescriptionTests", dependencies: ["APIDescription", "SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "ImportTests",
             dependencies: [
