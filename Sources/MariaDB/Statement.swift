@@ -6,6 +6,7 @@ internal import CMariaDB
 @safe
 final class Statement {
     private let handle: UnsafeMutablePointer<MYSQL_STMT>
+    private let connection: UnsafeMutablePointer<MYSQL>
     private var parameters = ParameterBuffer()
     private var columns: [ResultColumn] = []
 
@@ -14,6 +15,7 @@ final class Statement {
         guard let handle = unsafe mysql_stmt_init(connection) else {
             throw .unavailable(code: UInt32(CR_OUT_OF_MEMORY), message: "out of memory")
         }
+        unsafe self.connection = unsafe connection
         unsafe self.handle = unsafe handle
         let text = unsafe UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self)
         guard unsafe mysql_stmt_prepare(handle, text, UInt(sql.utf8CodeUnitCount)) == 0 else { throw failure }
@@ -88,9 +90,15 @@ final class Statement {
     }
 
     /// The last error of this statement, with its meaning.
+    ///
+    /// An error packet in place of a row (a deadlock of a locking read, say) is noted at the connection alone: seen with
+    /// libmariadb 3.3.
     private var failure: MariaDBError {
-        unsafe MariaDBError(
-            code: mysql_stmt_errno(handle), message: String(cString: mysql_stmt_error(handle)))
+        let code = unsafe mysql_stmt_errno(handle)
+        guard code == 0 else {
+            return unsafe MariaDBError(code: code, message: String(cString: mysql_stmt_error(handle)))
+        }
+        return unsafe MariaDBError(code: mysql_errno(connection), message: String(cString: mysql_error(connection)))
     }
 
     /// Tells libmariadb where the columns' buffers are; it copies the bindings (mysql_stmt_bind_result(3)).

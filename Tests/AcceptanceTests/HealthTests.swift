@@ -80,9 +80,28 @@ struct HealthTests {
         #expect(reply.values(of: "allow").joined().contains("GET"))
     }
 
-    @Test("The failure header has no effect [9]")
+    @Test("The failure header has no effect on a release build; a debugging build fails when it is asked to [8] [9]")
     func failureHeader() throws {
-        expectJSON(try server.call("GET", "HealthCheck", headers: [("SyncServer-FailureTest", "1")]))
+        let reply = try server.call("GET", "HealthCheck", headers: [("SyncServer-FailureTest", "1")])
+
+        if try server.isDebuggingBuild() { expectError(reply, 500) } else { expectJSON(reply) }
+    }
+
+    @Test("CheckPrimaryCreds is unknown to a release build; a debugging build says whether a token is good [17] [18]")
+    func checkPrimaryCreds() throws {
+        let newcomer = try server.newcomer()
+        let good = try newcomer.call("GET", "CheckPrimaryCreds")
+        let junk = newcomer.with(account: newcomer.account.replacing(header: "access_token", with: "junk"))
+        let bad = try junk.call("GET", "CheckPrimaryCreds")
+
+        if try server.isDebuggingBuild() {
+            expectJSON(good)
+            #expect(good.json == .object([:]))
+            expectError(bad, 401)
+        } else {
+            expectError(good, 404)
+            expectError(bad, 404)
+        }
     }
 
     @Test("Endpoints of level none ignore credentials, good or bad, and need no device [14] [15]")

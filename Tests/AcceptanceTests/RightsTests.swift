@@ -99,4 +99,92 @@ struct RightsTests {
         #expect(try bob.commitStaged(masterVersion: 1) == 0)
         #expect(try alice.commitStaged(masterVersion: 2) == 1)
     }
+
+    @Test("A reader can neither delete nor commit, but sees what others deleted [239] [240]")
+    func readerAndDeletions() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.read)
+        let file = TestFile()
+        try alice.publish(file, masterVersion: 1)
+
+        let reply = try bob.delete(file, masterVersion: 2)
+        expectError(reply, 409)
+        #expect(reply.json?.code?.text == "permission_too_low")
+        expectError(try bob.commit(masterVersion: 2), 409)
+        #expect(try bob.index().file(file)?.deleted?.bool == false)
+
+        try alice.deleteAndCommit(file, masterVersion: 2)
+        #expect(try bob.index().file(file)?.deleted?.bool == true)
+    }
+
+    @Test(
+        "Writers and admins delete, and see what was deleted [243] [247] [248]",
+        arguments: [TestPermission.write, .admin], [SandboxProvider.facebook, .google])
+    func deletions(permission: TestPermission, provider: SandboxProvider) async throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(permission, provider: provider)
+        let files = [TestFile("deleted by Bob"), TestFile("deleted by Alice")]
+        for (number, file) in files.enumerated() { try alice.publish(file, masterVersion: Int64(1 + number)) }
+
+        try bob.deleteAndCommit(files[0], masterVersion: 3)
+        try alice.deleteAndCommit(files[1], masterVersion: 4)
+
+        for user in [alice, bob] {
+            let index = try user.index()
+            #expect(index.masterVersion == 5)
+            for file in files { #expect(index.file(file)?.deleted?.bool == true) }
+        }
+        try await eventually("both objects are gone") { try files.allSatisfy { try alice.stored($0).isEmpty } }
+    }
+
+    @Test("The owner deletes a file of which a sharing user uploaded the present version [244]")
+    func ownerDeletes() async throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write)
+        let file = TestFile("Alice's")
+        try alice.publish(file, masterVersion: 1)
+        let next = file.next("Bob's")
+        try bob.publish(next, masterVersion: 2)
+
+        try alice.deleteAndCommit(next, masterVersion: 3)
+
+        #expect(try bob.index().file(file)?.deleted?.bool == true)
+        try await eventually("the object is gone") { try alice.stored(file).isEmpty }
+    }
+
+    @Test("What an invitee deletes of their own is gone from the right storage [245]")
+    func inviteeDeletes() async throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write, provider: .google)
+        let carol = try alice.newMember(.write)
+        let files = [TestFile("Bob's"), TestFile("Carol's, kept by Alice")]
+        try bob.publish(files[0], masterVersion: 2)
+        try carol.publish(files[1], masterVersion: 3)
+        #expect(try bob.stored(files[0]).count == 1 && alice.stored(files[1]).count == 1)
+
+        try bob.deleteAndCommit(files[0], masterVersion: 4)
+        try carol.deleteAndCommit(files[1], masterVersion: 5)
+
+        try await eventually("both objects are gone") {
+            try bob.stored(files[0]).isEmpty && alice.stored(files[1]).isEmpty
+        }
+    }
+
+    @Test("A third member deletes files of two owners in one commit [203]")
+    func twoOwners() async throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write, provider: .google)
+        let carol = try alice.newMember(.write)
+        let files = [TestFile("Alice's"), TestFile("Bob's")]
+        try alice.publish(files[0], masterVersion: 2)
+        try bob.publish(files[1], masterVersion: 3)
+        for file in files { try carol.stageDeletion(of: file, masterVersion: 4) }
+
+        #expect(try carol.commitStaged(masterVersion: 4) == 2)
+
+        for file in files { #expect(try alice.index().file(file)?.deleted?.bool == true) }
+        try await eventually("both objects are gone") {
+            try alice.stored(files[0]).isEmpty && bob.stored(files[1]).isEmpty
+        }
+    }
 }

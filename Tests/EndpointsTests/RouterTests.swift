@@ -63,6 +63,40 @@ struct RouterTests {
         #expect(server.send(IndexRequest(sharingGroupUUID: alice.group), as: bob).code == "group_unknown")
     }
 
+    // MARK: Debugging builds
+
+    #if DEBUG
+        @Test("A debugging build fails any request that has the failure header [8]")
+        func failureHeader() throws {
+            let server = try TestServer()
+            let alice = try server.signUp()
+
+            for (method, path, headers) in [("GET", "/HealthCheck/", [:]), ("GET", "/Index/", alice.headers)] {
+                for value in ["1", "0", "anything"] {
+                    let reply = server.send(
+                        method, path, headers: headers.merging([.failureTest: value]) { $1 })
+                    #expect(reply.status == 500 && reply.code == "internal")
+                }
+                #expect(server.send(method, path, headers: headers).status == 200)
+            }
+            // Whoever is refused anyway is told why.
+            #expect(server.send("GET", "/Index/", headers: [.failureTest: "1"]).code == "credentials_missing")
+        }
+
+        @Test("A debugging build says whether a token is good, for users and others [17] [18] [19] [20]")
+        func checkPrimaryCreds() throws {
+            let server = try TestServer()
+
+            let good = server.send("GET", "/CheckPrimaryCreds/", headers: phone.headers)
+            #expect(good.status == 200 && String(decoding: good.body, as: UTF8.self) == "{}")
+            let bad = server.send(
+                "GET", "/CheckPrimaryCreds/", headers: phone.headers.merging([.accessToken: "bad"]) { $1 })
+            #expect(bad.code == "credentials_rejected")
+            #expect(server.send("POST", "/CheckPrimaryCreds/", headers: phone.headers).code == "method_not_allowed")
+            #expect(server.send("GET", "/CheckPrimaryCred/", headers: phone.headers).code == "endpoint_unknown")
+        }
+    #endif
+
     // MARK: Form of replies
 
     @Test("Every reply has each of its headers exactly once, and the length of its body")

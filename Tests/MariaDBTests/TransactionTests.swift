@@ -129,8 +129,11 @@ struct TransactionTests {
             guard case .contention(code: 1205, _) = error else { throw error }
         }
         // The same while rows are being fetched.
-        #expect(throws: MariaDBError.self) {
+        do {
             try connection.query("SELECT id FROM item WHERE id = 1 FOR UPDATE") { (_) throws(MariaDBError) in }
+            Issue.record("no error")
+        } catch {
+            guard case .contention(code: 1205, _) = error else { throw error }
         }
         try connection.rollback()
         try other.commit()
@@ -163,6 +166,37 @@ struct TransactionTests {
 
         async let left = onThread { updates(one, two, a, b) }
         async let right = onThread { updates(two, one, b, a) }
+
+        let errors = await [left, right].compactMap { $0 }
+        #expect(errors.count == 1)
+        if case .contention(code: 1213, _)? = errors.first {} else { Issue.record("\(errors)") }
+    }
+
+    @Test("Of two transactions in a deadlock of locking reads one gets contention")
+    func deadlockOfReads() async throws {
+        let settings = try makeItems()
+        let reads: @Sendable (StaticString, StaticString, DispatchSemaphore, DispatchSemaphore) -> MariaDBError? = {
+            first, second, mine, theirs in
+            do throws(MariaDBError) {
+                var connection = try Connection(settings)
+                try connection.begin()
+                try connection.query(first) { (_) throws(MariaDBError) in }
+                mine.signal()
+                theirs.wait()
+                try connection.query(second) { (_) throws(MariaDBError) in }
+                try connection.commit()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let a = DispatchSemaphore(value: 0)
+        let b = DispatchSemaphore(value: 0)
+        let one: StaticString = "SELECT name FROM item WHERE id = 1 FOR UPDATE"
+        let two: StaticString = "SELECT name FROM item WHERE id = 2 FOR UPDATE"
+
+        async let left = onThread { reads(one, two, a, b) }
+        async let right = onThread { reads(two, one, b, a) }
 
         let errors = await [left, right].compactMap { $0 }
         #expect(errors.count == 1)

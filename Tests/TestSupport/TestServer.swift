@@ -54,6 +54,12 @@ public struct TestServer: Sendable {
         try (stack?.environment() ?? environment).processes(part)
     }
 
+    /// Whether `syncd` was built for debugging, as the folder says that its program lies in.
+    public func isDebuggingBuild() throws -> Bool {
+        let program = try processes("syncd_api").first?.executable() ?? ""
+        return program.split(separator: "/").contains("debug")
+    }
+
     private init(_ environment: StackEnvironment, stack: PrivateStack?) throws {
         address = try HTTPAddress(environment.value("SYNC_HTTP_URL"))
         secureURL = try environment.value("SYNC_URL")

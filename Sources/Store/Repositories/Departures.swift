@@ -12,10 +12,14 @@ extension StoreSession {
         for groupID in try groupsConcerning(userID) {
             let version: MasterVersion
             do { version = try lockMasterVersion(of: groupID) } catch .notFound { continue }
+            // Asked again now that nobody else can change it: the same request may have been faster.
+            let isMember = try isMember(userID, of: groupID)
+            let isOwner = try hasLiveFiles(ownedBy: userID, in: groupID)
+            guard isMember || isOwner else { continue }
             guard case .advanced(let next) = try advanceMasterVersion(of: groupID, from: version) else {
                 throw .corrupt(table: "sharing_groups", column: "master_version")
             }
-            if try isMember(userID, of: groupID) {
+            if isMember {
                 try removeMember(userID, from: groupID, as: next, at: now)
             } else {
                 try markFilesDeleted(ownedBy: userID, in: groupID, as: next)
@@ -51,6 +55,21 @@ extension StoreSession {
             """,
             [.int(userID.rawValue), .int(userID.rawValue)]
         ) { row throws(StoreError) in SharingGroupID(try row.number(0)) }
+    }
+
+    private mutating func hasLiveFiles(
+        ownedBy userID: UserID, in groupID: SharingGroupID
+    ) throws(StoreError) -> Bool {
+        try first(
+            """
+            SELECT 1
+              FROM files
+             WHERE owning_user_id = ?
+               AND sharing_group_id = ?
+               AND NOT is_deleted
+             LIMIT 1
+            """, [.int(userID.rawValue), .int(groupID.rawValue)]
+        ) { _ in true } ?? false
     }
 
     /// Keeps a user from being changed or removed to the end of the transaction.

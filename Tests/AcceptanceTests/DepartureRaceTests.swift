@@ -1,0 +1,247 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// People leave and groups end while others, or they themselves, are at work. Whoever wins, nothing is left half done.
+@Suite("Leaving and removing while others are at work")
+struct DepartureRaceTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    @Test("The same leaving twice at once happens once")
+    func leavingTwice() async throws {
+        let alice = try server.signUpOwningUser()
+        for round in 0..<4 {
+            let version = Int64(round * 2)
+            let bob = try alice.newMember(.write)
+
+            let replies = try await Threads.run(3) { _ in try bob.leave(masterVersion: version + 1) }
+
+            #expect(replies.filter { $0.json == .object([:]) }.count == 1, "\(replies)")
+            #expect(replies.allSatisfy { $0.json == .object([:]) || $0.status == 410 || $0.masterVersionUpdate != nil })
+            #expect(try alice.index().masterVersion == version + 2)
+        }
+    }
+
+    @Test("The same RemoveUser twice at once happens once, and both are told so, or that the user is unknown")
+    func removeUserTwice() async throws {
+        let alice = try server.signUpOwningUser()
+        for round in 0..<4 {
+            let bob = try alice.newMember(.write, provider: round.isMultiple(of: 2) ? .google : .facebook)
+
+            let replies = try await Threads.run(3) { _ in try bob.removeAccount() }
+
+            #expect(replies.allSatisfy { $0.status == 401 || $0.json == .object([:]) }, "\(replies)")
+            #expect(replies.contains { $0.status == 200 })
+            #expect(try alice.index().masterVersion == Int64(round * 2 + 2))
+        }
+    }
+
+    @Test("Both last admins leave at once: one goes, the other is told to look again")
+    func lastAdmins() async throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.admin, provider: .google)
+        let carol = try alice.newMember(.write)
+
+        let replies = try await Threads.run(2) { try [alice, bob][$0].leave(masterVersion: 2) }
+
+        #expect(replies.filter { $0.json == .object([:]) }.count == 1, "\(replies)")
+        #expect(replies.filter { $0.masterVersionUpdate == 3 }.count == 1, "\(replies)")
+        let stayed = replies[0].masterVersionUpdate == nil ? bob : alice
+        #expect(try stayed.leave(masterVersion: 3).status == 200)
+        #expect(try carol.groups().group(alice.group)?.permission?.text == "admin")
+        #expect(try carol.index().masterVersion == 4)
+    }
+
+    @Test("Members of the same groups remove their accounts at once: all succeed, and no group is left behind")
+    func removedTogether() async throws {
+        for _ in 0..<3 {
+            let people = try (0..<3).map { try server.signUpOwningUser(name: "Person \($0)") }
+            for person in people {
+                for other in people where other.userID != person.userID {
+                    #expect(try other.redeem(person.invite(.admin)).status == 200)
+                }
+                try person.publish(TestFile(), masterVersion: 2)
+            }
+            let witness = try people[0].newMember(.read)
+
+            let replies = try await Threads.run(3) { try people[$0].removeAccount() }
+
+            for reply in replies { #expect(reply.json == .object([:]), "\(reply)") }
+            let index = try witness.index(of: people[0].group)
+            #expect(index.masterVersion == 7)
+            #expect(index.files.allSatisfy { $0.deleted?.bool == true } && index.files.count == 1)
+            #expect(index.groups.first?.permission?.text == "admin")
+            let newcomer = try server.signUpOwningUser()
+            for person in people.dropFirst() { expectError(try newcomer.createGroup(person.group), 409) }
+        }
+    }
+
+    @Test("An account removed while it uploads leaves nothing in the owner's storage")
+    func removedWhileUploading() async throws {
+        let alice = try server.signUpOwningUser()
+        for size in [1_000, 300_000, 2_000_000] {
+            let bob = try alice.newMember(.write)
+            let version = try #require(try alice.index().masterVersion)
+            let file = TestFile(randomBytes: size)
+
+            let replies = try await Threads.run(2) { number in
+                number == 0 ? try bob.upload(file, masterVersion: version) : try bob.removeAccount()
+            }
+
+            #expect([200, 401, 409, 410].contains(replies[0].status), "\(replies[0])")
+            #expect(replies[1].status == 200, "\(replies[1])")
+            try await eventually("the object is gone") { try alice.stored(file).isEmpty }
+            #expect(try alice.members() == [alice.userID])
+        }
+    }
+
+    @Test("An owner removes the account while a member commits a file to their storage: no live file remains")
+    func ownerRemovedWhileCommitting() async throws {
+        for _ in 0..<4 {
+            let alice = try server.signUpOwningUser()
+            let bob = try alice.newMember(.write)
+            let file = TestFile()
+            try bob.stage(file, masterVersion: 1)
+
+            let replies = try await Threads.run(2) { number in
+                number == 0 ? try bob.commit(masterVersion: 1) : try alice.removeAccount()
+            }
+
+            #expect(replies[1].status == 200, "\(replies[1])")
+            let index = try bob.index()
+            if replies[0].json?.numberUploadsTransferred != nil {
+                #expect(index.masterVersion == 3)
+                #expect(index.file(file)?.deleted?.bool == true)
+            } else {
+                #expect(replies[0].masterVersionUpdate == 2 || replies[0].status == 410, "\(replies[0])")
+                #expect(index.masterVersion == 2 && index.files.isEmpty)
+            }
+        }
+    }
+
+    @Test("A group is removed while somebody redeems: either it is gone, or the removal was stale")
+    func removedWhileRedeeming() async throws {
+        for round in 0..<6 {
+            let alice = try server.signUpOwningUser()
+            let invitation = try alice.invite(.write)
+            let bob = try server.newcomer(round.isMultiple(of: 2) ? .facebook : .google)
+
+            let replies = try await Threads.run(2) { number in
+                number == 0 ? try bob.redeem(invitation) : try alice.removeGroup(masterVersion: 0)
+            }
+
+            if replies[1].json == .object([:]) {
+                #expect([404, 410].contains(replies[0].status), "\(replies)")
+                expectError(try bob.checkCredentials(), 401)
+                #expect(try alice.groups().groups.isEmpty)
+            } else {
+                #expect(replies[1].masterVersionUpdate == 1, "\(replies)")
+                #expect(replies[0].status == 200, "\(replies)")
+                #expect(try alice.members().count == 2)
+            }
+        }
+    }
+
+    @Test("An inviter leaves while they invite and while somebody redeems: nobody is owned by a stranger")
+    func inviterLeavesMeanwhile() async throws {
+        for _ in 0..<5 {
+            let alice = try server.signUpOwningUser()
+            let dora = try alice.newMember(.admin, provider: .google, name: "Dora")
+            let invitation = try dora.invite(.write, group: alice.group)
+            let bob = try server.newcomer(.facebook)
+
+            let replies = try await Threads.run(3) { number in
+                switch number {
+                case 0: try bob.redeem(invitation)
+                case 1: try dora.leave(masterVersion: 1)
+                default: try dora.createInvitation(group: alice.group)
+                }
+            }
+
+            let hasLeft = replies[1].json == .object([:])
+            if let code = replies[2].json?.sharingInvitationUUID?.text, hasLeft {
+                expectError(
+                    try server.call("GET", "GetSharingInvitationInfo", ["sharingInvitationUUID": code]), 410)
+            }
+            if replies[0].status == 200 {
+                // Bob came first, so Dora's leaving was stale; or the leaving freed him.
+                let storage = try bob.groups().group(alice.group)?.cloudStorageType?.text
+                #expect(storage == (hasLeft ? nil : "Google"))
+            } else {
+                #expect([404, 409, 410].contains(replies[0].status), "\(replies[0])")
+            }
+        }
+    }
+
+    @Test("An account is removed while it joins and makes other groups: it is in none of them afterwards")
+    func removedWhileJoining() async throws {
+        for _ in 0..<4 {
+            let alice = try server.signUpOwningUser()
+            let bob = try server.signUpOwningUser(name: "Bob")
+            let invitation = try alice.invite(.write)
+            let created = UUID().uuidString
+
+            let replies = try await Threads.run(4) { number in
+                switch number {
+                case 0: try bob.redeem(invitation)
+                case 1: try bob.createGroup(created)
+                case 2: try bob.onAnotherDevice().checkCredentials()
+                default: try bob.removeAccount()
+                }
+            }
+
+            for reply in replies { #expect(reply.status < 500, "\(reply)") }
+            #expect(replies[3].status == 200, "\(replies[3])")
+            let members = try alice.members()
+            // Who redeems after the removal is a new user; the old one is nowhere.
+            #expect(!members.contains(bob.userID))
+            if members.count > 1 { #expect(try bob.checkCredentials().status == 200) }
+        }
+    }
+
+    @Test("A file is deleted while it is being downloaded: all of it comes, or the reader is told to look again")
+    func deletedWhileDownloading() async throws {
+        let alice = try server.signUpOwningUser()
+        let phone = alice.onAnotherDevice()
+        for round in 0..<4 {
+            let file = TestFile(randomBytes: 1_500_000)
+            let version = Int64(round * 2)
+            try alice.publish(file, masterVersion: version)
+            try phone.stageDeletion(of: file, masterVersion: version + 1)
+
+            let replies = try await Threads.run(3) { number in
+                number == 0
+                    ? try phone.commit(masterVersion: version + 1)
+                    : try alice.download(file, masterVersion: version + 1)
+            }
+
+            #expect(replies[0].json?.numberUploadsTransferred?.integer == 1, "\(replies[0])")
+            for reply in replies.dropFirst() where reply.status == 200 {
+                if reply.masterVersionUpdate != nil || !reply.isComplete { continue }
+                #expect(reply.messageParameters?.gone == nil, "\(reply)")
+                #expect(reply.body == file.contents)
+            }
+        }
+    }
+
+    @Test("The same new file committed to two groups at once comes to life in one of them")
+    func sameFileInTwoGroups() async throws {
+        let alice = try server.signUpOwningUser()
+        for _ in 0..<5 {
+            let groups = [try alice.newGroup(), try alice.newGroup()]
+            let file = TestFile()
+            for group in groups { try alice.stage(file, masterVersion: 0, group: group) }
+
+            let replies = try await Threads.run(2) { try alice.commit(masterVersion: 0, group: groups[$0]) }
+
+            #expect(replies.filter { $0.status == 200 }.count == 1, "\(replies)")
+            for reply in replies where reply.status != 200 {
+                expectError(reply, 409, 429)
+            }
+            let live = try groups.filter { try alice.index(of: $0).files.count == 1 }
+            #expect(live.count == 1)
+        }
+    }
+}

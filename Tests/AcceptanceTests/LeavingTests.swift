@@ -1,0 +1,223 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Leaving a sharing group")
+struct LeavingTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    @Test("The last member's leaving ends the group [90] [310]")
+    func lastMember() throws {
+        let alice = try server.signUpOwningUser()
+        let file = TestFile()
+        try alice.publish(file, masterVersion: 0)
+        let invitation = try alice.invite()
+
+        let reply = try alice.leave(masterVersion: 1)
+
+        expectJSON(reply)
+        #expect(reply.json == .object([:]))
+        #expect(try alice.groups().groups.isEmpty)
+        expectError(try alice.leave(masterVersion: 2), 410, goneReason: "userRemoved")
+        expectError(try server.newcomer(.facebook).redeem(invitation), 404)
+        expectError(try alice.createGroup(alice.group), 409)
+        #expect(try alice.stored(file).count == 1)
+    }
+
+    @Test("Another member's leaving raises the master version for those who stay [90] [311]")
+    func notTheLast() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write)
+        let file = TestFile()
+        try bob.publish(file, masterVersion: 1)
+
+        #expect(try bob.leave(masterVersion: 2).json == .object([:]))
+
+        #expect(try bob.groups().groups.isEmpty)
+        expectError(try bob.download(file, masterVersion: 3), 410, goneReason: "userRemoved")
+        expectError(try bob.leave(masterVersion: 3), 410, goneReason: "userRemoved")
+        let index = try alice.index()
+        #expect(index.masterVersion == 3)
+        #expect(try alice.members() == [alice.userID])
+        // Bob had no storage, so the file is Alice's and stays.
+        #expect(index.file(file)?.deleted?.bool == false)
+        expectDownload(try alice.download(file, masterVersion: 3), of: file)
+    }
+
+    @Test("Leaving with another master version is told the present one, and changes nothing [312]")
+    func stale() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.read)
+
+        for version in [Int64(0), 2] { expectStale(try bob.leave(masterVersion: version), 1) }
+
+        #expect(try alice.members() == [alice.userID, bob.userID])
+        #expect(try bob.index().masterVersion == 1)
+    }
+
+    @Test("Others see the leaving member's files as deleted, in this group only; the bytes stay [313]")
+    func ownedFiles() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write, provider: .google)
+        let other = try bob.newGroup()
+        let mine = TestFile("Alice's")
+        let here = TestFile("Bob's here")
+        let elsewhere = TestFile("Bob's elsewhere")
+        try alice.publish(mine, masterVersion: 1)
+        try bob.publish(here, masterVersion: 2)
+        try bob.publish(elsewhere, masterVersion: 0, group: other)
+
+        #expect(try bob.leave(masterVersion: 3).status == 200)
+
+        let index = try alice.index()
+        #expect(index.masterVersion == 4)
+        #expect(index.file(mine)?.deleted?.bool == false)
+        #expect(index.file(here)?.deleted?.bool == true)
+        #expect(index.file(here)?.cloudStorageType?.text == "Google")
+        #expect(index.file(here)?.owningUserId?.integer == bob.userID)
+        #expect(try bob.index(of: other).file(elsewhere)?.deleted?.bool == false)
+        #expect(try bob.stored(here).count == 1)
+    }
+
+    @Test("Those who used the leaving owner's storage can add no file any more, but all the rest [207] [314]")
+    func ownerLeaves() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.admin, provider: .google, name: "Bob")
+        let carol = try alice.newMember(.write, name: "Carol")
+        let file = TestFile("Bob's")
+        try bob.publish(file, masterVersion: 2)
+        let phone = carol.onAnotherDevice()
+        try phone.stage(TestFile("in vain"), masterVersion: 3)
+        #expect(try carol.groups().group(alice.group)?.cloudStorageType?.text == "Google")
+
+        #expect(try alice.leave(masterVersion: 3).status == 200)
+
+        #expect(try carol.groups().group(alice.group)?.cloudStorageType == nil)
+        expectError(try carol.upload(TestFile(), masterVersion: 4), 410, goneReason: "userRemoved")
+        expectError(try phone.commit(masterVersion: 4), 410, goneReason: "userRemoved")
+        #expect(try phone.stagedUploads().count == 1)
+        expectDownload(try carol.download(file, masterVersion: 4), of: file)
+        try carol.publish(file.next("by Carol"), masterVersion: 4)
+        try carol.deleteAndCommit(file.next("by Carol"), masterVersion: 5)
+    }
+
+    @Test("A file of a member who has left is not brought back into a storage that left with them")
+    func undeleteAfterOwnerLeft() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write, provider: .google)
+        let carol = try alice.newMember(.write, name: "Carol")
+        let file = TestFile()
+        try bob.publish(file, masterVersion: 2)
+        try carol.stage(file.next("staged before"), masterVersion: 3)
+        #expect(try bob.leave(masterVersion: 3).status == 200)
+
+        expectError(
+            try carol.upload(file.next("x"), masterVersion: 4, overriding: ["undeleteServerFile": "1"]), 410,
+            goneReason: "userRemoved")
+        expectError(try carol.upload(file.next("x"), masterVersion: 4), 409)
+        // A change that nobody could commit does not stand in the way of others.
+        try carol.stage(TestFile(), masterVersion: 4)
+        #expect(try carol.commitStaged(masterVersion: 4) == 1)
+        // Deleting what is deleted touches nothing of Bob's.
+        try carol.deleteAndCommit(file, masterVersion: 5)
+        #expect(try bob.stored(file).contains { $0.name == file.cloudName(device: bob.device) })
+    }
+
+    @Test("What the leaving member had staged, in whosever storage, is withdrawn, and invitations with it")
+    func stagedRows() async throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.admin)
+        let dora = try alice.newMember(.admin, provider: .google, name: "Dora")
+        let files = [TestFile("staged by Bob"), TestFile("staged by Dora")]
+        try bob.stage(files[0], masterVersion: 2)
+        try dora.stage(files[1], masterVersion: 2)
+        let invitations = [try bob.invite(group: alice.group), try dora.invite(group: alice.group)]
+        let back = try alice.invite(.write, acceptors: 2)
+
+        #expect(try bob.leave(masterVersion: 2).status == 200)
+        #expect(try dora.leave(masterVersion: 3).status == 200)
+
+        for invitation in invitations {
+            expectError(
+                try server.call("GET", "GetSharingInvitationInfo", ["sharingInvitationUUID": invitation]), 410)
+        }
+        try await eventually("the staged objects are gone") {
+            try alice.stored(files[0]).isEmpty && dora.stored(files[1]).isEmpty
+        }
+        for user in [bob, dora] {
+            #expect(try user.redeem(back).status == 200)
+            #expect(try user.stagedUploads().isEmpty)
+        }
+    }
+
+    @Test("Who comes back is a member like a new one; their files stay deleted until they are uploaded again")
+    func rejoining() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write, provider: .google)
+        let file = TestFile("first")
+        try bob.publish(file, masterVersion: 1)
+        #expect(try bob.leave(masterVersion: 2).status == 200)
+        #expect(try bob.redeem(alice.invite(.write)).status == 200)
+        #expect(try bob.index().file(file)?.deleted?.bool == true)
+        let next = file.next("second")
+
+        try alice.stage(next, masterVersion: 4, overriding: ["undeleteServerFile": "1"])
+        #expect(try alice.commitStaged(masterVersion: 4) == 1)
+
+        expectDownload(try bob.download(next, masterVersion: 5), of: next)
+        // What Bob took along when he left is his, and is not tidied up.
+        #expect(
+            Set(try bob.stored(file).map(\.name)) == [
+                file.cloudName(device: bob.device), next.cloudName(device: alice.device),
+            ])
+    }
+
+    // MARK: Who runs the group afterwards
+
+    @Test("While an admin stays nobody is promoted")
+    func adminStays() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.admin)
+        let carol = try alice.newMember(.write, provider: .google, name: "Carol")
+
+        #expect(try alice.leave(masterVersion: 2).status == 200)
+
+        #expect(try bob.groups().group(alice.group)?.permission?.text == "admin")
+        #expect(try carol.groups().group(alice.group)?.permission?.text == "write")
+    }
+
+    @Test("After the last admin the owning member with the highest permission runs the group")
+    func owningSuccessor() throws {
+        let alice = try server.signUpOwningUser()
+        let facebook = try alice.newMember(.write, name: "First")
+        let reader = try alice.newMember(.read, provider: .google, name: "Second")
+        let writer = try alice.newMember(.write, provider: .google, name: "Third")
+
+        #expect(try alice.leave(masterVersion: 3).status == 200)
+
+        let permissions = try [facebook, reader, writer].map {
+            try $0.groups().group(alice.group)?.permission?.text
+        }
+        #expect(permissions == ["write", "read", "admin"])
+        #expect(try writer.rename(to: "Ours", masterVersion: 4).status == 200)
+    }
+
+    @Test("If nobody who stays has storage, the member of longest standing runs the group")
+    func sharingSuccessor() throws {
+        let alice = try server.signUpOwningUser()
+        let first = try alice.newMember(.read, name: "First")
+        let second = try alice.newMember(.write, name: "Second")
+
+        #expect(try alice.leave(masterVersion: 2).status == 200)
+
+        #expect(try first.groups().group(alice.group)?.permission?.text == "admin")
+        #expect(try second.groups().group(alice.group)?.permission?.text == "write")
+        // Inviting takes a storage, and none is left.
+        let reply = try first.createInvitation(group: alice.group)
+        expectError(reply, 409)
+        #expect(reply.json?.code?.text == "owner_missing")
+        #expect(try first.removeGroup(masterVersion: 3).status == 200)
+    }
+}

@@ -1,0 +1,214 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("RemoveUser")
+struct RemoveUserTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    @Test("Nobody cannot be removed [59]")
+    func unknown() throws {
+        let reply = try server.newcomer().removeAccount()
+
+        expectError(reply, 401)
+        #expect(reply.json?.code?.text == "user_unknown")
+    }
+
+    @Test("A removed user is unknown from then on [60]")
+    func removed() throws {
+        let alice = try server.signUpOwningUser()
+
+        let reply = try alice.removeAccount()
+
+        expectJSON(reply)
+        #expect(reply.json == .object([:]))
+        expectError(try alice.checkCredentials(), 401)
+        expectError(try alice.call("GET", "Index"), 401)
+        expectError(try alice.removeAccount(), 401)
+    }
+
+    @Test("A sharing user may go, and what they uploaded stays with its owner [63]")
+    func sharingUser() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write)
+        let file = TestFile()
+        try bob.publish(file, masterVersion: 1)
+
+        #expect(try bob.removeAccount().status == 200)
+
+        expectError(try bob.checkCredentials(), 401)
+        let index = try alice.index()
+        #expect(index.masterVersion == 3)
+        #expect(index.file(file)?.deleted?.bool == false)
+        #expect(try alice.members() == [alice.userID])
+        expectDownload(try alice.download(file, masterVersion: 3), of: file)
+    }
+
+    @Test("Added, removed and added again with another group on the same device, somebody is a new user [55]")
+    func addedAgain() throws {
+        let alice = try server.signUpOwningUser()
+        let file = TestFile()
+        try alice.publish(file, masterVersion: 0)
+        #expect(try alice.removeAccount().status == 200)
+        var again = alice
+        again.group = UUID().uuidString
+
+        let reply = try again.signUp()
+
+        #expect(reply.status == 200, "\(reply)")
+        again.userID = try #require(reply.json?.userId?.integer)
+        #expect(again.userID != alice.userID)
+        #expect(try again.groups().groups.compactMap { $0.sharingGroupUUID?.text } == [again.group])
+        // The old group is nobody's, and its UUID is used up.
+        expectError(try again.call("GET", "Index", ["sharingGroupUUID": alice.group]), 404)
+        expectError(try again.createGroup(alice.group), 409)
+        // The bytes of old stay; the same file may begin anew.
+        try again.publish(file, masterVersion: 0)
+        expectDownload(try again.download(file, masterVersion: 1), of: file)
+        #expect(try again.stored(file).count == 2)
+    }
+
+    @Test("Files of a removed owner stay listed, as deleted, and each of their groups moves on by one [61] [62]")
+    func ownedFiles() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write, provider: .google, name: "Bob")
+        let second = try alice.newGroup()
+        #expect(try bob.redeem(alice.invite(.write, group: second)).status == 200)
+        let files = [TestFile("first"), TestFile("second")]
+        let bobs = TestFile("Bob's")
+        try alice.publish(files[0], masterVersion: 1)
+        try bob.publish(bobs, masterVersion: 2)
+        try alice.publish(files[1], masterVersion: 1, group: second)
+
+        #expect(try alice.removeAccount().status == 200)
+
+        let index = try bob.index()
+        #expect(index.masterVersion == 4)
+        #expect(index.file(files[0])?.deleted?.bool == true)
+        #expect(index.file(files[0])?.cloudStorageType?.text == "Google")
+        #expect(index.file(files[0])?.owningUserId?.integer == alice.userID)
+        #expect(index.file(bobs)?.deleted?.bool == false)
+        #expect(try bob.index(of: second).masterVersion == 3)
+        #expect(try bob.index(of: second).file(files[1])?.deleted?.bool == true)
+        for file in files { #expect(try alice.stored(file).count == 1) }
+        expectError(try bob.download(files[0], masterVersion: 4), 409)
+    }
+
+    @Test("With the user go memberships, invitations and staged rows; whom they owned has no owner [69]")
+    func everythingElse() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write, name: "Bob")
+        let dora = try alice.newMember(.write, provider: .google, name: "Dora")
+        let invitation = try alice.invite(.write, acceptors: 5)
+        try alice.stage(TestFile("staged by Alice"), masterVersion: 2)
+
+        #expect(try alice.removeAccount().status == 200)
+
+        expectError(
+            try server.call("GET", "GetSharingInvitationInfo", ["sharingInvitationUUID": invitation]), 410)
+        expectError(try server.newcomer(.facebook).redeem(invitation), 404)
+        #expect(try bob.members() == [bob.userID, dora.userID])
+        #expect(try bob.groups().group(alice.group)?.cloudStorageType == nil)
+        // Dora brings storage, so she runs the group now; who comes back comes as a new member with nothing staged.
+        #expect(try dora.groups().group(alice.group)?.permission?.text == "admin")
+        #expect(try alice.redeem(dora.invite(.write, group: alice.group)).status == 200)
+        #expect(try alice.stagedUploads().isEmpty)
+    }
+
+    @Test("What a removed user staged into another's storage is removed from it")
+    func stagedElsewhere() async throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write)
+        let files = [TestFile(), TestFile("next")]
+        try alice.publish(files[1], masterVersion: 1)
+        try bob.stage(files[0], masterVersion: 2)
+        try bob.stage(files[1].next("by Bob"), masterVersion: 2)
+        #expect(try alice.stored(files[0]).count == 1)
+        #expect(try alice.stored(files[1]).count == 2)
+
+        #expect(try bob.removeAccount().status == 200)
+
+        try await eventually("only what is committed is stored") {
+            try alice.stored(files[0]).isEmpty
+                && alice.stored(files[1]).map(\.name) == [files[1].cloudName(device: alice.device)]
+        }
+        expectDownload(try alice.download(files[1], masterVersion: 3), of: files[1])
+    }
+
+    @Test("A group whose last member removes the account is gone [299]")
+    func lastMember() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write)
+        let invitation = try alice.invite(.write)
+        #expect(try bob.leave(masterVersion: 1).status == 200)
+
+        #expect(try alice.removeAccount().status == 200)
+
+        expectError(try bob.redeem(invitation), 404)
+        expectError(try server.signUpOwningUser().createGroup(alice.group), 409)
+    }
+
+    @Test("The inviter gone, a third user's file can still be downloaded by whom they invited [230]")
+    func thirdOwner() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write, provider: .google, name: "Bob")
+        let carol = try alice.newMember(.read, name: "Carol")
+        let file = TestFile("Bob's")
+        try bob.publish(file, masterVersion: 2)
+
+        #expect(try alice.removeAccount().status == 200)
+
+        expectDownload(try carol.download(file, masterVersion: 4), of: file)
+    }
+
+    @Test("The inviter gone, who brings storage still uploads, who brings none does not [207] [250] [251]")
+    func uploadsAfterwards() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write, provider: .google, name: "Bob")
+        let carol = try alice.newMember(.write, name: "Carol")
+        let file = TestFile("Bob's")
+        let staged = TestFile("staged before")
+        try bob.publish(file, masterVersion: 2)
+        try carol.stage(staged, masterVersion: 3)
+        #expect(try alice.removeAccount().status == 200)
+
+        let phone = carol.onAnotherDevice()
+        expectError(try phone.upload(TestFile(), masterVersion: 4), 410, goneReason: "userRemoved")
+        expectError(try carol.commit(masterVersion: 4), 410, goneReason: "userRemoved")
+        #expect(try carol.index().masterVersion == 4)
+        try bob.publish(TestFile(), masterVersion: 4)
+        let next = file.next("by Carol")
+        try phone.publish(next, masterVersion: 5)
+        expectDownload(try bob.download(next, masterVersion: 6), of: next)
+        #expect(try bob.index().file(file)?.owningUserId?.integer == bob.userID)
+    }
+
+    @Test("An admin whose owner is gone cannot invite [268]")
+    func inviting() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.admin)
+        #expect(try bob.createInvitation(group: alice.group).status == 200)
+        #expect(try alice.removeAccount().status == 200)
+
+        let reply = try bob.createInvitation(group: alice.group)
+
+        expectError(reply, 409)
+        #expect(reply.json?.code?.text == "owner_missing")
+    }
+
+    @Test("Other people's groups do not notice")
+    func othersUntouched() throws {
+        let alice = try server.signUpOwningUser()
+        let carol = try server.signUpOwningUser(name: "Carol")
+        let file = TestFile()
+        try carol.publish(file, masterVersion: 0)
+
+        #expect(try alice.removeAccount().status == 200)
+
+        let index = try carol.index()
+        #expect(index.masterVersion == 1)
+        #expect(index.file(file)?.deleted?.bool == false)
+    }
+}

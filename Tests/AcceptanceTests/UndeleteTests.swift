@@ -1,0 +1,129 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Deleted files and how they come back")
+struct UndeleteTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    private let undelete: [String: String?] = ["undeleteServerFile": "1"]
+
+    /// A person whose group has one file, deleted; its master version is 2.
+    private func withDeletedFile() throws -> (alice: TestUser, file: TestFile) {
+        let alice = try server.signUpOwningUser()
+        let file = TestFile("first life")
+        try alice.publish(file, masterVersion: 0, metadata: TestMetadata(0, "kept"))
+        try alice.deleteAndCommit(file, masterVersion: 1)
+        return (alice, file)
+    }
+
+    @Test("A deleted file takes no upload without undelete, and no download [117] [195] [234]")
+    func refused() throws {
+        let (alice, file) = try withDeletedFile()
+        let next = file.next("second life")
+
+        for phone in [alice, alice.onAnotherDevice()] {
+            let reply = try phone.upload(next, masterVersion: 2)
+            expectError(reply, 409)
+            #expect(reply.json?.code?.text == "file_deleted")
+        }
+        let reply = try alice.download(file, masterVersion: 2, metadataVersion: 0)
+        expectError(reply, 409)
+        #expect(reply.json?.code?.text == "file_deleted")
+        #expect(try alice.stagedUploads().isEmpty)
+    }
+
+    @Test("Undelete with the next version brings it back, with the metadata that it had [118]")
+    func undeleted() async throws {
+        let (alice, file) = try withDeletedFile()
+        let phone = alice.onAnotherDevice()
+        let next = file.next("second life")
+
+        try phone.stage(next, masterVersion: 2, overriding: undelete)
+        #expect(try phone.stagedUploads().map(\.deleted) == [.bool(false)])
+        #expect(try alice.index().file(file)?.deleted?.bool == true)
+        #expect(try phone.commitStaged(masterVersion: 2) == 1)
+
+        let entry = try alice.index().file(file)
+        #expect(entry?.deleted?.bool == false)
+        #expect(entry?.fileVersion?.integer == 1)
+        #expect(entry?.deviceUUID?.text == phone.device)
+        expectDownload(
+            try alice.download(next, masterVersion: 3, metadataVersion: 0), of: next, metadata: "kept")
+        try await eventually("only the new object is stored") {
+            try alice.stored(file).map(\.name) == [next.cloudName(device: phone.device)]
+        }
+    }
+
+    @Test("An undelete sent twice is one row, and the commit counts one [119]")
+    func twice() async throws {
+        let (alice, file) = try withDeletedFile()
+        let next = file.next("second life")
+
+        let first = try alice.stage(next, masterVersion: 2, overriding: undelete)
+        let second = try alice.stage(next, masterVersion: 2, overriding: undelete)
+
+        #expect(first == second)
+        #expect(try alice.stagedUploads().count == 1)
+        #expect(try alice.commitStaged(masterVersion: 2) == 1)
+        #expect(try alice.index().file(file)?.deleted?.bool == false)
+        try await eventually("one object is stored") { try alice.stored(file).count == 1 }
+    }
+
+    @Test("The committed version, or one after the next, does not bring it back")
+    func wrongVersions() throws {
+        let (alice, file) = try withDeletedFile()
+        let tooNew = file.next("").next("too new")
+
+        for version in [file, tooNew] {
+            expectError(try alice.upload(version, masterVersion: 2, overriding: undelete), 409)
+        }
+    }
+
+    @Test("Deleted, brought back and deleted again, a file leaves nothing in the storage")
+    func again() async throws {
+        let (alice, file) = try withDeletedFile()
+        let next = file.next("second life")
+        try alice.stage(next, masterVersion: 2, overriding: undelete)
+        try alice.commitStaged(masterVersion: 2)
+
+        try alice.deleteAndCommit(next, masterVersion: 3)
+
+        #expect(try alice.index().file(file)?.deleted?.bool == true)
+        try await eventually("nothing is stored") { try alice.stored(file).isEmpty }
+    }
+
+    @Test("A deletion that a commit got in front of is not undone by an older upload")
+    func deletedMeanwhile() throws {
+        let alice = try server.signUpOwningUser()
+        let phone = alice.onAnotherDevice()
+        let file = TestFile()
+        try alice.publish(file, masterVersion: 0)
+        try phone.stage(file.next("too late"), masterVersion: 1)
+        try alice.deleteAndCommit(file, masterVersion: 1)
+
+        expectStale(try phone.commit(masterVersion: 1), 2)
+        expectError(try phone.commit(masterVersion: 2), 409)
+
+        #expect(try alice.index().file(file)?.deleted?.bool == true)
+        // What the person wants after all is said by an undelete, which takes the place of the old row.
+        try phone.stage(file.next("too late"), masterVersion: 2, overriding: undelete)
+        #expect(try phone.commitStaged(masterVersion: 2) == 1)
+        #expect(try alice.index().file(file)?.deleted?.bool == false)
+    }
+
+    @Test("A UUID that came to life in another group is not brought back in the first")
+    func otherGroup() throws {
+        let (alice, file) = try withDeletedFile()
+        let other = try alice.newGroup()
+        let phone = alice.onAnotherDevice()
+        try phone.publish(file, masterVersion: 0, group: other)
+
+        let reply = try alice.upload(file.next("second life"), masterVersion: 2, overriding: undelete)
+
+        expectError(reply, 409)
+        #expect(reply.json?.code?.text == "file_in_other_group")
+    }
+}
