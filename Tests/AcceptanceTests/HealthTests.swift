@@ -67,7 +67,7 @@ struct HealthTests {
         expectError(try server.address.perform(HTTPCall("GET", path)), 404)
     }
 
-    @Test("An unknown path is a 404 with a JSON error [7] [11]")
+    @Test("An unknown path is a 404 with a JSON error [7] [11] [F31]")
     func unknownPath() throws {
         expectError(try server.call("POST", "NoSuchEndpoint"), 404)
     }
