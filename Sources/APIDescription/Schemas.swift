@@ -61,7 +61,8 @@ enum Schemas {
         "StagedFile": object(
             ["fileUUID": uuid, "sharingGroupUUID": identifier, "deleted": bool],
             optional: [
-                "fileGroupUUID": identifier, "creationDate": date, "updateDate": date, "mimeType": text,
+                "batchUUID": uuid, "fileGroupUUID": identifier, "creationDate": date, "updateDate": date,
+                "mimeType": text,
                 "fileVersion": int32, "appMetaDataVersion": int32,
             ]),
         "Invitation": object([

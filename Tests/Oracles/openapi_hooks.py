@@ -185,7 +185,8 @@ def sensible(case, person: Person, here: World) -> Person:
         metadata = {"version": file.get("appMetaDataVersion", -1) + 1, "contents": "text"}
         query.pop("appMetaData", None)
         if CHANCE.random() < 0.5:
-            query["appMetaData"] = json.dumps(metadata)
+            # Without blanks, which this library would write as "+".
+            query["appMetaData"] = json.dumps(metadata, separators=(",", ":"))
         else:
             case.body, case.media_type = metadata, "application/json"
     case.query = query
