@@ -82,6 +82,7 @@ let package = Package(
             name: "Jobs",
             dependencies: ["UserStorage", "Store", "CloudStorage", "HTTPTransport", "SyncProtocol", logging],
             swiftSettings: strict),
+        .target(name: "APIDescription", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .target(
             name: "Import", dependencies: ["Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol"],
             swiftSettings: strict),
@@ -101,7 +102,7 @@ let package = Package(
         .executableTarget(
             name: "syncctl",
             dependencies: [
-                "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
+                "APIDescription", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
                 "ServerConfiguration",
                 argumentParser,
             ],
@@ -126,6 +127,8 @@ let package = Package(
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
         ),
+        .testTarget(
+            name: "APIDescriptionTests", dependencies: ["APIDescription", "SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "ImportTests",
             dependencies: [

@@ -244,7 +244,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("A file is deleted while it is being downloaded: all of it comes, or the reader is told to look again")
+    @Test("A file is deleted while it is being downloaded: all of it comes, or the reader is told to look again [F29]")
     func deletedWhileDownloading() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()

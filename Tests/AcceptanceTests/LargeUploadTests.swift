@@ -9,7 +9,7 @@ extension PrivateStackTests {
         static let growthLimit = 16 << 20
         static let size = 4 << 30
 
-        @Test("4 GiB stream up and down in constant memory", .tags(.large), .enabled(if: hasRoom(for: size * 2)))
+        @Test("4 GiB stream up and down in constant memory [F27]", .tags(.large), .enabled(if: hasRoom(for: size * 2)))
         func fourGibibytes() async throws { try await stream(Self.size, through: .google) }
 
         @Test(

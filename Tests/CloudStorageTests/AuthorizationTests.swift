@@ -42,7 +42,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Whoever took the app's rights away gets every request refused as revoked [347] [348]",
+            "Whoever took the app's rights away gets every request refused as revoked [347] [348] [F22]",
             arguments: operations)
         func revoked(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let account = try ContractAccount(kind)
@@ -76,7 +76,7 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A token endpoint that is down, slow, or refuses us does not make anybody's rights count as revoked",
+            "A token endpoint that is down, slow, or refuses us does not make anybody's rights count as revoked [F22]",
             arguments: ProviderUnderTest.all, TokenTrouble.allCases)
         func tokenEndpointDown(kind: ProviderUnderTest, trouble: TokenTrouble) throws {
             let account = try ContractAccount(kind)

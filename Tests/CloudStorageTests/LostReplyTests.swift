@@ -28,7 +28,7 @@ extension CloudProviderTests {
     @Suite("CloudProviderContract: one mishap at any request")
     struct LostReplyTests {
         @Test(
-            "A first upload ends with exactly one object in one folder", arguments: ProviderUnderTest.all,
+            "A first upload ends with exactly one object in one folder [F26]", arguments: ProviderUnderTest.all,
             Mishap.allCases)
         func upload(kind: ProviderUnderTest, mishap: Mishap) throws {
             for size in [0, 1_000, 700_000] {

@@ -97,7 +97,8 @@ extension CloudProviderTests {
             #expect(try account.files().map(\.size) == [size])
         }
 
-        @Test("A folder that the owner moved or renamed is still ours", arguments: ProviderUnderTest.allWithFolders)
+        @Test(
+            "A folder that the owner moved or renamed is still ours [F24]", arguments: ProviderUnderTest.allWithFolders)
         func renamedFolder(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -112,7 +113,7 @@ extension CloudProviderTests {
             #expect(try account.files().map(\.folder) == ["Pictures", "Pictures"])
         }
 
-        @Test("Of folders with the same name the oldest is chosen", arguments: ProviderUnderTest.allWithFolders)
+        @Test("Of folders with the same name the oldest is chosen [F24]", arguments: ProviderUnderTest.allWithFolders)
         func duplicateFolders(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()

@@ -212,7 +212,9 @@ extension CloudProviderTests {
             #expect(received < 1_000_000)
         }
 
-        @Test("Small files need two calls to store, two to read, and one to delete", arguments: ProviderUnderTest.all)
+        @Test(
+            "Small files need two calls to store, two to read, and one to delete [F25]",
+            arguments: ProviderUnderTest.all)
         func callCounts(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()

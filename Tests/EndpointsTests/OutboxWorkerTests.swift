@@ -214,7 +214,7 @@ struct OutboxWorkerTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("Housekeeping withdraws what was never committed, and the object follows")
+    @Test("Housekeeping withdraws what was never committed, and the object follows [F3]")
     func housekeeping() throws {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
         let log = server.log

@@ -1,0 +1,35 @@
+import SyncProtocol
+
+extension EndpointDescription {
+    private static let longLivedToken: [String: JSON] = [
+        ResponseHeader.accessToken.rawValue: [
+            "description": "Facebook: a longer-lived token to use from now on.", "schema": Schemas.text,
+        ]
+    ]
+
+    static let healthCheck = EndpointDescription(
+        summary: "Says whether the server and its database work.", parameters: HealthCheckRequest.parameters,
+        reply: Schemas.object(
+            [
+                "currentServerDateTime": Schemas.date, "serverUptime": ["type": "number", "exclusiveMinimum": 0],
+                "deployedGitTag": Schemas.version,
+            ], optional: ["diagnostics": Schemas.text]))
+
+    static let checkCreds = EndpointDescription(
+        summary: "Checks the caller's credentials and stores or exchanges tokens.",
+        parameters: CheckCredsRequest.parameters, reply: Schemas.reference("UserID"), errors: ErrorCode.exchange,
+        replyHeaders: longLivedToken)
+
+    static let addUser = EndpointDescription(
+        summary: "Creates a user with an owning account, and their first sharing group.",
+        parameters: AddUserRequest.parameters, reply: Schemas.reference("UserID"),
+        errors: ErrorCode.exchange.union([.user_exists, .group_exists, .owning_account_required]))
+
+    static let removeUser = EndpointDescription(
+        summary: "Removes the caller. Files that the caller owns are listed as deleted; their bytes stay.",
+        parameters: RemoveUserRequest.parameters, reply: Schemas.empty)
+
+    static let registerPushNotificationToken = EndpointDescription(
+        summary: "Registers the device for push notifications.",
+        parameters: RegisterPushNotificationTokenRequest.parameters, reply: Schemas.empty)
+}
