@@ -14,6 +14,7 @@ let strict: [SwiftSetting] = [
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 // The module map: each target imports only what stands above it.
@@ -29,6 +30,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
         // C libraries of the system.
@@ -44,6 +46,9 @@ let package = Package(
         .target(name: "MariaDB", dependencies: ["CMariaDB"], swiftSettings: strict),
         .target(name: "Curl", dependencies: ["CCurl"], swiftSettings: strict),
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: strict),
+
+        // Signed tokens: one safe wrapper of a Swift library.
+        .target(name: "JSONWebTokens", dependencies: ["OpenSSLCrypto", jwtKit], swiftSettings: strict),
 
         // The domain.
         .target(name: "SyncProtocol", swiftSettings: strict),
@@ -108,6 +113,8 @@ let package = Package(
         .testTarget(name: "MariaDBTests", dependencies: ["MariaDB", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto"], swiftSettings: strict),
+        .testTarget(
+            name: "JSONWebTokensTests", dependencies: ["JSONWebTokens", "OpenSSLCrypto"], swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict

@@ -8,7 +8,7 @@ public enum CryptoError: Error, Equatable, Sendable {
     case unknownKey(identifier: UInt32)
     /// The record, or the additional data it was sealed with, was changed: treat it as corrupt.
     case authenticationFailed
-    /// A key has the wrong size or is not base64: refuse to start.
+    /// A key cannot be read, or is of a size or kind that is not used here: refuse to start.
     case invalidKey
     /// The operating system gave no random bytes, or OpenSSL ran out of memory: give up this request.
     case unavailable
@@ -22,7 +22,8 @@ extension CryptoError: CustomStringConvertible {
         case .unknownKey(let identifier):
             "The record is sealed with key \(String(identifier, radix: 16)), which is not configured."
         case .authenticationFailed: "The sealed record does not authenticate."
-        case .invalidKey: "A sealing key must be 32 bytes."
+        case .invalidKey:
+            "The key is unfit: sealing keys are 32 bytes, signing keys RSA of 2,048 to 4,096 bits or P-256."
         case .unavailable: "The cryptographic library is unavailable."
         }
     }

@@ -1,0 +1,203 @@
+import JSONWebTokens
+import OpenSSLCrypto
+import Testing
+
+/// Tokens that must never pass, each with the reason that is given.
+@Suite("Refused tokens")
+struct RefusedTokenTests {
+    private static let all: Set<JSONWebToken.Algorithm> = [.rs256, .es256]
+
+    @Test("The token itself passes, so that what follows is about the change alone", arguments: SignatureKind.allCases)
+    func control(kind: SignatureKind) throws {
+        let forge = try Forge(kind)
+        #expect(throws: Never.self) { try verify(forge.token(), forge) }
+    }
+
+    @Test("No signature: alg none in every spelling")
+    func unsigned() throws {
+        let forge = try Forge(.rs256)
+        for alg in ["none", "None", "NONE", "nOnE", ""] {
+            let token = try forge.token(header: #"{"alg":"\#(alg)","kid":"K1"}"#) { _ in [] }
+            #expect(throws: JSONWebTokenError.algorithmNotAllowed) { try verify(token, forge) }
+        }
+        #expect(throws: JSONWebTokenError.malformed) { try verify(forge.token(header: #"{"kid":"K1"}"#), forge) }
+        #expect(throws: JSONWebTokenError.malformed) {
+            try verify(forge.token(header: #"{"alg":null,"kid":"K1"}"#), forge)
+        }
+        #expect(throws: JSONWebTokenError.badSignature) { try verify(forge.token { _ in [] }, forge) }
+    }
+
+    @Test("A shared secret: HS256 with the public key as the secret")
+    func sharedSecret() throws {
+        let forge = try Forge(.rs256)
+        let publicPEM = try forge.key.publicKey.pem
+        let modulus = try #require(try forge.key.publicKey.webKeyMembers.first { $0.name == "n" }?.value)
+        for secret in [Array(publicPEM.utf8), try #require([UInt8](base64URL: modulus)), Array(modulus.utf8)] {
+            let hmac = try forge.token(header: #"{"alg":"HS256","kid":"K1"}"#) {
+                hmacSHA256(key: secret, message: $0)
+            }
+            #expect(throws: JSONWebTokenError.algorithmNotAllowed) { try verify(hmac, forge) }
+            let disguised = try forge.token { hmacSHA256(key: secret, message: $0) }
+            #expect(throws: JSONWebTokenError.badSignature) { try verify(disguised, forge) }
+        }
+    }
+
+    @Test("Other algorithms, and algorithms that do not fit the key")
+    func otherAlgorithms() throws {
+        let forge = try Forge(.rs256)
+        for alg in ["RS384", "RS512", "PS256", "ES384", "EdDSA", "rs256", "RS256 ", "HS512"] {
+            let token = try forge.token(header: #"{"alg":"\#(alg)","kid":"K1"}"#)
+            #expect(throws: JSONWebTokenError.algorithmNotAllowed) { try verify(token, forge) }
+        }
+        let mislabelled = try forge.token(header: #"{"alg":"ES256","kid":"K1"}"#)
+        #expect(throws: JSONWebTokenError.algorithmNotAllowed) { try verify(mislabelled, forge) }
+        #expect(throws: JSONWebTokenError.algorithmNotAllowed) {
+            try JSONWebToken.verifiedPayload(
+                of: forge.token(), with: keySet([("K1", forge.key)]), algorithms: [.es256])
+        }
+    }
+
+    @Test("Another key, an unknown key, no key named", arguments: SignatureKind.allCases)
+    func wrongKeys(kind: SignatureKind) throws {
+        let forge = try Forge(kind)
+        let impostor = try Forge(kind)
+        #expect(throws: JSONWebTokenError.badSignature) { try verify(impostor.token(), forge) }
+        for header in [
+            #"{"alg":"\#(kind.rawValue)","kid":"K2"}"#, #"{"alg":"\#(kind.rawValue)"}"#,
+            #"{"alg":"\#(kind.rawValue)","kid":""}"#, #"{"alg":"\#(kind.rawValue)","kid":"k1"}"#,
+        ] {
+            #expect(throws: JSONWebTokenError.unknownKey) { try verify(forge.token(header: header), forge) }
+        }
+    }
+
+    @Test("A key that the token brings along counts for nothing")
+    func broughtKeys() throws {
+        let forge = try Forge(.es256)
+        let impostor = try Forge(.es256)
+        let jwk = try impostor.key.publicKey.webKeyMembers.map { #""\#($0.name)":"\#($0.value)""# }
+            .joined(separator: ",")
+        let token = try impostor.token(
+            header: #"{"alg":"ES256","kid":"K1","jwk":{\#(jwk)},"jku":"https://evil.example/keys"}"#)
+        #expect(throws: JSONWebTokenError.badSignature) { try verify(token, forge) }
+    }
+
+    @Test("Changed bytes anywhere", arguments: SignatureKind.allCases)
+    func tampered(kind: SignatureKind) throws {
+        let forge = try Forge(kind)
+        let token = try forge.token()
+        let parts = token.split(separator: ".").map(String.init)
+
+        let payload = Array(Forge.payload.replacing("001", with: "002").utf8).base64URL
+        #expect(throws: JSONWebTokenError.badSignature) { try verify("\(parts[0]).\(payload).\(parts[2])", forge) }
+        let header = Array(#"{"kid":"K1","alg":"\#(kind.rawValue)"}"#.utf8).base64URL
+        #expect(throws: JSONWebTokenError.badSignature) { try verify("\(header).\(parts[1]).\(parts[2])", forge) }
+        for position in stride(from: 0, to: token.utf8.count, by: 7) {
+            var bytes = Array(token.utf8)
+            bytes[position] = bytes[position] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+            let changed = String(decoding: bytes, as: UTF8.self)
+            #expect(throws: JSONWebTokenError.self, "byte \(position)") { try verify(changed, forge) }
+        }
+    }
+
+    @Test("Signatures in other forms: DER, zeros, too short, too long")
+    func otherForms() throws {
+        let forge = try Forge(.es256)
+        let der = try forge.token { message in
+            let signature = try forge.key.signature(over: message)
+            return [0x30, 0x44, 0x02, 0x20] + signature.prefix(32) + [0x02, 0x20] + signature.suffix(32)
+        }
+        #expect(throws: JSONWebTokenError.badSignature) { try verify(der, forge) }
+        for bytes in [
+            [UInt8](repeating: 0, count: 64), [], [UInt8](repeating: 0xFF, count: 64), [UInt8](repeating: 1, count: 63),
+        ] {
+            #expect(throws: JSONWebTokenError.badSignature) { try verify(forge.token { _ in bytes }, forge) }
+        }
+        #expect(throws: JSONWebTokenError.badSignature) {
+            try verify(forge.token { try forge.key.signature(over: $0) + [0] }, forge)
+        }
+        let rsa = try Forge(.rs256)
+        for bytes in [[UInt8](repeating: 0, count: 256), [UInt8](repeating: 0xFF, count: 256), [0x00]] {
+            #expect(throws: JSONWebTokenError.badSignature) { try verify(rsa.token { _ in bytes }, rsa) }
+        }
+    }
+
+    @Test("Texts that are no token")
+    func malformed() throws {
+        let forge = try Forge(.es256)
+        let token = try forge.token()
+        let parts = token.split(separator: ".").map(String.init)
+        let texts = [
+            "", ".", "..", "...", "x", "a.b.c", "\(parts[0]).\(parts[1])", "\(token).", "\(token).x", " \(token)",
+            "\(token)\n", "\(parts[0])=.\(parts[1]).\(parts[2])", "\(parts[0]).\(parts[1]).\(parts[2])==",
+            "\(parts[0]).\(parts[1])+.\(parts[2])", "é.\(parts[1]).\(parts[2])",
+            "\(Array("[]".utf8).base64URL).\(parts[1]).\(parts[2])",
+            "\(Array("{".utf8).base64URL).\(parts[1]).\(parts[2])",
+            "\([0xFF, 0xFE].base64URL).\(parts[1]).\(parts[2])",
+            "\(Array(#"{"alg":5,"kid":"K1"}"#.utf8).base64URL).\(parts[1]).\(parts[2])",
+            "\(Array(#"{"alg":"ES256","kid":5}"#.utf8).base64URL).\(parts[1]).\(parts[2])",
+        ]
+        for text in texts {
+            #expect(throws: JSONWebTokenError.malformed, "\(text)") { try verify(text, forge) }
+        }
+    }
+
+    @Test("Critical extensions are not understood, and say so")
+    func critical() throws {
+        let forge = try Forge(.es256)
+        for crit in [#"["b64"]"#, #"["exp"]"#, "[]", "null"] {
+            let token = try forge.token(header: #"{"alg":"ES256","kid":"K1","b64":false,"crit":\#(crit)}"#)
+            #expect(throws: JSONWebTokenError.malformed) { try verify(token, forge) }
+        }
+    }
+
+    @Test("A token beyond the limit is not looked at; one at the limit is")
+    func oversize() throws {
+        let forge = try Forge(.es256)
+        let overhead = try forge.token(payload: "").utf8.count
+        let room = (JSONWebToken.maximumBytes - overhead) / 4 * 3
+        let fits = try forge.token(payload: String(repeating: " ", count: room))
+        #expect(fits.utf8.count <= JSONWebToken.maximumBytes)
+        #expect(throws: Never.self) { try verify(fits, forge) }
+        let tooLong = try forge.token(payload: String(repeating: " ", count: room + 4))
+        #expect(tooLong.utf8.count > JSONWebToken.maximumBytes)
+        #expect(throws: JSONWebTokenError.malformed) { try verify(tooLong, forge) }
+    }
+
+    @Test("Key sets: odd members are passed over, unfit keys are never used, other JSON is refused")
+    func keySets() throws {
+        let forge = try Forge(.rs256)
+        let odd =
+            #"5,null,"x",{},{"kty":"oct","kid":"K9","k":"AAAA"},{"kty":"EC","kid":"K8","crv":"P-384","x":"A","y":"B"}"#
+        let json = try keySetJSON([("K1", forge.key.publicKey)], extra: odd)
+        let keys = try JSONWebKeySet(json: json)
+        #expect(throws: Never.self) {
+            try JSONWebToken.verifiedPayload(of: forge.token(), with: keys, algorithms: Self.all)
+        }
+        #expect(keys.contains(keyID: "K1"))
+        #expect(!keys.contains(keyID: "K9"))
+        #expect(!keys.contains(keyID: "K8"))
+
+        let text = String(decoding: json, as: UTF8.self)
+        for (part, replacement) in [
+            (#""use":"sig""#, #""use":"enc""#), (#""alg":"RS256""#, #""alg":"RS512""#),
+            (#""kty":"RSA""#, #""kty":"EC""#), (#""n":""#, #""n":"=""#), (#""e":"AQAB""#, #""e":"AQ""#),
+            (#""n":""#, #""m":""#),
+        ] {
+            let unfit = try JSONWebKeySet(json: Array(text.replacing(part, with: replacement).utf8))
+            #expect(throws: JSONWebTokenError.unknownKey, "\(replacement)") {
+                try JSONWebToken.verifiedPayload(of: forge.token(), with: unfit, algorithms: Self.all)
+            }
+        }
+        for refused in ["", "[]", "{}", #"{"keys":{}}"#, #"{"keys":5}"#, "nonsense"] {
+            #expect(throws: JSONWebTokenError.malformed) { try JSONWebKeySet(json: Array(refused.utf8)) }
+        }
+        let many = try keySetJSON(
+            (0...JSONWebKeySet.maximumKeys).map { ("\($0)", try forge.key.publicKey) })
+        #expect(throws: JSONWebTokenError.malformed) { try JSONWebKeySet(json: many) }
+    }
+
+    private func verify(_ token: @autoclosure () throws -> String, _ forge: Forge) throws {
+        _ = try JSONWebToken.verifiedPayload(
+            of: token(), with: keySet([("K1", forge.key)]), algorithms: Self.all)
+    }
+}
