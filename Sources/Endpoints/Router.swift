@@ -108,7 +108,7 @@ public struct Router: Sendable {
         case .removeSharingGroup: try run(RemoveSharingGroupEndpoint(), route, context)
         case .removeUserFromSharingGroup: try run(RemoveUserFromSharingGroupEndpoint(), route, context)
         case .checkPrimaryCreds: try runDebuggingAid(route, context)
-        case .registerPushNotificationToken: throw EndpointError.endpointUnknown
+        case .registerPushNotificationToken: try run(RegisterPushNotificationTokenEndpoint(), route, context)
         }
     }
 

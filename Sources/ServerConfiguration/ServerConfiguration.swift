@@ -22,6 +22,40 @@ public struct ServerConfiguration: Sendable {
         public var contents: String
     }
 
+    /// Amazon's push service, as the predecessor used it.
+    public struct SNS: Sendable {
+        public var accessKeyID: String
+        public var secretKey: Secret
+        /// Such as `us-west-2`.
+        public var region: String
+        public var platformApplicationARN: String
+    }
+
+    /// Apple's push service.
+    public struct APNs: Sendable {
+        public var teamID: String
+        public var keyID: String
+        /// PEM of a P-256 key.
+        public var privateKey: Secret
+        /// The app's bundle identifier.
+        public var topic: String
+        /// Whether devices that do not say otherwise are those of developers.
+        public var isSandbox: Bool
+    }
+
+    /// Firebase's push service.
+    public struct FCM: Sendable {
+        /// The text of a service account's JSON file.
+        public var serviceAccount: Secret
+    }
+
+    /// The push services in use; any may be missing.
+    public struct Push: Sendable {
+        public var sns: SNS?
+        public var apns: APNs?
+        public var fcm: FCM?
+    }
+
     /// Sends every call to a provider to the sandbox instead.
     public struct Sandbox: Sendable {
         public var host: String
@@ -42,6 +76,7 @@ public struct ServerConfiguration: Sendable {
     public var google: Google?
     /// `nil` if people may not sign in with Facebook.
     public var facebook: Facebook?
+    public var push: Push
     public var warningFile: WarningFile?
     public var maximumUploadBytes: Int64
     /// Threads of an `api` process, 1 to 1,024.
@@ -80,7 +115,7 @@ public struct ServerConfiguration: Sendable {
 
     init(
         database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
-        warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
+        push: Push, warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
     ) {
@@ -88,6 +123,7 @@ public struct ServerConfiguration: Sendable {
         self.sealingKey = sealingKey
         self.google = google
         self.facebook = facebook
+        self.push = push
         self.warningFile = warningFile
         self.maximumUploadBytes = maximumUploadBytes
         self.apiThreads = apiThreads
