@@ -66,6 +66,10 @@ let package = Package(
             dependencies: ["HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", httpTypes],
             swiftSettings: strict),
         .target(
+            name: "Push",
+            dependencies: ["HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", httpTypes],
+            swiftSettings: strict),
+        .target(
             name: "UserStorage",
             dependencies: [
                 "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", logging,
@@ -74,13 +78,13 @@ let package = Package(
         .target(
             name: "Endpoints",
             dependencies: [
-                "UserStorage", "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto",
-                logging,
+                "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "HTTPTransport", "SyncProtocol",
+                "OpenSSLCrypto", logging,
             ],
             swiftSettings: strict),
         .target(
             name: "Jobs",
-            dependencies: ["UserStorage", "Store", "CloudStorage", "HTTPTransport", "SyncProtocol", logging],
+            dependencies: ["UserStorage", "Store", "CloudStorage", "Push", "HTTPTransport", "SyncProtocol", logging],
             swiftSettings: strict),
         .target(name: "APIDescription", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .target(
@@ -93,8 +97,8 @@ let package = Package(
         .executableTarget(
             name: "syncd",
             dependencies: [
-                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl",
-                "CurlTransport", "MariaDB",
+                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "JSONWebTokens",
+                "FastCGI", "Curl", "CurlTransport", "MariaDB",
                 "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging,
                 argumentParser,
             ],
@@ -140,7 +144,7 @@ let package = Package(
         .testTarget(
             name: "EndpointsTests",
             dependencies: [
-                "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "SyncProtocol", "UserStorage",
+                "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "Push", "SyncProtocol", "UserStorage",
                 "HTTPTransport",
                 "OpenSSLCrypto", "MariaDB", "TestSupport", logging,
             ],
@@ -150,6 +154,13 @@ let package = Package(
             dependencies: [
                 "CloudStorage", "Accounts", "Curl", "CurlTransport", "HTTPTransport", "SyncProtocol", "TestSupport",
                 httpTypes,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PushTests",
+            dependencies: [
+                "Push", "Curl", "CurlTransport", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol",
+                "TestSupport", httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -10,12 +10,13 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case permission_too_low, group_exists, user_exists, owning_account_required
     case authorization_code_rejected, storage_permission_missing, already_member, owner_missing, too_many_devices
     case file_version_mismatch, app_meta_data_version_mismatch, mime_type_changed, file_deleted, file_not_deleted
-    case file_in_other_group, upload_conflict, commit_id_reused, batch_mismatch, last_admin
+    case file_in_other_group, upload_conflict, commit_id_reused, batch_mismatch, last_admin, push_not_configured
     case not_a_member, owner_removed, cloud_authorization_revoked, invitation_gone
     case length_required, body_too_large, app_meta_data_too_large, request_too_long
     case misdirected_request, checksum_mismatch, too_many_requests, busy
     case `internal`, not_implemented
     case provider_unavailable, provider_misconfigured, cloud_unavailable, cloud_rate_limited, cloud_refused
+    case push_unavailable, push_refused, push_timeout
     case server_unavailable, database_unavailable, maintenance, cloud_timeout, server_timeout
     case http_version_not_supported, cloud_quota_exceeded
 
@@ -36,7 +37,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
             .authorization_code_rejected, .storage_permission_missing, .already_member, .owner_missing,
             .too_many_devices, .file_version_mismatch, .app_meta_data_version_mismatch, .mime_type_changed,
             .file_deleted, .file_not_deleted, .file_in_other_group, .upload_conflict, .commit_id_reused,
-            .batch_mismatch, .last_admin:
+            .batch_mismatch, .last_admin, .push_not_configured:
             409
         case .not_a_member, .owner_removed, .cloud_authorization_revoked, .invitation_gone: 410
         case .length_required: 411
@@ -48,10 +49,10 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .internal: 500
         case .not_implemented: 501
         case .provider_unavailable, .provider_misconfigured, .cloud_unavailable, .cloud_rate_limited,
-            .cloud_refused, .server_unavailable:
+            .cloud_refused, .server_unavailable, .push_unavailable, .push_refused:
             502
         case .database_unavailable, .maintenance: 503
-        case .cloud_timeout, .server_timeout: 504
+        case .cloud_timeout, .server_timeout, .push_timeout: 504
         case .http_version_not_supported: 505
         case .cloud_quota_exceeded: 507
         }

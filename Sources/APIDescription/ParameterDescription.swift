@@ -71,8 +71,19 @@ struct ParameterDescription {
                     ], "How many people may redeem the invitation; 1 unless given."
                 )
             case .permission: (Self.permission, "What the person may do.")
+            case .pushNotificationEnvironment:
+                (
+                    ["type": "string", "enum": ["production", "sandbox"]],
+                    "Which of Apple's two worlds the token is from; the server finds out unless it is given."
+                )
+            case .pushNotificationKind:
+                (
+                    ["type": "string", "enum": ["apns", "fcm"]],
+                    "Whose token it is; unless given, Apple's, through SNS if the server has that."
+                )
             case .pushNotificationMessage: (["type": "string"], "Text for the other members, once committed.")
-            case .pushNotificationToken: (["type": "string"], "The device's token for push notifications.")
+            case .pushNotificationToken:
+                (["type": "string", "minLength": 1], "The device's token for push notifications.")
             case .sharingGroupName:
                 (
                     ["type": "string", "maxLength": .integer(Int64(TextLimit.sharingGroupName))],

@@ -114,7 +114,7 @@ public struct Router: Sendable {
         case .getSharingGroupMembers: try run(GetSharingGroupMembersEndpoint(), route, context)
         case .updateSharingGroupMember: try run(UpdateSharingGroupMemberEndpoint(), route, context)
         case .removeSharingGroupMember: try run(RemoveSharingGroupMemberEndpoint(), route, context)
-        case .registerPushNotificationToken: throw EndpointError.endpointUnknown
+        case .registerPushNotificationToken: try run(RegisterPushNotificationTokenEndpoint(), route, context)
         }
     }
 

@@ -137,6 +137,10 @@ public final class SandboxServer: Sendable {
             return try DropboxRoutes(server: self, effect: effect).respond(to: request)
         case "graph.facebook.com":
             return try FacebookGraph(server: self).respond(to: request)
+        case "api.push.apple.com", "api.sandbox.push.apple.com":
+            return try APNsModel(server: self).respond(to: request)
+        case "fcm.googleapis.com":
+            return try FCMModel(server: self).respond(to: request)
         default:
             note(request, "unknown-host", "no provider of the sandbox has the host \(request.host)")
             return SandboxResponse(

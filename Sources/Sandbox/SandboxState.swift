@@ -20,6 +20,12 @@ struct SandboxState: Sendable {
     var log = RequestLog()
     var violations: [Violation] = []
     var settings = SandboxSettings()
+    /// What push services took, oldest first.
+    var pushes: [DeliveredPush] = []
+    /// What becomes of device tokens; those that are not here work.
+    var pushTokens: [String: PushTokenScript] = [:]
+    /// Access tokens of the service account, with the ends of their lives.
+    var serviceTokens: [String: Date] = [:]
 
     /// Adds or replaces an account and indexes its tokens.
     mutating func put(_ account: Account) {
@@ -27,6 +33,12 @@ struct SandboxState: Sendable {
         for token in account.accessTokens { owners[token.value] = account.id }
         for token in account.refreshTokens { owners[token.value] = account.id }
         for code in account.codes { owners[code.value] = account.id }
+    }
+
+    /// Remembers a notification.
+    mutating func add(_ push: DeliveredPush) {
+        pushes.append(push)
+        if pushes.count > DeliveredPush.capacity { pushes.removeFirst(pushes.count - DeliveredPush.capacity) }
     }
 
     /// The account and access token behind a token's text, expired and revoked ones included.

@@ -36,6 +36,40 @@ public struct ServerConfiguration: Sendable {
         public var contents: String
     }
 
+    /// Amazon's push service, as the predecessor used it.
+    public struct SNS: Sendable {
+        public var accessKeyID: String
+        public var secretKey: Secret
+        /// Such as `us-west-2`.
+        public var region: String
+        public var platformApplicationARN: String
+    }
+
+    /// Apple's push service.
+    public struct APNs: Sendable {
+        public var teamID: String
+        public var keyID: String
+        /// PEM of a P-256 key.
+        public var privateKey: Secret
+        /// The app's bundle identifier.
+        public var topic: String
+        /// Whether devices that do not say otherwise are those of developers.
+        public var isSandbox: Bool
+    }
+
+    /// Firebase's push service.
+    public struct FCM: Sendable {
+        /// The text of a service account's JSON file.
+        public var serviceAccount: Secret
+    }
+
+    /// The push services in use; any may be missing.
+    public struct Push: Sendable {
+        public var sns: SNS?
+        public var apns: APNs?
+        public var fcm: FCM?
+    }
+
     /// Sends every call to a provider to the sandbox instead.
     public struct Sandbox: Sendable {
         public var host: String
@@ -60,6 +94,7 @@ public struct ServerConfiguration: Sendable {
     public var microsoft: Microsoft?
     /// `nil` if people may not sign in with Dropbox.
     public var dropbox: Dropbox?
+    public var push: Push
     public var warningFile: WarningFile?
     public var maximumUploadBytes: Int64
     /// Threads of an `api` process, 1 to 1,024.
@@ -98,8 +133,8 @@ public struct ServerConfiguration: Sendable {
 
     init(
         database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
-        dropbox: Dropbox?, microsoft: Microsoft?, warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int,
-        transferThreads: Int,
+        dropbox: Dropbox?, microsoft: Microsoft?, push: Push, warningFile: WarningFile?, maximumUploadBytes: Int64,
+        apiThreads: Int, transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
     ) {
@@ -109,6 +144,7 @@ public struct ServerConfiguration: Sendable {
         self.facebook = facebook
         self.microsoft = microsoft
         self.dropbox = dropbox
+        self.push = push
         self.warningFile = warningFile
         self.maximumUploadBytes = maximumUploadBytes
         self.apiThreads = apiThreads

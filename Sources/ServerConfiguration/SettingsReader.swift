@@ -14,7 +14,7 @@ struct SettingsReader {
         let accounts = accounts()
         return ServerConfiguration(
             database: database, sealingKey: sealingKey, google: accounts.google, facebook: accounts.facebook,
-            dropbox: accounts.dropbox, microsoft: accounts.microsoft, warningFile: warningFile(),
+            dropbox: accounts.dropbox, microsoft: accounts.microsoft, push: push(), warningFile: warningFile(),
             maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
             apiThreads: reader.integer("apiThreads", in: 1...1_024) ?? 8,
             transferThreads: reader.integer("transferThreads", in: 1...4_096) ?? 256,
@@ -128,7 +128,7 @@ struct SettingsReader {
     }
 
     /// A secret that is given inline, or in the file that the same key with `File` names.
-    private mutating func secret(_ key: String) -> Secret? {
+    mutating func secret(_ key: String) -> Secret? {
         let inline = reader.string(key)
         guard let file = reader.string(key + "File") else { return inline.map(Secret.init) }
         if inline != nil { reader.problem("\(key) and \(key)File exclude each other") }
@@ -140,7 +140,7 @@ struct SettingsReader {
         }
     }
 
-    private mutating func missing(_ key: String) -> Secret {
+    mutating func missing(_ key: String) -> Secret {
         reader.problem("\(key) is missing")
         return Secret("")
     }

@@ -10,6 +10,7 @@ import Logging
 import MariaDB
 import OpenSSLCrypto
 import Posix
+import Push
 import ServerConfiguration
 import Store
 import SyncProtocol
@@ -27,6 +28,7 @@ struct Server {
     private let logFile: LogFile
     private let store: Store
     private let storage: StorageRegistry
+    private let push: PushServices
     private let senders: CurlSenderPool
     private let processID: String
 
@@ -66,6 +68,7 @@ struct Server {
         storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: key)), backoff: Backoff(pause: pause),
             providers: [GoogleDrive(), Dropbox(), OneDrive()], accounts: accounts)
+        push = try PushServices(configuration.push)
         senders = CurlSenderPool(routing: Routing(configuration.sandbox))
         processID = try RandomBytes.uuidText()
     }
@@ -90,7 +93,8 @@ struct Server {
         }
         let started = ContinuousClock.now
         let services = Services(
-            store: store, storage: storage, signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive),
+            store: store, storage: storage, push: push,
+            signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive),
             settings: Services.Settings(
                 serverVersion: ServerVersion.text, minimumIOSClientVersion: configuration.minimumIOSClientVersion,
                 maximumUploadBytes: configuration.maximumUploadBytes,
@@ -133,7 +137,7 @@ struct Server {
         let loops = try (0..<Self.jobsThreads).map { _ in
             JobsLoop(
                 worker: OutboxWorker(
-                    store: store, storage: storage,
+                    store: store, storage: storage, push: push,
                     warningFile: configuration.warningFile.map {
                         OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
                     }, leaseOwner: try RandomBytes.uuidText(), now: Self.now, logger: logger),

@@ -38,7 +38,8 @@ struct OutboxTests {
         #expect(
             item
                 == OutboxItem(
-                    id: second, kind: .deleteObject, owner: owner, objectID: "second", objectNames: [], attempts: 0))
+                    id: second, kind: .deleteObject, userID: owner.userID, owner: owner, objectID: "second",
+                    objectNames: [], push: nil, attempts: 0))
         #expect(try lease(by: "w").isEmpty)
         let later = try lease(by: "w", at: noon(plus: 2))
         #expect(later.map(\.id).first == late)

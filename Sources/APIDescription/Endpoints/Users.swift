@@ -31,5 +31,6 @@ extension EndpointDescription {
 
     static let registerPushNotificationToken = EndpointDescription(
         summary: "Registers the device for push notifications.",
-        parameters: RegisterPushNotificationTokenRequest.parameters, reply: Schemas.empty)
+        parameters: RegisterPushNotificationTokenRequest.parameters, reply: Schemas.empty,
+        errors: [.push_not_configured, .push_unavailable, .push_refused, .push_timeout])
 }

@@ -30,6 +30,16 @@ public enum RegisteredApps {
     public static let dropboxScopes = [
         "account_info.read", "files.metadata.read", "files.content.read", "files.content.write",
     ]
+    /// Apple's developer team, of the app and of the key for push.
+    public static let apnsTeamID = "SANDBOX123"
+    /// The key for push; the key itself is a file in the state directory, see docs/sandbox.md.
+    public static let apnsKeyID = "SANDBOXAPN"
+    /// The app's bundle identifier, which is what notifications are sent to.
+    public static let apnsTopic = "com.example.sandbox"
+    /// The Firebase project.
+    public static let fcmProject = "sandbox-project"
+    /// The service account of the server; its key is a file as well.
+    public static let fcmServiceAccount = "syncserver@sandbox-project.iam.gserviceaccount.com"
     /// Scopes that a Google account grants if it is not told otherwise.
     public static let googleScopes = [
         "openid", "https://www.googleapis.com/auth/userinfo.email", "https://www.googleapis.com/auth/userinfo.profile",

@@ -5,12 +5,15 @@ struct SandboxPage {
     let server: SandboxServer
     /// Files shown of one folder: the newest.
     private static let shownPerFolder = 200
+    /// Notifications shown: the newest.
+    private static let shownPushes = 20
 
     /// The page, complete in itself.
     func response() -> SandboxResponse {
-        let (accounts, violations, faults) = server.withState { state in
+        let (accounts, violations, faults, pushes) = server.withState { state in
             (
-                state.accountOrder.compactMap { state.accounts[$0] }, state.violations.count, state.faults.count
+                state.accountOrder.compactMap { state.accounts[$0] }, state.violations.count, state.faults.count,
+                Array(state.pushes.suffix(Self.shownPushes))
             )
         }
         var html = Self.head
@@ -22,6 +25,7 @@ struct SandboxPage {
             html += "<p class=empty>No accounts yet. Make one with <code>POST /sandbox/accounts</code>.</p>"
         }
         for account in accounts.reversed() { html += section(account) }
+        html += Self.section(pushes)
         html += "</main></html>\n"
         return SandboxResponse(
             200,
@@ -50,6 +54,18 @@ struct SandboxPage {
             if hidden > 0 { html += "<p class=empty>and \(Self.count(hidden, "older file")).</p>" }
         }
         return html + "</section>"
+    }
+
+    /// What devices would show; nothing if they would show nothing.
+    private static func section(_ pushes: [DeliveredPush]) -> String {
+        guard !pushes.isEmpty else { return "" }
+        var html = "<section><h2>Notifications</h2><ul>"
+        for push in pushes.reversed() {
+            let device = push.token.count > 16 ? push.token.prefix(16) + "…" : push.token[...]
+            html += "<li><b>\(escape(push.text))</b><small>\(escape(push.service)) · \(escape(String(device))) · "
+            html += escape(String(push.time.text.prefix(16)).replacing("T", with: " ")) + "</small></li>"
+        }
+        return html + "</ul></section>"
     }
 
     private func item(_ file: ShownFile, _ account: Account) -> String {

@@ -39,6 +39,7 @@ extension StoreSession {
         try execute("DELETE FROM commit_members WHERE user_id = ?", user)
         try execute("DELETE FROM commits WHERE user_id = ?", user)
         try execute("DELETE FROM content_hashes WHERE user_id = ?", user)
+        try removePushRegistrations(of: userID, at: now)
         try execute("DELETE FROM devices WHERE user_id = ?", user)
         try execute("DELETE FROM users WHERE user_id = ?", user)
         return true

@@ -7,21 +7,28 @@ public struct OutboxID: Hashable, Sendable {
     init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// Something that must still happen in a cloud.
+/// Something that must still happen in a cloud or at a push service.
 public struct OutboxItem: Equatable, Sendable {
     public enum Kind: String, Equatable, Sendable {
         case deleteObject
         case writeWarningFile
         /// What the object's bytes are is to be found out by reading them.
         case hashObject
+        case sendPush
+        case removePushTopic
     }
 
     public var id: OutboxID
     public var kind: Kind
-    public var owner: OwningUser
+    public var userID: UserID
+    /// Whose storage it is about; `nil` for what is none's.
+    public var owner: OwningUser?
     public var objectID: String?
     /// The names, in the order of their use, under which an object may lie whose identifier is not known.
+    /// For a ``Kind/removePushTopic``, the topic.
     public var objectNames: [String]
+    /// What a ``Kind/sendPush`` is to say, and to whom.
+    public var push: PushOrder?
     /// How often it was tried before.
     public var attempts: Int
 }
@@ -186,7 +193,8 @@ extension StoreSession {
     ) throws(StoreError) -> [OutboxItem] {
         let items = try all(
             """
-            SELECT outbox_id, kind, user_id, storage_type, object_id, object_name, attempts
+            SELECT outbox_id, kind, user_id, storage_type, object_id, object_name, attempts, push_target,
+                   sharing_group_id, registration_id, message, created_at
               FROM outbox
              WHERE available_at <= ?
              ORDER BY available_at
@@ -195,13 +203,14 @@ extension StoreSession {
             """,
             [.date(now), .int(Int64(limit))]
         ) { row throws(StoreError) in
-            OutboxItem(
-                id: OutboxID(try row.number(0)), kind: try row.word(1, Self.table, "kind"),
-                owner: OwningUser(
-                    userID: UserID(try row.number(2)), storageType: try row.word(3, Self.table, "storage_type")),
+            let userID = UserID(try row.number(2))
+            let storageType: CloudStorageType? = try row.optionalWord(3, Self.table, "storage_type")
+            return OutboxItem(
+                id: OutboxID(try row.number(0)), kind: try row.word(1, Self.table, "kind"), userID: userID,
+                owner: storageType.map { OwningUser(userID: userID, storageType: $0) },
                 objectID: row.optionalText(4),
                 objectNames: row.optionalText(5)?.split(separator: Self.nameSeparator).map(String.init) ?? [],
-                attempts: Int(try row.number(6)))
+                push: try Self.pushOrder(from: row, column: 7), attempts: Int(try row.number(6)))
         }
         for item in items {
             try execute(

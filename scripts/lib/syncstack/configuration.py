@@ -3,9 +3,11 @@
 import base64
 import json
 import secrets
+from pathlib import Path
 
 from . import database
 from .layout import Layout, write
+from .processes import run
 
 # What the sandbox has registered for "our app"; no secrets, since the sandbox is not reachable from outside.
 GOOGLE_CLIENT_ID = "1234567890-server.apps.googleusercontent.com"
@@ -17,6 +19,15 @@ APP_SECRETS = {
     "google-client-secret": "sandbox-google-secret", "facebook-client-secret": "sandbox-facebook-secret",
     "dropbox-app-secret": "sandbox-dropbox-secret",
     "microsoft-client-secret": "sandbox~microsoft+secret/=",
+}
+
+APNS = {"teamId": "SANDBOX123", "keyId": "SANDBOXAPN", "topic": "com.example.sandbox", "environment": "production"}
+FCM_ACCOUNT = {
+    "type": "service_account",
+    "project_id": "sandbox-project",
+    "private_key_id": "sandbox-fcm-key",
+    "client_email": "syncserver@sandbox-project.iam.gserviceaccount.com",
+    "token_uri": "https://oauth2.googleapis.com/token",
 }
 
 WARNING_FILE = (
@@ -35,6 +46,11 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
         write(sealing_key, base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
     for name, value in APP_SECRETS.items():
         write(layout.secret(name), value + "\n")
+    # The sandbox reads the same keys: they stand for those that the app maker has registered.
+    apns_key = _key(layout.sandbox / "apns-key.pem", "EC", "ec_paramgen_curve:P-256")
+    fcm_key = _key(layout.sandbox / "fcm-key.pem", "RSA", "rsa_keygen_bits:2048")
+    fcm_account = layout.secret("fcm-service-account.json")
+    write(fcm_account, json.dumps(FCM_ACCOUNT | {"private_key": fcm_key.read_text(encoding="ascii")}))
     values = {
         "database": {
             "socket": str(layout.database_socket),
@@ -54,6 +70,8 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
         "DropboxAppKey": DROPBOX_APP_KEY,
         "DropboxAppSecretFile": str(layout.secret("dropbox-app-secret")),
         "owningUserAccountCreation": {"initialFileName": "README.txt", "initialFileContents": WARNING_FILE},
+        "apns": APNS | {"privateKeyFile": str(apns_key)},
+        "fcm": {"serviceAccountFile": str(fcm_account)},
         "maximumUploadBytes": 5368709120,
         "apiThreads": 8,
         "transferThreads": 256,
@@ -66,3 +84,11 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
     text = json.dumps(values, indent=2) + "\n"
     write(layout.configuration, text)
     return text
+
+
+def _key(path: Path, algorithm: str, option: str) -> Path:
+    """A private key in PEM at `path`, made if it is missing."""
+    if not path.exists():
+        made = run(["openssl", "genpkey", "-algorithm", algorithm, "-pkeyopt", option])
+        write(path, made)
+    return path
