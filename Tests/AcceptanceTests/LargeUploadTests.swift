@@ -104,7 +104,7 @@ struct EndlessData: Sendable {
 }
 
 /// The memory of the transfer role's processes at one moment.
-private struct Memory {
+struct Memory {
     private let resident: [StackProcess: Int]
 
     init(of server: TestServer) throws {

@@ -212,12 +212,13 @@ struct MicrosoftTests {
         let mia = try alice.newMember(.write, provider: .microsoft, name: "Mia Microsoft")
         let bob = try alice.newMember(.write)
         let (hers, his) = (TestFile(randomBytes: 350_000), TestFile("of Bob"))
-        try publish(hers, masterVersion: 0, by: mia, group: alice.group)
-        try bob.publish(his, masterVersion: 1, group: alice.group)
+        // Each new member has raised the version.
+        try publish(hers, masterVersion: 2, by: mia, group: alice.group)
+        try bob.publish(his, masterVersion: 3, group: alice.group)
 
         for user in [alice, mia, bob] {
-            expectDownload(try user.download(hers, masterVersion: 2, group: alice.group), of: hers)
-            let reply = try user.download(his, masterVersion: 2, group: alice.group)
+            expectDownload(try user.download(hers, masterVersion: 4, group: alice.group), of: hers)
+            let reply = try user.download(his, masterVersion: 4, group: alice.group)
             #expect(reply.body == his.contents && reply.messageParameters?.checkSum?.text == his.checkSum)
         }
         #expect(try mia.stored(hers).count == 1 && alice.stored(hers).isEmpty && alice.stored(his).count == 1)

@@ -44,16 +44,21 @@ public struct OneDrive: CloudProvider {
     }
 
     /// The bytes come from another host, by an address that is itself the permission: our token is not shown there.
-    /// A new one is asked for after every interruption, since it may have ended its short life.
+    /// A new one is asked for when it is refused, since it may have ended its short life.
     public func download(
         objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
-        var known = addresses.take(objectID, access.tokens.accountKey)
-        var download = ResumableDownload(access: access) { ContentHost.judge($0) }
+        let address = DownloadAddress(addresses.take(objectID, access.tokens.accountKey))
+        var download = ResumableDownload(access: access) { reply in
+            if reply.status >= 300 { address.url = nil }
+            return ContentHost.judge(reply)
+        }
         try download.run(
             locating: { deadline throws(CloudStorageError) in
-                if let url = known.take() { return url }
-                return try Self.downloadAddress(of: objectID, access, by: deadline)
+                if let url = address.url { return url }
+                let url = try Self.downloadAddress(of: objectID, access, by: deadline)
+                address.url = url
+                return url
             }, receive: receive)
     }
 
