@@ -61,10 +61,10 @@ struct EndpointDescription {
         if route.authentication == .secondary { codes.formUnion(ErrorCode.users) }
         switch route.groupAccess {
         case .none, .checkedByEndpoint: break
-        case .membership: codes.insert(.not_a_member)
+        case .membership: codes.insert(.notAMember)
         case .permission(let needed):
-            codes.insert(.not_a_member)
-            if needed != .read { codes.insert(.permission_too_low) }
+            codes.insert(.notAMember)
+            if needed != .read { codes.insert(.permissionTooLow) }
         }
         return codes
     }

@@ -1,60 +1,114 @@
 /// The codes of error replies. A test compares them with the table in docs/protocol.md, and another one that table with
 /// what the server sends.
 public enum ErrorCode: String, CaseIterable, Sendable {
-    case missing_parameter, repeated_parameter, malformed_parameter, parameter_too_long, parameter_out_of_range
-    case malformed_query, missing_header, malformed_header, unknown_mime_type, body_length_mismatch, bad_request
-    case credentials_missing, sign_in_type_not_allowed, credentials_rejected, user_unknown
-    case storage_account_required
-    case endpoint_unknown, file_unknown, app_meta_data_unknown, invitation_unknown, group_unknown, member_unknown
-    case method_not_allowed
-    case permission_too_low, group_exists, user_exists, owning_account_required
-    case authorization_code_rejected, storage_permission_missing, already_member, owner_missing, too_many_devices
-    case file_version_mismatch, app_meta_data_version_mismatch, mime_type_changed, file_deleted, file_not_deleted
-    case file_in_other_group, upload_conflict, commit_id_reused, batch_mismatch, last_admin, push_not_configured
-    case not_a_member, owner_removed, cloud_authorization_revoked, invitation_gone
-    case length_required, body_too_large, app_meta_data_too_large, request_too_long
-    case misdirected_request, checksum_mismatch, too_many_requests, busy
-    case `internal`, not_implemented
-    case provider_unavailable, provider_misconfigured, cloud_unavailable, cloud_rate_limited, cloud_refused
-    case push_unavailable, push_refused, push_timeout
-    case server_unavailable, database_unavailable, maintenance, cloud_timeout, server_timeout
-    case http_version_not_supported, cloud_quota_exceeded
+    case missingParameter = "missing_parameter"
+    case repeatedParameter = "repeated_parameter"
+    case malformedParameter = "malformed_parameter"
+    case parameterTooLong = "parameter_too_long"
+    case parameterOutOfRange = "parameter_out_of_range"
+    case malformedQuery = "malformed_query"
+    case missingHeader = "missing_header"
+    case malformedHeader = "malformed_header"
+    case unknownMimeType = "unknown_mime_type"
+    case bodyLengthMismatch = "body_length_mismatch"
+    case badRequest = "bad_request"
+    case credentialsMissing = "credentials_missing"
+    case signInTypeNotAllowed = "sign_in_type_not_allowed"
+    case credentialsRejected = "credentials_rejected"
+    case userUnknown = "user_unknown"
+    case storageAccountRequired = "storage_account_required"
+    case endpointUnknown = "endpoint_unknown"
+    case fileUnknown = "file_unknown"
+    case appMetaDataUnknown = "app_meta_data_unknown"
+    case invitationUnknown = "invitation_unknown"
+    case groupUnknown = "group_unknown"
+    case memberUnknown = "member_unknown"
+    case methodNotAllowed = "method_not_allowed"
+    case permissionTooLow = "permission_too_low"
+    case groupExists = "group_exists"
+    case userExists = "user_exists"
+    case owningAccountRequired = "owning_account_required"
+    case authorizationCodeRejected = "authorization_code_rejected"
+    case storagePermissionMissing = "storage_permission_missing"
+    case alreadyMember = "already_member"
+    case ownerMissing = "owner_missing"
+    case tooManyDevices = "too_many_devices"
+    case fileVersionMismatch = "file_version_mismatch"
+    case appMetaDataVersionMismatch = "app_meta_data_version_mismatch"
+    case mimeTypeChanged = "mime_type_changed"
+    case fileDeleted = "file_deleted"
+    case fileNotDeleted = "file_not_deleted"
+    case fileInOtherGroup = "file_in_other_group"
+    case uploadConflict = "upload_conflict"
+    case commitIdReused = "commit_id_reused"
+    case batchMismatch = "batch_mismatch"
+    case lastAdmin = "last_admin"
+    case pushNotConfigured = "push_not_configured"
+    case notAMember = "not_a_member"
+    case ownerRemoved = "owner_removed"
+    case cloudAuthorizationRevoked = "cloud_authorization_revoked"
+    case invitationGone = "invitation_gone"
+    case lengthRequired = "length_required"
+    case bodyTooLarge = "body_too_large"
+    case appMetaDataTooLarge = "app_meta_data_too_large"
+    case requestTooLong = "request_too_long"
+    case misdirectedRequest = "misdirected_request"
+    case checksumMismatch = "checksum_mismatch"
+    case tooManyRequests = "too_many_requests"
+    case busy
+    case `internal`
+    case notImplemented = "not_implemented"
+    case providerUnavailable = "provider_unavailable"
+    case providerMisconfigured = "provider_misconfigured"
+    case cloudUnavailable = "cloud_unavailable"
+    case cloudRateLimited = "cloud_rate_limited"
+    case cloudRefused = "cloud_refused"
+    case pushUnavailable = "push_unavailable"
+    case pushRefused = "push_refused"
+    case pushTimeout = "push_timeout"
+    case serverUnavailable = "server_unavailable"
+    case databaseUnavailable = "database_unavailable"
+    case maintenance
+    case cloudTimeout = "cloud_timeout"
+    case serverTimeout = "server_timeout"
+    case httpVersionNotSupported = "http_version_not_supported"
+    case cloudQuotaExceeded = "cloud_quota_exceeded"
 
     /// The HTTP status that goes with the code.
     public var status: Int {
         switch self {
-        case .missing_parameter, .repeated_parameter, .malformed_parameter, .parameter_too_long,
-            .parameter_out_of_range, .malformed_query, .missing_header, .malformed_header, .unknown_mime_type,
-            .body_length_mismatch, .bad_request:
+        case .missingParameter, .repeatedParameter, .malformedParameter, .parameterTooLong,
+            .parameterOutOfRange, .malformedQuery, .missingHeader, .malformedHeader, .unknownMimeType,
+            .bodyLengthMismatch, .badRequest:
             400
-        case .credentials_missing, .sign_in_type_not_allowed, .credentials_rejected, .user_unknown: 401
-        case .storage_account_required: 403
-        case .endpoint_unknown, .file_unknown, .app_meta_data_unknown, .invitation_unknown, .group_unknown,
-            .member_unknown:
+        case .credentialsMissing, .signInTypeNotAllowed, .credentialsRejected, .userUnknown: 401
+        case .storageAccountRequired: 403
+        case .endpointUnknown, .fileUnknown, .appMetaDataUnknown, .invitationUnknown, .groupUnknown,
+            .memberUnknown:
             404
-        case .method_not_allowed: 405
-        case .permission_too_low, .group_exists, .user_exists, .owning_account_required,
-            .authorization_code_rejected, .storage_permission_missing, .already_member, .owner_missing,
-            .too_many_devices, .file_version_mismatch, .app_meta_data_version_mismatch, .mime_type_changed,
-            .file_deleted, .file_not_deleted, .file_in_other_group, .upload_conflict, .commit_id_reused,
-            .batch_mismatch, .last_admin, .push_not_configured:
+        case .methodNotAllowed: 405
+        case .permissionTooLow, .groupExists, .userExists, .owningAccountRequired,
+            .authorizationCodeRejected, .storagePermissionMissing, .alreadyMember, .ownerMissing,
+            .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch, .mimeTypeChanged,
+            .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .commitIdReused,
+            .batchMismatch, .lastAdmin, .pushNotConfigured:
             409
-        case .not_a_member, .owner_removed, .cloud_authorization_revoked, .invitation_gone: 410
-        case .length_required: 411
-        case .body_too_large, .app_meta_data_too_large: 413
-        case .request_too_long: 414
-        case .misdirected_request: 421
-        case .checksum_mismatch: 422
-        case .too_many_requests, .busy: 429
+        case .notAMember, .ownerRemoved, .cloudAuthorizationRevoked, .invitationGone: 410
+        case .lengthRequired: 411
+        case .bodyTooLarge, .appMetaDataTooLarge: 413
+        case .requestTooLong: 414
+        case .misdirectedRequest: 421
+        case .checksumMismatch: 422
+        case .tooManyRequests, .busy: 429
         case .internal: 500
-        case .not_implemented: 501
-        case .provider_unavailable, .provider_misconfigured, .cloud_unavailable, .cloud_rate_limited,
-            .cloud_refused, .server_unavailable, .push_unavailable, .push_refused:
+        case .notImplemented: 501
+        case .providerUnavailable, .providerMisconfigured, .cloudUnavailable, .cloudRateLimited,
+            .cloudRefused, .serverUnavailable, .pushUnavailable, .pushRefused:
             502
-        case .database_unavailable, .maintenance: 503
-        case .cloud_timeout, .server_timeout, .push_timeout: 504
-        case .http_version_not_supported: 505
-        case .cloud_quota_exceeded: 507
+        case .databaseUnavailable, .maintenance: 503
+        case .cloudTimeout, .serverTimeout, .pushTimeout: 504
+        case .httpVersionNotSupported: 505
+        case .cloudQuotaExceeded: 507
         }
     }
 
@@ -62,31 +116,31 @@ public enum ErrorCode: String, CaseIterable, Sendable {
 
     /// On any endpoint: of the query as a whole, of nginx, of the database, and defects.
     static let anywhere: Set<ErrorCode> = [
-        .bad_request, .malformed_query, .endpoint_unknown, .method_not_allowed, .body_too_large, .request_too_long,
-        .misdirected_request, .too_many_requests, .busy, .internal, .not_implemented, .server_unavailable,
-        .database_unavailable, .maintenance, .server_timeout, .http_version_not_supported,
+        .badRequest, .malformedQuery, .endpointUnknown, .methodNotAllowed, .bodyTooLarge, .requestTooLong,
+        .misdirectedRequest, .tooManyRequests, .busy, .internal, .notImplemented, .serverUnavailable,
+        .databaseUnavailable, .maintenance, .serverTimeout, .httpVersionNotSupported,
     ]
     /// Where there are parameters.
     static let parameters: Set<ErrorCode> = [
-        .missing_parameter, .repeated_parameter, .malformed_parameter, .parameter_too_long, .parameter_out_of_range,
+        .missingParameter, .repeatedParameter, .malformedParameter, .parameterTooLong, .parameterOutOfRange,
     ]
     /// Where somebody signs in.
     static let signingIn: Set<ErrorCode> = [
-        .missing_header, .malformed_header, .credentials_missing, .sign_in_type_not_allowed, .credentials_rejected,
-        .provider_unavailable, .provider_misconfigured, .cloud_timeout,
+        .missingHeader, .malformedHeader, .credentialsMissing, .signInTypeNotAllowed, .credentialsRejected,
+        .providerUnavailable, .providerMisconfigured, .cloudTimeout,
     ]
     /// Where the caller must be a user.
-    static let users: Set<ErrorCode> = [.user_unknown, .too_many_devices]
+    static let users: Set<ErrorCode> = [.userUnknown, .tooManyDevices]
     /// Where tokens are exchanged.
-    static let exchange: Set<ErrorCode> = [.authorization_code_rejected, .storage_permission_missing]
+    static let exchange: Set<ErrorCode> = [.authorizationCodeRejected, .storagePermissionMissing]
     /// Where a cloud storage is used.
     static let storage: Set<ErrorCode> = [
-        .cloud_authorization_revoked, .cloud_unavailable, .cloud_rate_limited, .cloud_refused, .cloud_timeout,
-        .cloud_quota_exceeded,
+        .cloudAuthorizationRevoked, .cloudUnavailable, .cloudRateLimited, .cloudRefused, .cloudTimeout,
+        .cloudQuotaExceeded,
     ]
     /// Where a batch of changes may be complete, so that the request commits it.
     static let batches: Set<ErrorCode> = [
-        .batch_mismatch, .file_unknown, .file_version_mismatch, .app_meta_data_version_mismatch, .file_in_other_group,
-        .owner_removed,
+        .batchMismatch, .fileUnknown, .fileVersionMismatch, .appMetaDataVersionMismatch, .fileInOtherGroup,
+        .ownerRemoved,
     ]
 }

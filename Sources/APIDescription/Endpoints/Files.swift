@@ -10,7 +10,7 @@ extension EndpointDescription {
                 "masterVersion": Schemas.int64, "since": Schemas.int64,
                 "fileIndex": Schemas.array(of: Schemas.reference("File")),
             ]),
-        errors: [.group_unknown],
+        errors: [.groupUnknown],
         replyHeaders: [
             ResponseHeader.entityTag.rawValue: ["description": "Names this state.", "schema": Schemas.text],
             "cache-control": ["schema": Schemas.text],
@@ -35,11 +35,11 @@ extension EndpointDescription {
             ]
         ],
         errors: ErrorCode.storage.union([
-            .file_unknown, .file_deleted, .file_version_mismatch, .app_meta_data_version_mismatch, .owner_removed,
+            .fileUnknown, .fileDeleted, .fileVersionMismatch, .appMetaDataVersionMismatch, .ownerRemoved,
         ]))
 
     static let downloadAppMetaData = EndpointDescription(
         summary: "Reads a file's metadata.", parameters: DownloadAppMetaDataRequest.parameters,
         reply: Schemas.orStale(Schemas.object(["appMetaData": Schemas.text])),
-        errors: [.file_unknown, .app_meta_data_unknown, .file_deleted, .app_meta_data_version_mismatch])
+        errors: [.fileUnknown, .appMetaDataUnknown, .fileDeleted, .appMetaDataVersionMismatch])
 }

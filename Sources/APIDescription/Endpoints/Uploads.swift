@@ -16,8 +16,8 @@ extension EndpointDescription {
             "content": ["application/octet-stream": ["schema": ["type": "string", "format": "binary"]]],
         ],
         errors: ErrorCode.storage.union(ErrorCode.batches).union([
-            .unknown_mime_type, .body_length_mismatch, .length_required, .checksum_mismatch, .app_meta_data_too_large,
-            .mime_type_changed, .file_deleted, .file_not_deleted, .upload_conflict,
+            .unknownMimeType, .bodyLengthMismatch, .lengthRequired, .checksumMismatch, .appMetaDataTooLarge,
+            .mimeTypeChanged, .fileDeleted, .fileNotDeleted, .uploadConflict,
         ]))
 
     static let uploadAppMetaData = EndpointDescription(
@@ -36,7 +36,7 @@ extension EndpointDescription {
             ],
         ],
         errors: ErrorCode.batches.union([
-            .file_deleted, .app_meta_data_too_large, .body_length_mismatch, .upload_conflict,
+            .fileDeleted, .appMetaDataTooLarge, .bodyLengthMismatch, .uploadConflict,
         ]))
 
     static let uploadDeletion = EndpointDescription(
@@ -52,7 +52,7 @@ extension EndpointDescription {
         summary: "Commits what the caller has staged on this device, all of it or nothing.",
         parameters: DoneUploadsRequest.parameters,
         reply: Schemas.orStale(Schemas.object(["numberUploadsTransferred": Schemas.int32])),
-        errors: [.file_version_mismatch, .file_in_other_group, .owner_removed, .commit_id_reused])
+        errors: [.fileVersionMismatch, .fileInOtherGroup, .ownerRemoved, .commitIdReused])
 
     static let discardUploads = EndpointDescription(
         summary: "Withdraws what the caller has staged on this device.", parameters: DiscardUploadsRequest.parameters,

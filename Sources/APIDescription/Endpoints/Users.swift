@@ -23,7 +23,7 @@ extension EndpointDescription {
     static let addUser = EndpointDescription(
         summary: "Creates a user with an owning account, and their first sharing group.",
         parameters: AddUserRequest.parameters, reply: Schemas.reference("UserID"),
-        errors: ErrorCode.exchange.union([.user_exists, .group_exists, .owning_account_required]))
+        errors: ErrorCode.exchange.union([.userExists, .groupExists, .owningAccountRequired]))
 
     static let removeUser = EndpointDescription(
         summary: "Removes the caller. Files that the caller owns are listed as deleted; their bytes stay.",
@@ -32,5 +32,5 @@ extension EndpointDescription {
     static let registerPushNotificationToken = EndpointDescription(
         summary: "Registers the device for push notifications.",
         parameters: RegisterPushNotificationTokenRequest.parameters, reply: Schemas.empty,
-        errors: [.push_not_configured, .push_unavailable, .push_refused, .push_timeout])
+        errors: [.pushNotConfigured, .pushUnavailable, .pushRefused, .pushTimeout])
 }
