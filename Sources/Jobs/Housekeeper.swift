@@ -11,6 +11,9 @@ public struct Housekeeper: Sendable {
     /// How long the result of an exchanged authorization code is kept, in seconds: far longer than a request is repeated.
     private static let codeLifetimeSeconds: Int64 = 86_400
 
+    /// How long Apple's notices are remembered, in seconds: twice as long as one is believed.
+    private static let noticeLifetimeSeconds: Int64 = 60 * 86_400
+
     private let store: Store
     private let stagingLifetimeSeconds: Int64
     private let now: @Sendable () -> WireDate
@@ -42,6 +45,10 @@ public struct Housekeeper: Sendable {
             try session.forgetExchangedCodes(before: time(ago: Self.codeLifetimeSeconds), limit: Self.batch)
         }
         report("Results of old authorization codes forgotten", codes)
+        let notices = try store.transaction { session in
+            try session.forgetAppleNotices(before: time(ago: Self.noticeLifetimeSeconds), limit: Self.batch)
+        }
+        report("Old notices of Apple forgotten", notices)
     }
 
     private func report(_ sentence: Logger.Message, _ count: Int) {

@@ -17,6 +17,16 @@ public struct ServerConfiguration: Sendable {
         public var graphVersion: String
     }
 
+    public struct Apple: Sendable {
+        /// The app's identifier.
+        public var clientID: String
+        public var teamID: String
+        public var keyID: String
+        /// In PEM.
+        public var privateKey: Secret
+        public var redirectURI: String?
+    }
+
     public struct WarningFile: Sendable {
         public var name: String
         public var contents: String
@@ -42,6 +52,8 @@ public struct ServerConfiguration: Sendable {
     public var google: Google?
     /// `nil` if people may not sign in with Facebook.
     public var facebook: Facebook?
+    /// `nil` if people may not sign in with Apple.
+    public var apple: Apple?
     public var warningFile: WarningFile?
     public var maximumUploadBytes: Int64
     /// Threads of an `api` process, 1 to 1,024.
@@ -79,7 +91,7 @@ public struct ServerConfiguration: Sendable {
     }
 
     init(
-        database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
+        database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?, apple: Apple?,
         warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
@@ -88,6 +100,7 @@ public struct ServerConfiguration: Sendable {
         self.sealingKey = sealingKey
         self.google = google
         self.facebook = facebook
+        self.apple = apple
         self.warningFile = warningFile
         self.maximumUploadBytes = maximumUploadBytes
         self.apiThreads = apiThreads

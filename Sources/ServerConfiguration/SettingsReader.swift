@@ -14,7 +14,7 @@ struct SettingsReader {
         let accounts = accounts()
         return ServerConfiguration(
             database: database, sealingKey: sealingKey, google: accounts.google, facebook: accounts.facebook,
-            warningFile: warningFile(),
+            apple: apple(), warningFile: warningFile(),
             maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
             apiThreads: reader.integer("apiThreads", in: 1...1_024) ?? 8,
             transferThreads: reader.integer("transferThreads", in: 1...4_096) ?? 256,
@@ -46,7 +46,7 @@ struct SettingsReader {
     ) {
         let allowsGoogle = reader.bool("allowedSignInTypes.Google", default: false)
         let allowsFacebook = reader.bool("allowedSignInTypes.Facebook", default: false)
-        for type in ["Dropbox", "Microsoft", "AppleSignIn"]
+        for type in ["Dropbox", "Microsoft"]
         where reader.bool("allowedSignInTypes.\(type)", default: false) {
             reader.problem("allowedSignInTypes.\(type) cannot be true: this release does not have these accounts")
         }
@@ -65,6 +65,24 @@ struct SettingsReader {
                 ?? (allowsFacebook ? missing("FacebookClientSecretFile") : Secret("")),
             graphVersion: reader.string("facebookGraphVersion") ?? "v25.0")
         return (allowsGoogle ? google : nil, allowsFacebook ? facebook : nil)
+    }
+
+    private mutating func apple() -> ServerConfiguration.Apple? {
+        let isAllowed = reader.bool("allowedSignInTypes.AppleSignIn", default: false)
+        // Older servers' files have the redirect URI empty where none is used.
+        let redirectURI = reader.string("appleSignIn.redirectURI").flatMap { $0.isEmpty ? nil : $0 }
+        let apple = ServerConfiguration.Apple(
+            clientID: appleText("clientId", isAllowed), teamID: appleText("teamId", isAllowed),
+            keyID: appleText("keyId", isAllowed),
+            privateKey: secret("appleSignIn.privateKey")
+                ?? (isAllowed ? missing("appleSignIn.privateKeyFile") : Secret("")),
+            redirectURI: redirectURI)
+        return isAllowed ? apple : nil
+    }
+
+    private mutating func appleText(_ name: String, _ isRequired: Bool) -> String {
+        let key = "appleSignIn." + name
+        return isRequired ? reader.required(key) : reader.string(key) ?? ""
     }
 
     private mutating func warningFile() -> ServerConfiguration.WarningFile? {

@@ -22,6 +22,8 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case removeSharingGroup = "RemoveSharingGroup"
     case removeUserFromSharingGroup = "RemoveUserFromSharingGroup"
     case registerPushNotificationToken = "RegisterPushNotificationToken"
+    /// Called by Apple, not by clients.
+    case appleNotifications = "AppleNotifications"
 
     /// How the endpoint is called and answered.
     public var route: EndpointRoute { EndpointRoute(self) }
