@@ -91,7 +91,8 @@ let package = Package(
             dependencies: [
                 "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl",
                 "CurlTransport", "MariaDB",
-                "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging,
+                "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration",
+                logging,
                 argumentParser,
             ],
             swiftSettings: strict),

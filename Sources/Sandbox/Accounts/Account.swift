@@ -2,12 +2,12 @@ internal import FoundationEssentials
 
 /// A provider that the sandbox can stand in for.
 public enum Provider: String, Sendable, CaseIterable {
-    case google, facebook
+    case google, facebook, apple
     /// Known by name, not emulated yet.
-    case dropbox, microsoft, apple
+    case dropbox, microsoft
 
     /// Whether accounts of this provider can be made.
-    var isEmulated: Bool { self == .google || self == .facebook }
+    var isEmulated: Bool { self == .google || self == .facebook || self == .apple }
 }
 
 /// Who asked for a token: an app on a device, or the app maker's server.

@@ -10,6 +10,12 @@ public enum RegisteredApps {
     public static let facebookAppID = "123456789012345"
     /// Its secret.
     public static let facebookSecret = "sandbox-facebook-secret"
+    /// The app's identifier at Apple.
+    public static let appleClientID = "com.example.sandbox"
+    /// The app maker's team at Apple.
+    public static let appleTeamID = "SANDBOX123"
+    /// The name of the key for client secrets; the key itself lies in the state directory.
+    public static let appleKeyID = "SANDBOXKEY"
     /// Scopes that a Google account grants if it is not told otherwise.
     public static let googleScopes = [
         "openid", "https://www.googleapis.com/auth/userinfo.email", "https://www.googleapis.com/auth/userinfo.profile",

@@ -48,7 +48,8 @@ extension Account {
                         expiresAt: now.addingTimeInterval(FacebookGraph.shortLifeSeconds)))
                 hasChanged = true
             }
-        case .dropbox, .microsoft, .apple: break
+        case .apple: hasChanged = AppleTokens.signIn(&self, at: now, soon: soon)
+        case .dropbox, .microsoft: break
         }
         return hasChanged
     }
@@ -59,7 +60,9 @@ extension SandboxServer {
     func makeAccount(_ request: NewAccount) throws(StorageError) -> Account {
         let time = now
         var account = Account(
-            id: RandomText.number(request.provider == .google ? 21 : 17), provider: request.provider,
+            id: request.provider == .apple
+                ? AppleTokens.userID() : RandomText.number(request.provider == .google ? 21 : 17),
+            provider: request.provider,
             name: request.name, email: request.email, createdAt: time, audience: request.audience,
             scopes: request.scopes, tokenType: request.tokenType, quotaBytes: request.quotaBytes)
         _ = account.signInIfNeeded(at: time)

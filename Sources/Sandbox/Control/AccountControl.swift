@@ -19,6 +19,8 @@ struct AccountControl {
         }
         switch (request.method, path.dropFirst().first, path.count) {
         case ("GET", nil, _): return SandboxResponse(200, json: json(account))
+        case ("POST", let action?, 2) where account.provider == .apple && AppleControl.actions.contains(action):
+            return try AppleControl(server: server, account: account).respond(to: request, action, showing: json)
         case ("POST", "expire-access-token", 2):
             let holder = try holder(try ControlInterface.json(request), default: .server)
             let time = server.now
@@ -75,7 +77,13 @@ struct AccountControl {
             json["accessToken"] = .string(token)
             json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
             json["authorizationCode"] = .string(code) ?? .null
-        case .facebook, .dropbox, .microsoft, .apple:
+        case .apple:
+            let headers = AppleControl.headers(of: account, on: server)
+            json["accessToken"] = headers["access_token"] ?? .null
+            json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
+            json["authorizationCode"] = headers["SyncServer-authorization-code"] ?? .null
+            json["headers"] = .object(headers)
+        case .facebook, .dropbox, .microsoft:
             json["headers"] = ["X-token-type": "FacebookToken", "access_token": .string(token)]
             json["accessToken"] = .string(token)
             json["refreshToken"] = .null
@@ -113,7 +121,9 @@ extension NewAccount {
         email = json["email"]?.string ?? String(local) + "@example.com"
         audience =
             json["audience"]?.string
-            ?? (provider == .google ? RegisteredApps.googleIOSClientID : RegisteredApps.facebookAppID)
+            ?? (provider == .google
+                ? RegisteredApps.googleIOSClientID
+                : provider == .apple ? RegisteredApps.appleClientID : RegisteredApps.facebookAppID)
         scopes =
             json["scopes"]?.array?.compactMap(\.string)
             ?? (provider == .google ? RegisteredApps.googleScopes : ["public_profile", "email"])

@@ -36,7 +36,7 @@ struct SandboxPage {
     private func section(_ account: Account, _ drive: Drive?) -> String {
         var html = "<section><h2>\(Self.escape(account.name)) <span class=\"\(account.provider.rawValue)\">"
         html +=
-            "\(account.provider == .google ? "Google" : "Facebook")</span></h2><p class=meta>\(Self.escape(account.email)) · \(account.id)"
+            "\(account.provider == .google ? "Google" : account.provider == .apple ? "Apple" : "Facebook")</span></h2><p class=meta>\(Self.escape(account.email)) · \(account.id)"
         guard let drive else { return html + "</p></section>" }
         html += " · \(Self.size(drive.usedBytes)) of \(Self.size(account.quotaBytes))</p>"
         let listing = FileListing(drive: drive)
@@ -112,7 +112,7 @@ struct SandboxPage {
         header{border-bottom:1px solid var(--line);margin-bottom:1rem}
         section{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;padding:1rem 1.2rem}
         h2 span{border-radius:1rem;color:#fff;font-size:.7rem;padding:.15rem .6rem;vertical-align:middle}
-        .google{background:#1a73e8}.facebook{background:#0866ff}
+        .google{background:#1a73e8}.facebook{background:#0866ff}.apple{background:#111}
         .meta,.empty,small{margin:.2rem 0;opacity:.7}
         ul{display:grid;gap:.8rem;grid-template-columns:repeat(auto-fill,minmax(10.5rem,1fr));list-style:none;margin:0;padding:0}
         li{background:var(--soft);border-radius:.5rem;overflow:hidden;padding:.6rem}
