@@ -124,7 +124,7 @@ let package = Package(
             name: "EndpointsTests",
             dependencies: [
                 "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "SyncProtocol", "UserStorage",
-                "HTTPTransport",
+                "HTTPTransport", "JSONWebTokens",
                 "OpenSSLCrypto", "MariaDB", "TestSupport", logging,
             ],
             swiftSettings: strict),
