@@ -36,7 +36,8 @@ struct AppleTests {
         let members = try alice.groups().group(alice.group)?.sharingGroupUsers?.array ?? []
         #expect(members.contains { $0.userId == .integer(ann.userID) && $0.name?.text == ann.account.name })
         // The code was exchanged once, and what came of it serves for a day.
-        #expect(try server.sandbox.account(ann.account.id).headers.contains { $0.name == "SyncServer-authorization-code" })
+        #expect(
+            try server.sandbox.account(ann.account.id).headers.contains { $0.name == "SyncServer-authorization-code" })
     }
 
     @Test("An account with Apple brings no storage: AddUser is refused")
@@ -180,7 +181,8 @@ struct AppleTests {
         expectError(
             try server.call("POST", "AppleNotifications", body: Array("no JSON".utf8)), 400)
         expectJSON(try notice([:], "email-disabled"))
-        expectJSON(try notify(server.sandbox.notice(about: server.newcomer(.apple).account, ["type": "account-delete"])))
+        expectJSON(
+            try notify(server.sandbox.notice(about: server.newcomer(.apple).account, ["type": "account-delete"])))
 
         expectJSON(try ann.checkCredentials())
     }

@@ -8,7 +8,7 @@ struct IDTokenPolicyTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
     private static var good: [String: Any] {
         [
-        "iss": "https://issuer.example", "sub": "001.abc", "aud": "app", "iat": 1_799_999_990, "exp": 1_800_000_600,
+            "iss": "https://issuer.example", "sub": "001.abc", "aud": "app", "iat": 1_799_999_990, "exp": 1_800_000_600,
         ]
     }
 

@@ -29,7 +29,8 @@ struct TestServer: Sendable {
     /// Without a database every use of the store throws that it is unavailable.
     init(
         withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30,
-        accounts: [any AccountProvider] = [], providers: ScriptedTransport? = nil
+        signInTimeToLive: Duration = .seconds(60), accounts: [any AccountProvider] = [],
+        providers: ScriptedTransport? = nil
     ) throws {
         self.providers = providers
         let settings = withDatabase ? try ScratchDatabase.shared().makeDatabase() : nil
@@ -51,7 +52,7 @@ struct TestServer: Sendable {
             accounts: [FakeAccount(accountType: .google, exchanges: exchanges), FakeAccount(accountType: .facebook)]
                 + accounts)
         services = Services(
-            store: store, storage: storage, signInCache: SignInCache(timeToLive: .seconds(60)),
+            store: store, storage: storage, signInCache: SignInCache(timeToLive: signInTimeToLive),
             settings: Services.Settings(
                 serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,
                 maximumUploadBytes: maximumUploadBytes, maximumDevicesPerUser: nil, mimeTypes: .standard,

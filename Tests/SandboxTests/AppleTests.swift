@@ -65,7 +65,8 @@ struct AppleTests {
         let token = try #require(try verified(headers?["access_token"]?.string))
         #expect(headers?["X-token-type"] == "AppleSignInToken")
         #expect(headers?["SyncServer-authorization-code"] == account["authorizationCode"])
-        #expect(try JSONParser.parse(Array((headers?["X-account-details"]?.string ?? "").utf8))["fullName"] == "Ann Apple")
+        #expect(
+            try JSONParser.parse(Array((headers?["X-account-details"]?.string ?? "").utf8))["fullName"] == "Ann Apple")
         #expect(token.header["alg"] == "RS256")
         #expect(token.claims["iss"] == "https://appleid.apple.com")
         #expect(token.claims["aud"] == .string(RegisteredApps.appleClientID))
