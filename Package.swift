@@ -82,6 +82,9 @@ let package = Package(
             name: "Jobs",
             dependencies: ["UserStorage", "Store", "CloudStorage", "HTTPTransport", "SyncProtocol", logging],
             swiftSettings: strict),
+        .target(
+            name: "Import", dependencies: ["Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol"],
+            swiftSettings: strict),
 
         // Composition roots.
         .target(
@@ -98,7 +101,11 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "syncctl",
-            dependencies: ["Store", "MariaDB", "OpenSSLCrypto", "ServerConfiguration", argumentParser],
+            dependencies: [
+                "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
+                "ServerConfiguration",
+                argumentParser,
+            ],
             swiftSettings: strict),
 
         // Emulated providers for development and tests.
@@ -120,6 +127,14 @@ let package = Package(
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
         ),
+        .testTarget(
+            name: "ImportTests",
+            dependencies: [
+                "Import", "syncctl", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "ServerConfiguration",
+                "SyncProtocol",
+                "TestSupport",
+            ],
+            exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "EndpointsTests",
             dependencies: [

@@ -18,7 +18,16 @@ public protocol AccountProvider: Sendable {
         code: String, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials?
 
-    /// What to keep of the presented credentials when there is no code to exchange.
+    /// Turns the presented token itself into tokens that the server may keep; harmless if done again.
+    ///
+    /// - Returns: the tokens, with the token's hash in the place of a code's; `nil` if this kind of account has no such
+    ///   exchange.
+    /// - Throws: ``AccountError/rejected``, ``AccountError/scopeMissing``.
+    func exchange(
+        _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials?
+
+    /// What to keep of the presented credentials when there is nothing to exchange.
     func credentials(from presented: PresentedCredentials) -> StoredCredentials
 
     /// A longer-lived token for the phone itself, for accounts whose provider hands those out.
@@ -45,6 +54,10 @@ public protocol AccountProvider: Sendable {
 extension AccountProvider {
     public func exchange(
         code: String, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials? { nil }
+
+    public func exchange(
+        _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? { nil }
 
     public func replacementToken(

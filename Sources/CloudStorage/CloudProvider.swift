@@ -78,6 +78,9 @@ public struct StoredObject: Equatable, Sendable {
     public var providerHash: String?
     /// Changes whenever the contents change; `nil` if the provider does not tell.
     public var revision: String?
+    /// Whether an upload found the object there already, with the same contents: others may count on it, or be about to
+    /// delete it. Says nothing about the object, so it does not count in comparisons.
+    public var wasFound = false
 
     public init(objectID: String, name: String, sizeBytes: Int64, providerHash: String?, revision: String?) {
         self.objectID = objectID
@@ -86,4 +89,15 @@ public struct StoredObject: Equatable, Sendable {
         self.providerHash = providerHash
         self.revision = revision
     }
+
+    public static func == (left: StoredObject, right: StoredObject) -> Bool {
+        (left.objectID, left.name, left.sizeBytes, left.providerHash, left.revision)
+            == (right.objectID, right.name, right.sizeBytes, right.providerHash, right.revision)
+    }
+}
+
+extension CloudStorageType {
+    /// Whether the provider's own hash is the checksum that clients compare; if not, that is known only to whoever has read
+    /// the bytes.
+    public var reportsCheckSum: Bool { self != .microsoft }
 }

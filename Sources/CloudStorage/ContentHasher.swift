@@ -1,3 +1,4 @@
+import FoundationEssentials
 import OpenSSLCrypto
 public import SyncProtocol
 
@@ -36,21 +37,31 @@ public struct CheckSumHasher: ~Copyable {
 public struct ContentHasher: ~Copyable {
     private var checkSum: CheckSumHasher
     private var sha256 = IncrementalDigest(.sha256)
+    /// Only for OneDrive, whose own hash is another one than the checksum that clients compare.
+    private var quickXor: QuickXorHash?
 
     /// - Parameter storageType: where the bytes go.
     public init(for storageType: CloudStorageType) {
         checkSum = CheckSumHasher(for: storageType)
+        quickXor = storageType == .microsoft ? QuickXorHash() : nil
     }
 
     /// Takes in the next bytes.
-    public mutating func update(_ bytes: [UInt8]) {
-        checkSum.update(bytes.span)
-        sha256.update(bytes.span)
+    public mutating func update(_ bytes: [UInt8]) { update(bytes.span) }
+
+    /// Takes in the next bytes.
+    public mutating func update(_ bytes: Span<UInt8>) {
+        checkSum.update(bytes)
+        sha256.update(bytes)
+        quickXor?.update(bytes)
     }
 
     /// Ends the computation.
     public consuming func finish() -> ContentHashes {
-        ContentHashes(checkSum: checkSum.finish(), sha256: sha256.finish())
+        let providerHash = quickXor.map { Data($0.digest()).base64EncodedString() }
+        let checkSum = checkSum.finish()
+        return ContentHashes(
+            checkSum: checkSum, providerHash: providerHash ?? checkSum.rawValue, sha256: sha256.finish())
     }
 }
 
@@ -58,5 +69,7 @@ public struct ContentHasher: ~Copyable {
 public struct ContentHashes: Equatable, Sendable {
     /// In the flavour of the storage, in its canonical letter case.
     public var checkSum: CheckSum
+    /// What the provider must report for these bytes, in its own spelling: the checksum, or OneDrive's quickXorHash.
+    public var providerHash: String
     public var sha256: [UInt8]
 }

@@ -27,6 +27,8 @@ enum SingleOutcome {
 struct ProviderClient {
     let access: StorageAccess
     let judge: (Reply) -> ReplyVerdict
+    /// `false` for addresses that are themselves the permission: they must not see the token.
+    var presentsToken = true
     private var token: String?
     private var hasJustRenewed = false
 
@@ -99,8 +101,9 @@ struct ProviderClient {
         throw told == nil ? error : .rateLimited(retryAfter: told)
     }
 
-    /// Adds the bearer token to `request`.
+    /// Adds the bearer token to `request`, if it is to be presented.
     mutating func authorized(_ request: OutgoingRequest) throws(CloudStorageError) -> OutgoingRequest {
+        guard presentsToken else { return request }
         let token: String
         if let known = self.token { token = known } else { token = try access.tokens.current() }
         self.token = token

@@ -22,9 +22,25 @@ struct ResumableDownload {
 
     /// Fetches `url` with GET and hands its body over in order, each byte once.
     mutating func run(_ url: String, receive: (Span<UInt8>) -> Bool) throws(CloudStorageError) {
+        try run({ _ throws(CloudStorageError) in url }, receive)
+    }
+
+    /// The same where the body lies under an address that is itself the permission and may have a short life: asked for
+    /// before each request, and not shown our token.
+    mutating func run(
+        locating: (Deadline) throws(CloudStorageError) -> String, receive: (Span<UInt8>) -> Bool
+    ) throws(CloudStorageError) {
+        client.presentsToken = false
+        try run(locating, receive)
+    }
+
+    private mutating func run(
+        _ locate: (Deadline) throws(CloudStorageError) -> String, _ receive: (Span<UInt8>) -> Bool
+    ) throws(CloudStorageError) {
         var deadline = access.deadline
         while true {
             let before = received
+            let url = try locate(deadline)
             let (told, error): (Duration?, CloudStorageError)
             switch try attemptOnce(url, by: deadline, receive: receive) {
             case .complete: return

@@ -42,7 +42,7 @@ public final class BytesContent: UploadContent {
         self.bytes = bytes
         var hasher = ContentHasher(for: storageType)
         hasher.update(bytes)
-        providerHash = hasher.finish().checkSum.rawValue
+        providerHash = hasher.finish().providerHash
     }
 
     public var lengthBytes: Int64 { Int64(bytes.count) }

@@ -10,13 +10,16 @@ public protocol ClientConnection: AnyObject {
     /// Sends status and headers; once per request, before any ``write(_:)``.
     func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone)
 
+    /// Whether ``write(_:)`` takes 64 KiB now without waiting for anybody.
+    var canWriteWithoutWaiting: Bool { get }
+
     /// Sends a part of the reply's body.
     func write(_ bytes: Span<UInt8>) throws(ClientGone)
 
     /// Ends the reply properly.
     func finish()
 
-    /// Ends the connection so that what was sent cannot be taken for a whole reply.
+    /// Ends the connection so that what was sent cannot be taken for a whole reply, announced length or not.
     func abandon()
 }
 

@@ -19,6 +19,8 @@ enum EndpointReply {
     case json([UInt8])
     /// A JSON object in the header `syncserver-message-params`, and no body.
     case header(String)
+    /// What the client has is still right (304); no body.
+    case notModified
     /// The endpoint has sent its reply itself, this many bytes of body.
     case sent(bytes: Int64)
 

@@ -26,6 +26,7 @@ enum EndpointError: Error, Equatable {
     case appMetaDataUnknown
     case groupUnknown
     case invitationUnknown
+    case memberUnknown
     case invitationGone
 
     // What the present state does not allow.
@@ -43,6 +44,9 @@ enum EndpointError: Error, Equatable {
     case fileNotDeleted
     case fileInOtherGroup
     case uploadConflict
+    case commitIDReused
+    case batchMismatch
+    case lastAdmin
     case notAMember
     case ownerRemoved
 }

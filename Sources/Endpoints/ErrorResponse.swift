@@ -72,6 +72,7 @@ struct ErrorResponse: Equatable {
         case .appMetaDataUnknown: self.init(404, "app_meta_data_unknown", "the file has no appMetaData")
         case .groupUnknown: self.init(404, "group_unknown", "there is no such sharing group for this user")
         case .invitationUnknown: self.init(404, "invitation_unknown", "there is no such invitation")
+        case .memberUnknown: self.init(404, "member_unknown", "the sharing group has no such member")
         case .invitationGone: self.init(410, "invitation_gone", "there is no such invitation, or it has expired")
 
         case .permissionTooLow(let needed):
@@ -93,6 +94,12 @@ struct ErrorResponse: Equatable {
         case .fileInOtherGroup: self.init(409, "file_in_other_group", "the file is in another sharing group")
         case .uploadConflict:
             self.init(409, "upload_conflict", "another upload of this file got in between", isRetryable: true)
+        case .commitIDReused:
+            self.init(409, "commit_id_reused", "another commit of this device in this sharing group has this commitId")
+        case .batchMismatch:
+            self.init(409, "batch_mismatch", "the batch has another batchCount, or was committed without this change")
+        case .lastAdmin:
+            self.init(409, "last_admin", "the sharing group would have members but no admin")
         case .notAMember:
             self.init(410, "not_a_member", "the user is not a member of this sharing group", gone: .userRemoved)
         case .ownerRemoved:

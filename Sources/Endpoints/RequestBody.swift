@@ -23,6 +23,14 @@ final class RequestBody {
         return count
     }
 
+    /// Reads a body that is short enough to be kept; the caller has looked at the announced length.
+    /// - Throws: ``ClientGone``; ``EndpointError/bodyLengthMismatch`` if fewer bytes came than were announced.
+    func readWhole() throws -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: Int(announcedBytes ?? 0))
+        guard try read(into: &bytes) == bytes.count else { throw EndpointError.bodyLengthMismatch }
+        return bytes
+    }
+
     /// Reads and drops what is left of a body that is not wanted, unless it is too large to wait for.
     func drain() throws(ClientGone) {
         guard let announcedBytes, announcedBytes <= Self.drainLimitBytes else { return }

@@ -109,6 +109,12 @@ public struct Router: Sendable {
         case .removeSharingGroup: try run(RemoveSharingGroupEndpoint(), route, context)
         case .removeUserFromSharingGroup: try run(RemoveUserFromSharingGroupEndpoint(), route, context)
         case .checkPrimaryCreds: try runDebuggingAid(route, context)
+        case .discardUploads: try run(DiscardUploadsEndpoint(), route, context)
+        case .getSharingInvitations: try run(GetSharingInvitationsEndpoint(), route, context)
+        case .revokeSharingInvitation: try run(RevokeSharingInvitationEndpoint(), route, context)
+        case .getSharingGroupMembers: try run(GetSharingGroupMembersEndpoint(), route, context)
+        case .updateSharingGroupMember: try run(UpdateSharingGroupMemberEndpoint(), route, context)
+        case .removeSharingGroupMember: try run(RemoveSharingGroupMemberEndpoint(), route, context)
         case .registerPushNotificationToken: throw EndpointError.endpointUnknown
         }
     }
@@ -145,6 +151,11 @@ public struct Router: Sendable {
             try context.body.drain()
             let headers = context.replyHeaders + [(ResponseHeader.messageParams.rawValue, text)]
             try start(200, headers, [], context)
+        case .notModified:
+            try context.body.drain()
+            // Without a Content-Length: it would have to be that of the reply which is not sent.
+            outcome.status = 304
+            try context.connection.start(status: 304, headers: services.commonHeaders + context.replyHeaders)
         case .sent(let bytes):
             outcome.bytesSent = bytes
         }
@@ -152,13 +163,27 @@ public struct Router: Sendable {
 
     private func send(_ response: ErrorResponse, in context: RequestContext) throws {
         try context.body.drain()
+        let wantsProblem = context.head.header(.accept).map(Self.namesProblemType) ?? false
         let body = ErrorBody(
             error: response.message, code: response.code, requestId: context.head.requestID,
-            retryable: response.isRetryable, goneReason: response.goneReason)
-        var headers = [("content-type", "application/json"), (ResponseHeader.errorCode.rawValue, response.code)]
+            retryable: response.isRetryable, goneReason: response.goneReason, status: response.status,
+            isProblem: wantsProblem)
+        let contentType = wantsProblem ? Self.problemType : "application/json"
+        var headers = [("content-type", contentType), (ResponseHeader.errorCode.rawValue, response.code)]
         if let method = response.allowedMethod { headers.append(("allow", method)) }
         if let delay = response.retryAfter { headers.append(("retry-after", "\(max(1, delay.components.seconds))")) }
         try start(response.status, headers, body.body, context)
+    }
+
+    private static let problemType = "application/problem+json"
+
+    /// Whether a header `Accept` names problem details (RFC 9457) by their own type. Deployed clients send `*/*`, and get
+    /// what they know.
+    private static func namesProblemType(_ accept: String) -> Bool {
+        accept.split(separator: ",").contains { range in
+            let type = range.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
+            return type.lowercased() == problemType
+        }
     }
 
     private func start(

@@ -115,6 +115,15 @@ public struct RequestSlot: ~Copyable {
         try write(bytes.span)
     }
 
+    /// Whether the web server takes another 64 KiB at once.
+    ///
+    /// Asks poll(2). A stream socket counts as writable only while at least three quarters of its buffer are free
+    /// (unix(7), of 208 KiB unless configured), which 64 KiB fit into.
+    public var canWriteWithoutWaiting: Bool {
+        var descriptor = unsafe pollfd(fd: request.pointee.ipcFd, events: Int16(POLLOUT), revents: 0)
+        return unsafe poll(&descriptor, 1, 0) == 1 && descriptor.revents & Int16(POLLOUT) != 0
+    }
+
     /// Sends what has been written so far.
     /// - Throws: ``FastCGIError/aborted`` if the peer is gone.
     public mutating func flush() throws(FastCGIError) {

@@ -3,13 +3,20 @@ public import Store
 public import SyncProtocol
 import UserStorage
 
-/// Removes what has outlived its use: expired invitations, staged changes without a commit, results of old codes.
+/// Removes what has outlived its use: expired invitations, staged changes without a commit, results of old codes, commits
+/// that nobody will ask about again.
 ///
 /// Any number may run; each step is a transaction of its own over a bounded number of rows.
 public struct Housekeeper: Sendable {
     private static let batch = 500
+    /// Commits forgotten in one round; a round a minute keeps up with 80 of them a second.
+    private static let commitBatch = 5_000
     /// How long the result of an exchanged authorization code is kept, in seconds: far longer than a request is repeated.
     private static let codeLifetimeSeconds: Int64 = 86_400
+    /// How long a commit is remembered by its id, in seconds: as long as a system lets background transfers take.
+    private static let commitLifetimeSeconds: Int64 = 7 * 86_400
+    /// How long it is remembered what an object's bytes are, in seconds: it can be found out again.
+    private static let contentLifetimeSeconds: Int64 = 90 * 86_400
 
     /// How long Apple's notices are remembered, in seconds: twice as long as one is believed.
     private static let noticeLifetimeSeconds: Int64 = 60 * 86_400
@@ -41,6 +48,14 @@ public struct Housekeeper: Sendable {
                 stagedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch, at: now())
         }
         report("Abandoned uploads withdrawn", changes)
+        let batches = try store.transaction { session in
+            try session.forgetBatches(changedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch)
+        }
+        report("Incomplete batches forgotten", batches)
+        let commits = try store.transaction { session in
+            try session.forgetCommits(before: time(ago: Self.commitLifetimeSeconds), limit: Self.commitBatch)
+        }
+        report("Old commits forgotten", commits)
         let codes = try store.transaction { session in
             try session.forgetExchangedCodes(before: time(ago: Self.codeLifetimeSeconds), limit: Self.batch)
         }
@@ -49,6 +64,10 @@ public struct Housekeeper: Sendable {
             try session.forgetAppleNotices(before: time(ago: Self.noticeLifetimeSeconds), limit: Self.batch)
         }
         report("Old notices of Apple forgotten", notices)
+        let contents = try store.transaction { session in
+            try session.forgetContents(before: time(ago: Self.contentLifetimeSeconds), limit: Self.batch)
+        }
+        report("Results of reading objects forgotten", contents)
     }
 
     private func report(_ sentence: Logger.Message, _ count: Int) {

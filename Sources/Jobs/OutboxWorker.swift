@@ -59,12 +59,12 @@ public struct OutboxWorker: Sendable {
         }
         for item in items {
             beforeItem()
-            try handle(item, transport)
+            try handle(item, transport, beforeItem)
         }
         return items.count
     }
 
-    private func handle(_ item: OutboxItem, _ transport: Transport) throws {
+    private func handle(_ item: OutboxItem, _ transport: Transport, _ beforeItem: () -> Void) throws {
         var logger = logger
         logger[metadataKey: LogKey.outboxID.rawValue] = "\(item.id.rawValue)"
         logger[metadataKey: LogKey.owningUserID.rawValue] = "\(item.owner.userID)"
@@ -78,6 +78,7 @@ public struct OutboxWorker: Sendable {
             switch item.kind {
             case .deleteObject: try deleteObject(item, storage)
             case .writeWarningFile: try writeWarningFile(item, storage)
+            case .hashObject: try hashObject(item, storage, beforeItem)
             }
             try complete(item)
             logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
@@ -88,13 +89,27 @@ public struct OutboxWorker: Sendable {
 
     private func deleteObject(_ item: OutboxItem, _ storage: UserStorage) throws {
         var objectID = item.objectID
-        if objectID == nil, let name = item.objectName {
-            // Only an upload that died before it learned its object's identifier leaves a name alone.
-            objectID = try storage.provider.find(name: name, in: storage.access)?.objectID
+        if let name = item.objectName {
+            // Where names are unique another upload may have found this one's object, and count on it.
+            if storage.provider.storageType != .google {
+                let isShared = try store.withSession { session in
+                    try session.isBeingUploaded(
+                        name, of: item.owner, otherThan: item.id, by: leaseOwner, at: now())
+                }
+                if isShared { throw CloudStorageError.unavailable(detail: "another upload goes by the same name") }
+            }
+            // Left by an upload that died before it learned its object's identifier, or stored by an older server.
+            // Recorded before the decision, so that nobody adopts the object from then on.
+            if objectID == nil, let found = try storage.provider.find(name: name, in: storage.access)?.objectID {
+                try store.transaction { session in try session.record(objectID: found, in: item.id, by: leaseOwner) }
+                objectID = found
+            }
         }
         guard let objectID else { return }
+        let name = item.objectName.flatMap { CloudFileName($0) }
         let isReferenced = try store.transaction { session in
-            try session.isReferenced(objectID, of: item.owner)
+            if try session.isReferenced(objectID, of: item.owner) { return true }
+            return try name.map { try session.isReferenced($0, of: item.owner) } ?? false
         }
         // From here on nobody adopts the object: while this row exists, adoption is refused.
         if !isReferenced { try storage.provider.delete(objectID: objectID, in: storage.access) }
@@ -116,6 +131,32 @@ public struct OutboxWorker: Sendable {
         }
         let content = BytesContent(warningFile.contents, for: storage.provider.storageType)
         _ = try storage.provider.upload(content, as: reservation, mimeType: "text/plain", to: storage.access)
+    }
+
+    /// Finds out what the bytes of an object are, and whether the provider's own hash, which may have come late, fits.
+    private func hashObject(_ item: OutboxItem, _ storage: UserStorage, _ signOfLife: () -> Void) throws {
+        guard let objectID = item.objectID else { return }
+        do {
+            let object = try storage.provider.describe(objectID: objectID, in: storage.access)
+            guard object.providerHash != nil || item.attempts >= Self.maximumAttempts else {
+                throw CloudStorageError.unavailable(detail: "the provider has no hash yet")
+            }
+            let known = try store.withSession { try $0.knownContent(of: objectID, in: item.owner) }
+            let content: KnownContent
+            if let known, known.providerHash == object.providerHash {
+                content = known
+            } else {
+                content = try ContentReading.contents(of: object, in: storage) {
+                    signOfLife()
+                    return true
+                }
+            }
+            try store.transaction { session in
+                try session.remember(content, of: objectID, in: item.owner, at: now())
+            }
+        } catch CloudStorageError.notFound {
+            // Gone in the meantime: there is nothing left to find out.
+        }
     }
 
     private func complete(_ item: OutboxItem) throws {

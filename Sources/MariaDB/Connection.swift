@@ -121,8 +121,10 @@ public struct Connection: ~Copyable {
     /// - Throws: ``MariaDBError/unavailable(code:message:)``; nothing has happened then.
     public mutating func beginReadingCommitted() throws(MariaDBError) {
         precondition(!isInTransaction, "transactions do not nest")
-        try run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", mayCommit: false)
-        try run("START TRANSACTION", mayCommit: false)
+        // A compound statement, so that it is one round trip ("Using Compound Statements Outside of Stored Programs").
+        try run(
+            "BEGIN NOT ATOMIC SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; END",
+            mayCommit: false)
     }
 
     /// Makes the transaction's changes permanent.

@@ -21,6 +21,7 @@ public final class SandboxServer: Sendable {
     let appleKeys: AppleKeys
     /// When each of Apple's refresh tokens was last checked.
     let appleChecks = Mutex<[String: Date]>([:])
+    let microsoftKeyStore: MicrosoftKeys
     private let state: Mutex<SandboxState>
     private let machineClock: @Sendable () -> Date
     private let wait: Wait
@@ -33,6 +34,7 @@ public final class SandboxServer: Sendable {
     ) throws(StorageError) {
         self.directory = directory
         appleKeys = AppleKeys(directory: directory)
+        microsoftKeyStore = MicrosoftKeys(directory: directory)
         self.breaks = breaks
         self.wait = wait
         machineClock = clock
@@ -124,6 +126,12 @@ public final class SandboxServer: Sendable {
         case "oauth2.googleapis.com", "accounts.google.com", "openidconnect.googleapis.com", "www.googleapis.com":
             return try GoogleRoutes(server: self, effect: effect).respond(to: request)
         case "appleid.apple.com", "account.apple.com": return try AppleRoutes(server: self).respond(to: request)
+        case "graph.microsoft.com":
+            return try GraphRoutes(server: self, effect: effect).respond(to: request)
+        case OneDriveContentHost.name:
+            return try OneDriveContentHost(server: self, effect: effect).respond(to: request)
+        case "login.microsoftonline.com":
+            return try MicrosoftOAuth(server: self).respond(to: request)
         case "graph.facebook.com":
             return try FacebookGraph(server: self).respond(to: request)
         default:
@@ -148,7 +156,7 @@ extension SandboxRequest {
     var redactedQuery: String {
         let secrets: Set<String> = [
             "access_token", "input_token", "fb_exchange_token", "client_secret", "appsecret_proof", "token", "id_token",
-            "upload_id",
+            "upload_id", "guid", "tempauth",
         ]
         return query.items.map { item in
             secrets.contains(item.name)

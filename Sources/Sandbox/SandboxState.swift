@@ -9,6 +9,9 @@ struct SandboxState: Sendable {
     var owners: [String: String] = [:]
     var drives: [String: Drive] = [:]
     var uploads: [String: UploadSession] = [:]
+    var oneDrives: [String: OneDrive] = [:]
+    var oneDriveSessions: [String: OneDriveSession] = [:]
+    var oneDriveDownloads: [String: OneDriveDownloads.Grant] = [:]
     var faults: [FaultRule] = []
     var nextFaultNumber = 1
     var log = RequestLog()
@@ -50,12 +53,28 @@ struct SandboxSettings: Sendable, Equatable {
     var searchLagMilliseconds = 0
     /// Whether Google's errors carry the `errors` array, as they mostly do.
     var hasGoogleErrorsArray = true
+    /// Which hashes OneDrive reports.
+    var oneDriveHashes = OneDriveHashes.quickXor
+    /// How long after an upload OneDrive reports none, in milliseconds of the providers' clock.
+    var oneDriveHashDelayMilliseconds = 0
+    /// Whether OneDrive says where the expected range of an upload session ends.
+    var areOneDriveRangesClosed = false
+    /// Whether nothing can be uploaded before the app's folder was looked at.
+    var isOneDriveAppFolderStrict = true
+    /// So many first requests to a new upload session find none.
+    var oneDriveSessionLag = 0
+    /// How often Microsoft has changed the key that signs its id tokens.
+    var microsoftKeyGeneration = 0
 
     /// The settings as the control interface shows and takes them.
     var json: JSONValue {
         [
             "clockOffsetSeconds": .double(clockOffsetSeconds), "searchLagMs": .int(searchLagMilliseconds),
-            "googleErrorsArray": .bool(hasGoogleErrorsArray),
+            "googleErrorsArray": .bool(hasGoogleErrorsArray), "oneDriveHashes": .string(oneDriveHashes.rawValue),
+            "oneDriveHashDelayMs": .int(oneDriveHashDelayMilliseconds),
+            "oneDriveClosedRanges": .bool(areOneDriveRangesClosed),
+            "oneDriveAppFolderStrict": .bool(isOneDriveAppFolderStrict), "oneDriveSessionLag": .int(oneDriveSessionLag),
+            "microsoftKeyGeneration": .int(microsoftKeyGeneration),
         ]
     }
 
@@ -64,6 +83,14 @@ struct SandboxSettings: Sendable, Equatable {
         if let seconds = json["clockOffsetSeconds"]?.double { clockOffsetSeconds = seconds }
         if let lag = json["searchLagMs"]?.int { searchLagMilliseconds = max(0, lag) }
         if let hasArray = json["googleErrorsArray"]?.bool { hasGoogleErrorsArray = hasArray }
+        if let hashes = json["oneDriveHashes"]?.string.flatMap(OneDriveHashes.init(rawValue:)) {
+            oneDriveHashes = hashes
+        }
+        if let delay = json["oneDriveHashDelayMs"]?.int { oneDriveHashDelayMilliseconds = max(0, delay) }
+        if let isClosed = json["oneDriveClosedRanges"]?.bool { areOneDriveRangesClosed = isClosed }
+        if let isStrict = json["oneDriveAppFolderStrict"]?.bool { isOneDriveAppFolderStrict = isStrict }
+        if let lag = json["oneDriveSessionLag"]?.int { oneDriveSessionLag = max(0, lag) }
+        if let generation = json["microsoftKeyGeneration"]?.int { microsoftKeyGeneration = max(0, generation) }
     }
 }
 

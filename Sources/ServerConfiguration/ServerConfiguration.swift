@@ -17,6 +17,11 @@ public struct ServerConfiguration: Sendable {
         public var graphVersion: String
     }
 
+    public struct Microsoft: Sendable {
+        public var clientID: String
+        public var clientSecret: Secret
+    }
+
     public struct Apple: Sendable {
         /// The app's identifier.
         public var clientID: String
@@ -54,6 +59,8 @@ public struct ServerConfiguration: Sendable {
     public var facebook: Facebook?
     /// `nil` if people may not sign in with Apple.
     public var apple: Apple?
+    /// `nil` if people may not sign in with Microsoft.
+    public var microsoft: Microsoft?
     public var warningFile: WarningFile?
     public var maximumUploadBytes: Int64
     /// Threads of an `api` process, 1 to 1,024.
@@ -91,8 +98,9 @@ public struct ServerConfiguration: Sendable {
     }
 
     init(
-        database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?, apple: Apple?,
-        warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
+        database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
+        microsoft: Microsoft?, apple: Apple?, warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int,
+        transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
     ) {
@@ -101,6 +109,7 @@ public struct ServerConfiguration: Sendable {
         self.google = google
         self.facebook = facebook
         self.apple = apple
+        self.microsoft = microsoft
         self.warningFile = warningFile
         self.maximumUploadBytes = maximumUploadBytes
         self.apiThreads = apiThreads

@@ -14,7 +14,7 @@ struct SettingsReader {
         let accounts = accounts()
         return ServerConfiguration(
             database: database, sealingKey: sealingKey, google: accounts.google, facebook: accounts.facebook,
-            apple: apple(), warningFile: warningFile(),
+            microsoft: accounts.microsoft, apple: apple(), warningFile: warningFile(),
             maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
             apiThreads: reader.integer("apiThreads", in: 1...1_024) ?? 8,
             transferThreads: reader.integer("transferThreads", in: 1...4_096) ?? 256,
@@ -42,16 +42,18 @@ struct SettingsReader {
     }
 
     private mutating func accounts() -> (
-        google: ServerConfiguration.Google?, facebook: ServerConfiguration.Facebook?
+        google: ServerConfiguration.Google?, facebook: ServerConfiguration.Facebook?,
+        microsoft: ServerConfiguration.Microsoft?
     ) {
         let allowsGoogle = reader.bool("allowedSignInTypes.Google", default: false)
         let allowsFacebook = reader.bool("allowedSignInTypes.Facebook", default: false)
-        for type in ["Dropbox", "Microsoft"]
+        let allowsMicrosoft = reader.bool("allowedSignInTypes.Microsoft", default: false)
+        for type in ["Dropbox"]
         where reader.bool("allowedSignInTypes.\(type)", default: false) {
             reader.problem("allowedSignInTypes.\(type) cannot be true: this release does not have these accounts")
         }
-        if !allowsGoogle {
-            reader.problem("allowedSignInTypes must allow at least one type that brings storage: Google")
+        if !allowsGoogle && !allowsMicrosoft {
+            reader.problem("allowedSignInTypes must allow at least one type that brings storage: Google or Microsoft")
         }
         let google = ServerConfiguration.Google(
             clientID: allowsGoogle
@@ -64,7 +66,11 @@ struct SettingsReader {
             appSecret: secret("FacebookClientSecret")
                 ?? (allowsFacebook ? missing("FacebookClientSecretFile") : Secret("")),
             graphVersion: reader.string("facebookGraphVersion") ?? "v25.0")
-        return (allowsGoogle ? google : nil, allowsFacebook ? facebook : nil)
+        let microsoft = ServerConfiguration.Microsoft(
+            clientID: allowsMicrosoft ? reader.required("MicrosoftClientId") : reader.string("MicrosoftClientId") ?? "",
+            clientSecret: secret("MicrosoftClientSecret")
+                ?? (allowsMicrosoft ? missing("MicrosoftClientSecretFile") : Secret("")))
+        return (allowsGoogle ? google : nil, allowsFacebook ? facebook : nil, allowsMicrosoft ? microsoft : nil)
     }
 
     private mutating func apple() -> ServerConfiguration.Apple? {

@@ -8,6 +8,7 @@ final class FastCGIConnection: ClientConnection {
 
     private var slot: RequestSlot
     private let activity: WorkerActivity
+    private var announcesLength = false
 
     init(on socket: ListeningSocket, activity: WorkerActivity) throws(FastCGIError) {
         slot = try RequestSlot(on: socket)
@@ -39,12 +40,15 @@ final class FastCGIConnection: ClientConnection {
     }
 
     func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone) {
+        announcesLength = headers.contains { $0.name == "content-length" }
         var text = "Status: \(status)\r\n"
         for (name, value) in headers { text += "\(name): \(value)\r\n" }
         text += "\r\n"
         let bytes = Array(text.utf8)
         try write(bytes.span)
     }
+
+    var canWriteWithoutWaiting: Bool { slot.canWriteWithoutWaiting }
 
     func write(_ bytes: Span<UInt8>) throws(ClientGone) {
         waitForPhone()
@@ -59,8 +63,9 @@ final class FastCGIConnection: ClientConnection {
 
     func abandon() {
         // A reply that ends before its Content-Length is complete makes nginx cut the phone off at once. A connection that
-        // just ends looks to nginx, while it does not buffer, like the proper end of a reply.
-        slot.finish()
+        // just ends looks to nginx, while it does not buffer, like the proper end of a reply; where it buffers, which it
+        // does wherever no length is announced, it cuts the phone off then, too.
+        if announcesLength { slot.finish() } else { slot.abandon() }
         activity.end()
     }
 }

@@ -54,6 +54,10 @@ struct Server {
                 FacebookAccount(
                     appID: facebook.appID, appSecret: facebook.appSecret.value, graphVersion: facebook.graphVersion))
         }
+        if let microsoft = configuration.microsoft {
+            accounts.append(
+                MicrosoftAccount(clientID: microsoft.clientID, clientSecret: microsoft.clientSecret.value))
+        }
         if let apple = configuration.apple {
             accounts.append(
                 AppleAccount(
@@ -63,7 +67,7 @@ struct Server {
         }
         storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: key)), backoff: Backoff(pause: pause),
-            providers: [GoogleDrive()], accounts: accounts)
+            providers: [GoogleDrive(), OneDrive()], accounts: accounts)
         senders = CurlSenderPool(routing: Routing(configuration.sandbox))
         processID = try RandomBytes.uuidText()
     }

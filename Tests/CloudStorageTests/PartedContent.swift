@@ -26,7 +26,7 @@ final class PartedContent: UploadContent {
         self.beforePart = beforePart
         var hasher = ContentHasher(for: kind.makeProvider().storageType)
         hasher.update(bytes)
-        let hash = hasher.finish().checkSum.rawValue
+        let hash = hasher.finish().providerHash
         providerHash = announcedHash ?? hash
     }
 

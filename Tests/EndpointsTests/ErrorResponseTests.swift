@@ -23,6 +23,7 @@ struct ErrorResponseTests {
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
             .ownerMissing, .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch, .mimeTypeChanged,
             .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .notAMember, .ownerRemoved,
+            .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
         ]
         let request: [RequestError] = [
             .missing(.fileUUID), .repeated(.fileUUID), .malformed(.fileUUID, expected: .uuid),

@@ -47,7 +47,21 @@ final class FakeConnection: ClientConnection {
         self.headers = headers
     }
 
+    /// Whether the phone keeps up with the reply; else it takes nothing until somebody waits for it.
+    var keepsUp = true
+    /// After so many questions the phone does not keep up any more.
+    var keepsUpFor: Int?
+    private(set) var writes = 0
+    private(set) var largestWrite = 0
+    var canWriteWithoutWaiting: Bool {
+        guard let left = keepsUpFor else { return keepsUp }
+        keepsUpFor = max(0, left - 1)
+        return left > 0
+    }
+
     func write(_ bytes: Span<UInt8>) throws(ClientGone) {
+        writes += 1
+        largestWrite = max(largestWrite, bytes.count)
         for index in bytes.indices { body.append(bytes[index]) }
         if let takesReplyBytes, body.count > takesReplyBytes { throw ClientGone() }
     }

@@ -88,13 +88,13 @@ struct TestServer: Sendable {
 
     @discardableResult
     func send(
-        _ request: some RequestMessage, as phone: Phone?, announcing length: Int64? = nil,
-        on connection: FakeConnection = FakeConnection()
+        _ request: some RequestMessage, as phone: Phone?, adding headers: [RequestHeader: String] = [:],
+        announcing length: Int64? = nil, on connection: FakeConnection = FakeConnection()
     ) -> FakeConnection {
         let endpoint = type(of: request).endpoint
         return send(
             endpoint.route.method.rawValue, "/\(endpoint.rawValue)/", query: request.encodedQuery,
-            headers: phone?.headers ?? [:], announcing: length, on: connection)
+            headers: (phone?.headers ?? [:]).merging(headers) { $1 }, announcing: length, on: connection)
     }
 
     /// The number that a query yields.
@@ -103,6 +103,12 @@ struct TestServer: Sendable {
         var count = -1
         try connection.query(sql) { (row) throws(MariaDBError) in count = Int(try row.int(0)) }
         return count
+    }
+
+    /// Changes the database behind the server's back.
+    func execute(_ sql: String) throws {
+        var connection = try Connection(settings!)
+        try connection.executeScript(sql)
     }
 
     // MARK: People
@@ -115,18 +121,38 @@ struct TestServer: Sendable {
         return phone
     }
 
-    func upload(_ bytes: [UInt8], of file: FileUUID, version: Int32 = 0, master: Int64 = 0, by phone: Phone)
-        -> FakeConnection
-    {
+    func upload(
+        _ bytes: [UInt8], of file: FileUUID, version: Int32 = 0, master: Int64 = 0, batch: UploadBatch? = nil,
+        by phone: Phone
+    ) -> FakeConnection {
         send(
-            UploadFileRequest.of(file, bytes, version: version, master: master, in: phone.group), as: phone,
-            announcing: Int64(bytes.count), on: FakeConnection(body: bytes))
+            UploadFileRequest.of(file, bytes, version: version, master: master, in: phone.group, batch: batch),
+            as: phone, announcing: Int64(bytes.count), on: FakeConnection(body: bytes))
     }
 
     func commit(from master: Int64, by phone: Phone, renaming name: String? = nil) -> FakeConnection {
         send(
             DoneUploadsRequest(
                 masterVersion: MasterVersion(master), sharingGroupUUID: phone.group, sharingGroupName: name), as: phone)
+    }
+
+    /// Somebody without storage who joins `host`'s group; raises its master version by one.
+    func join(_ host: Phone, as name: String, _ permission: Permission = .write) throws -> Phone {
+        let code =
+            send(
+                CreateSharingInvitationRequest(permission: permission, sharingGroupUUID: host.group), as: host
+            ).json["sharingInvitationUUID"] as? String
+        let invitation = try #require(code.flatMap { SharingInvitationUUID($0) })
+        var guest = Phone(name: name, accountType: .facebook)
+        guest.group = host.group
+        let reply = send(RedeemSharingInvitationRequest(sharingInvitationUUID: invitation), as: guest)
+        try #require(reply.status == 200, "\(reply.json)")
+        return guest
+    }
+
+    /// Who a phone's person is.
+    func userID(of phone: Phone) throws -> UserID {
+        UserID(try #require(send(CheckCredsRequest(), as: phone).json["userId"] as? Int64))
     }
 }
 
@@ -144,11 +170,13 @@ struct Phone: Sendable {
 
 extension UploadFileRequest {
     static func of(
-        _ file: FileUUID, _ bytes: [UInt8], version: Int32, master: Int64, in group: SharingGroupUUID
+        _ file: FileUUID, _ bytes: [UInt8], version: Int32, master: Int64, in group: SharingGroupUUID,
+        batch: UploadBatch? = nil
     ) -> UploadFileRequest {
         UploadFileRequest(
             fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain")!,
-            fileVersion: FileVersion(version), masterVersion: MasterVersion(master), checkSum: CheckSum(md5(bytes))!)
+            fileVersion: FileVersion(version), masterVersion: MasterVersion(master), checkSum: CheckSum(md5(bytes))!,
+            batch: batch)
     }
 }
 

@@ -25,7 +25,7 @@ struct ControlTests {
         #expect(status("localhost", peer: "::1", type: "application/json", site: "cross-site") == 403)
     }
 
-    @Test("Providers that are known but not emulated say so", arguments: ["dropbox", "microsoft"])
+    @Test("Providers that are known but not emulated say so", arguments: ["dropbox"])
     func notEmulated(provider: String) throws {
         let response = try TestSandbox().send("POST", "/sandbox/accounts", json: ["provider": .string(provider)])
 

@@ -63,8 +63,20 @@ struct IndexUseTests {
                   FROM seq_1_to_5000;
                 INSERT INTO exchanged_codes
                 SELECT UNHEX(SHA2(seq, 256)), 'x', '2027-01-15' + INTERVAL seq MINUTE FROM seq_1_to_2000;
+                INSERT INTO commits
+                SELECT seq MOD 50, '00000000-0000-0000-0000-000000000007', seq MOD 50, UUID(), REPEAT('x', 32), 1, 1,
+                       '2027-01-15' + INTERVAL seq MINUTE
+                  FROM seq_1_to_2000;
+                INSERT INTO commit_members
+                SELECT seq MOD 50, '00000000-0000-0000-0000-000000000007', seq MOD 50, UUID(), UUID(), REPEAT('x', 32),
+                       NULL, NULL, '2027-01-15' + INTERVAL seq MINUTE
+                  FROM seq_1_to_2000;
+                INSERT INTO batches
+                SELECT seq MOD 50, '00000000-0000-0000-0000-000000000007', seq MOD 50, UUID(), 2, 1, NULL,
+                       '2027-01-15' + INTERVAL seq MINUTE
+                  FROM seq_1_to_2000;
                 ANALYZE TABLE users, devices, sharing_groups, memberships, invitations, files, staged_changes, outbox,
-                              exchanged_codes
+                              exchanged_codes, commits, commit_members, batches
                 """)
         }
 
@@ -136,6 +148,21 @@ struct IndexUseTests {
         try expect("release", 3) { try $0.releaseLease(of: item, by: "w", at: noon) }
         try expect("postpone", 3) { try $0.postpone(item, by: "w", until: noon, error: "x") }
         try expect("record", 3) { try $0.record(objectID: "o", in: item, by: "w") }
+        let ticket = BatchTicket(
+            batch: UploadBatch(batchUUID: someBatch(), batchCount: 2), masterVersion: MasterVersion(0),
+            requestHash: hash)
+        let commit = ticket.batch.batchUUID.commitID
+        let recorded = RecordedCommit(requestHash: hash, masterVersion: MasterVersion(1), transferred: 1)
+        // Counting the members looks at what the device has staged in the group: 100 here.
+        try expect("join batch", 110) { _ = try $0.joinBatch(ticket, with: crowd.file, in: crowd.area, at: noon) }
+        try expect("leave batch", 3) { try $0.leaveBatch(with: crowd.file, in: crowd.area) }
+        try expect("record commit", 3) { try $0.record(recorded, as: commit, in: crowd.area, at: noon) }
+        try expect("recorded commit", 3) { _ = try $0.recordedCommit(commit, in: crowd.area) }
+        try expect("committed member", 3) {
+            _ = try $0.committedMember(of: commit, changing: crowd.file, in: crowd.area)
+        }
+        try expect("describe members", 6) { _ = try $0.describeMembers(of: crowd.groupID) }
+        try expect("open invitations", 6) { _ = try $0.openInvitations(to: crowd.groupID, at: noon) }
         try expect("complete", 3) { _ = try $0.complete(item, by: "w") }
     }
 
@@ -174,8 +201,16 @@ struct IndexUseTests {
                 writer.beginFiles(masterVersion: MasterVersion(0))
                 try session.writeFiles(of: membership, to: &writer)
             } <= 105)
+        // Nothing has changed after version 0.
+        #expect(
+            try crowd.rowsRead { session in
+                var writer = IndexResponseWriter()
+                writer.beginFiles(masterVersion: MasterVersion(0))
+                try session.writeFiles(of: membership, changedAfter: MasterVersion(0), to: &writer)
+            } <= 3)
         #expect(try crowd.rowsRead { _ = try $0.stagedChanges(in: crowd.area) } <= 105)
-        #expect(try crowd.rowsRead { _ = try $0.unstageAll(in: crowd.area) } <= 105)
+        #expect(try crowd.rowsRead { _ = try $0.changesToCommit(in: crowd.area) } <= 105)
+        #expect(try crowd.rowsRead { _ = try $0.unstageCommitted(in: crowd.area, of: nil) } <= 105)
     }
 
     @Test("Batches look at as many rows as they take, each sought a second time")
@@ -185,6 +220,8 @@ struct IndexUseTests {
 
         #expect(try crowd.rowsRead { _ = try $0.leaseDue(by: "v", limit: 8, until: noon, at: late) } <= 40)
         #expect(try crowd.rowsRead { _ = try $0.withdrawAbandoned(stagedBefore: late, limit: 8, at: noon) } <= 40)
+        #expect(try crowd.rowsRead { _ = try $0.forgetBatches(changedBefore: late, limit: 8) } <= 40)
+        #expect(try crowd.rowsRead { _ = try $0.forgetCommits(before: late, limit: 8) } <= 40)
         #expect(try crowd.rowsRead { _ = try $0.removeExpiredInvitations(at: late, limit: 8) } <= 40)
         #expect(try crowd.rowsRead { _ = try $0.forgetExchangedCodes(before: late, limit: 8) } <= 40)
         #expect(

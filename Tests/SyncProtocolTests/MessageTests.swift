@@ -169,8 +169,8 @@ struct MessageTests {
             &sharingGroupUUID=22222222-2222-4222-8222-22222222222B
             """
         let request = try UploadAppMetaDataRequest(query: query)
-        #expect(request.appMetaData.version == AppMetaDataVersion(3))
-        #expect(request.appMetaData.contents == "{\"u\":\"http://x/?a=1&b=2\"\n}")
+        #expect(request.appMetaData?.version == AppMetaDataVersion(3))
+        #expect(request.appMetaData?.contents == "{\"u\":\"http://x/?a=1&b=2\"\n}")
         #expect(request.sharingGroupUUID == Sample.group)
     }
 

@@ -66,7 +66,6 @@ struct RequestValidationTests {
         .init(
             UploadFileRequest.self, "checkSum=0a&\(file)\(upload)&undeleteServerFile=True",
             .malformed(.undeleteServerFile, expected: .boolean)),
-        .init(UploadAppMetaDataRequest.self, "\(file)&masterVersion=1&\(group)", .missing(.appMetaData)),
         .init(UploadDeletionRequest.self, "\(file)&masterVersion=1&\(group)", .missing(.fileVersion)),
         .init(UploadDeletionRequest.self, "\(file)&fileVersion=1&\(group)", .missing(.masterVersion)),
         .init(UploadDeletionRequest.self, "\(file)&fileVersion=1&masterVersion=1", .missing(.sharingGroupUUID)),

@@ -52,26 +52,30 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 22)
+        #expect(routes.count == 28)
         #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo, .appleNotifications])
         #expect(names { $0.authentication == .primary } == [.checkPrimaryCreds, .addUser, .redeemSharingInvitation])
         #expect(names { $0.responseKind == .header } == [.uploadFile])
         #expect(names { $0.responseKind == .data } == [.downloadFile])
         #expect(names { $0.method == .delete } == [.uploadDeletion])
-        #expect(names { $0.method == .patch } == [.updateSharingGroup])
+        #expect(names { $0.method == .patch } == [.updateSharingGroup, .updateSharingGroupMember])
         #expect(
             names { $0.method == .get } == [
                 .healthCheck, .checkPrimaryCreds, .checkCreds, .index, .getUploads, .downloadFile, .downloadAppMetaData,
-                .getSharingInvitationInfo,
+                .getSharingInvitationInfo, .getSharingInvitations, .getSharingGroupMembers,
             ])
         #expect(
             names { $0.groupAccess == .permission(.write) } == [
-                .uploadFile, .uploadAppMetaData, .uploadDeletion, .getUploads, .doneUploads,
+                .uploadFile, .uploadAppMetaData, .uploadDeletion, .getUploads, .doneUploads, .discardUploads,
             ])
-        #expect(names { $0.groupAccess == .permission(.read) } == [.downloadFile, .downloadAppMetaData])
+        #expect(
+            names { $0.groupAccess == .permission(.read) } == [
+                .downloadFile, .downloadAppMetaData, .getSharingGroupMembers,
+            ])
         #expect(
             names { $0.groupAccess == .permission(.admin) } == [
-                .createSharingInvitation, .updateSharingGroup, .removeSharingGroup,
+                .createSharingInvitation, .updateSharingGroup, .removeSharingGroup, .getSharingInvitations,
+                .revokeSharingInvitation, .updateSharingGroupMember, .removeSharingGroupMember,
             ])
         #expect(names { $0.groupAccess == .membership } == [.removeUserFromSharingGroup])
         #expect(names { $0.groupAccess == .checkedByEndpoint } == [.index])
@@ -104,6 +108,23 @@ struct RouteTests {
         #expect(try JSONDecoder().decode(ErrorBody.self, from: Data(body.body)) == body)
     }
 
+    @Test("An error body is a problem details object, too, with status and title, and with detail for those who ask")
+    func problem() throws {
+        let plain = ErrorBody(
+            error: "the file is deleted", code: "file_deleted", requestId: "abc", retryable: false, status: 409)
+        let problem = ErrorBody(
+            error: "the file is deleted", code: "file_deleted", requestId: "abc", retryable: false, status: 409,
+            isProblem: true)
+
+        #expect(
+            plain.headerText == """
+                {"error":"the file is deleted","code":"file_deleted","requestId":"abc","retryable":false,\
+                "title":"Conflict","status":409}
+                """)
+        #expect(problem.headerText == plain.headerText.dropLast() + #","detail":"the file is deleted"}"#)
+        #expect(try JSONDecoder().decode(ErrorBody.self, from: Data(problem.body)) == problem)
+    }
+
     @Test(
         "An error body stays below 1 KiB and valid JSON, however long the sentence",
         arguments: ["a", "\"", "😀", "ä", "\0"])
@@ -111,7 +132,10 @@ struct RouteTests {
         let body = ErrorBody(
             error: String(repeating: unit, count: 5_000), code: String(repeating: "c", count: 500),
             requestId: "a\n\"b" + String(repeating: "r", count: 500), retryable: true, goneReason: .userRemoved)
-        for bytes in [body.body, Array(body.headerText.utf8)] {
+        let problem = ErrorBody(
+            error: body.error, code: body.code, requestId: body.requestId, retryable: true, goneReason: .userRemoved,
+            status: 410, isProblem: true)
+        for bytes in [body.body, Array(body.headerText.utf8), problem.body, Array(problem.headerText.utf8)] {
             #expect(bytes.count < 1_024)
             #expect(bytes.count > 700 || unit != "a")
             _ = try JSONDecoder().decode(ErrorBody.self, from: Data(bytes))

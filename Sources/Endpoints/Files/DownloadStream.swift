@@ -24,24 +24,15 @@ final class DownloadStream {
     private var hasStarted = false
     private var failure: (any Error)?
 
-    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the provider does not tell the object's hash.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if it is not known yet what the object's bytes are.
     init(file: FileRecord, object: StoredObject, storage: UserStorage, context: RequestContext) throws {
         self.file = file
         self.object = object
         self.storage = storage
         self.context = context
-        let flavour = file.owningUser.storageType.checkSumFlavour
-        if let hash = object.providerHash, let checkSum = file.checkSum,
-            hash == file.providerHash ?? checkSum.rawValue
-        {
-            announced = checkSum
-            contentsChanged = false
-        } else if let hash = object.providerHash, let present = CheckSum(hash)?.canonical(as: flavour) {
-            announced = present
-            contentsChanged = file.checkSum != nil
-        } else {
-            throw CloudStorageError.unavailable(detail: "the provider does not tell the object's hash")
-        }
+        let contents = try PresentContents(of: object, as: file, storage, context)
+        announced = contents.checkSum
+        contentsChanged = contents.hasChanged
         hasher = CheckSumHasher(for: file.owningUser.storageType)
     }
 

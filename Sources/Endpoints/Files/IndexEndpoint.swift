@@ -3,25 +3,70 @@ import SyncProtocol
 
 /// Lists the caller's sharing groups, and the files of one of them together with its master version.
 ///
-/// All of it is read from one snapshot, so the version describes exactly the files listed. Reads only; may be repeated.
+/// All of it is read from one snapshot, so the version describes exactly the files listed. A long reply goes out while
+/// its rows are read (``ReplyStream``). A client that names the state it has (``EntityTag``) is told if that is still
+/// the present one, and one that names a master version gets what changed after it. Reads only; may be repeated.
 struct IndexEndpoint: Endpoint {
     /// - Throws: ``EndpointError/groupUnknown`` if the caller is no member of the group asked for.
     func respond(to request: IndexRequest, in context: RequestContext) throws -> EndpointReply {
-        let body = try context.store.snapshot { session in
-            var writer = IndexResponseWriter()
-            if let group = request.sharingGroupUUID {
-                guard let membership = try session.membership(of: context.caller.userID, in: group) else {
-                    throw EndpointError.groupUnknown
-                }
-                writer.beginFiles(masterVersion: membership.masterVersion)
-                try session.writeFiles(of: membership, to: &writer)
-                writer.endFiles()
+        // Nobody waits for the phone while the snapshot is open.
+        try context.body.drain()
+        var stream = ReplyStream(on: context.connection, headers: [])
+        let outcome: Outcome
+        do {
+            outcome = try context.store.snapshot { session in
+                try write(request, in: context, &stream, &session)
             }
-            writer.beginGroups()
-            for group in try session.groups(of: context.caller.userID) { writer.group(group) }
-            writer.finish()
-            return writer.json.bytes
+        } catch  where stream.hasStarted {
+            throw ReplyInterrupted(reason: "\(error)")
         }
-        return .json(body)
+        switch outcome {
+        case .unchanged: return .notModified
+        case .written(let json):
+            guard stream.hasStarted else { return .json(json.bytes) }
+            try stream.finish(json)
+            return .sent(bytes: stream.totalBytes)
+        }
+    }
+
+    private enum Outcome {
+        case unchanged
+        case written(JSONWriter)
+    }
+
+    private func write(
+        _ request: IndexRequest, in context: RequestContext, _ stream: inout ReplyStream, _ session: inout StoreSession
+    ) throws -> Outcome {
+        let caller = context.caller.userID
+        var group: Membership?
+        if let uuid = request.sharingGroupUUID {
+            group = try session.membership(of: caller, in: uuid)
+            guard group != nil else { throw EndpointError.groupUnknown }
+        }
+        let groups = try session.groups(of: caller)
+        let tag = EntityTag(
+            groups: groups, request: request, caller: caller,
+            serverVersion: context.services.settings.serverVersion)
+        // Not to be kept by the caches of systems and proxies: they would ask conditionally on behalf of clients that do not
+        // expect 304.
+        context.replyHeaders += [(ResponseHeader.entityTag.rawValue, tag.text), ("cache-control", "no-store")]
+        if let known = context.head.header(.ifNoneMatch), tag.isNamed(by: known) { return .unchanged }
+        stream = ReplyStream(
+            on: context.connection,
+            headers: context.services.commonHeaders + context.replyHeaders + [("content-type", "application/json")])
+        var writer = IndexResponseWriter(reservingBytes: group == nil ? 4_096 : 72 * 1024)
+        if let group {
+            // A version that the group has not reached comes from another history: such a client needs everything.
+            let since = request.since.flatMap { $0 <= group.masterVersion ? $0 : nil }
+            writer.beginFiles(masterVersion: group.masterVersion, since: since)
+            try session.writeFiles(of: group, changedAfter: since, to: &writer) { writer in
+                stream.offer(&writer.json)
+            }
+            writer.endFiles()
+        }
+        writer.beginGroups()
+        for group in groups { writer.group(group) }
+        writer.finish()
+        return .written(writer.json)
     }
 }

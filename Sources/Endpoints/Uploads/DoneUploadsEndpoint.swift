@@ -4,8 +4,9 @@ import SyncProtocol
 
 /// Makes everything that the calling device has staged in a group part of the group, in one step.
 ///
-/// A repeated request is stale, since the first has advanced the master version; if nothing has happened since, it gets
-/// the reply of the first one. Clouds are told after the reply, from the outbox.
+/// A repeated request is stale, since the first has advanced the master version; it gets the reply of the first one if
+/// nothing has happened since, and if the request has an id, in any case. Clouds are told after the reply, from the
+/// outbox.
 struct DoneUploadsEndpoint: Endpoint {
     func respond(to request: DoneUploadsRequest, in context: RequestContext) throws -> EndpointReply {
         let hash = Self.hash(of: request)
@@ -16,7 +17,9 @@ struct DoneUploadsEndpoint: Endpoint {
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
             switch try session.advanceMasterVersion(of: membership.groupID, from: request.masterVersion) {
             case .stale(let current):
-                if let transferred = try remembered(hash, request, area, &session) {
+                if let transferred = try recorded(hash, request, area, &session)
+                    ?? remembered(hash, request, area, &session)
+                {
                     return .committed(numberUploadsTransferred: transferred)
                 }
                 return .stale(current: current)
@@ -28,10 +31,38 @@ struct DoneUploadsEndpoint: Endpoint {
                     RememberedCommit(
                         userID: area.userID, deviceUUID: area.deviceUUID, requestHash: hash, masterVersion: version,
                         transferred: transferred), of: membership.groupID)
+                if let commitID = request.commitID {
+                    try record(
+                        RecordedCommit(requestHash: hash, masterVersion: version, transferred: transferred),
+                        as: commitID, area, at: context.now, &session)
+                }
                 return .committed(numberUploadsTransferred: transferred)
             }
         }
         return .json(response)
+    }
+
+    /// The reply of the first request with this id, whatever has happened since.
+    private func recorded(
+        _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
+    ) throws -> Int32? {
+        guard let commitID = request.commitID, let recorded = try session.recordedCommit(commitID, in: area) else {
+            return nil
+        }
+        guard recorded.requestHash == hash else { throw EndpointError.commitIDReused }
+        return recorded.transferred
+    }
+
+    private func record(
+        _ commit: RecordedCommit, as commitID: CommitID, _ area: StagingArea, at now: WireDate,
+        _ session: inout StoreSession
+    ) throws {
+        do {
+            try session.record(commit, as: commitID, in: area, at: now)
+        } catch StoreError.alreadyExists {
+            // The same id for another master version, or it would have been stale.
+            throw EndpointError.commitIDReused
+        }
     }
 
     /// The reply of the first of two equal requests, if nothing has happened in between.
@@ -41,7 +72,7 @@ struct DoneUploadsEndpoint: Endpoint {
         guard let last = try session.rememberedCommit(of: area.groupID), last.userID == area.userID,
             last.deviceUUID == area.deviceUUID, last.requestHash == hash,
             last.masterVersion.rawValue - 1 == request.masterVersion.rawValue,
-            try session.stagedChanges(in: area, locked: true).isEmpty
+            try session.changesToCommit(in: area).isEmpty
         else { return nil }
         return last.transferred
     }

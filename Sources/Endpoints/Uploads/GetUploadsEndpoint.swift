@@ -20,6 +20,7 @@ struct GetUploadsEndpoint: Endpoint {
                 info.creationDate = change.createdAt
                 info.updateDate = change.updatedAt
                 info.fileGroupUUID = change.fileGroupUUID
+                info.batchUUID = change.batchUUID
                 return info
             }
         }

@@ -56,8 +56,8 @@ final class PhoneUpload: UploadContent {
         budget.putBack(partBytes - PartBudget.smallestPartBytes)
     }
 
-    /// The announced checksum, which by then has turned out right; Google's and Dropbox's hashes are the same as ours.
-    var providerHash: String { expected.rawValue }
+    /// What the provider must report: of Google and Dropbox the announced checksum, which by then has turned out right.
+    var providerHash: String { hashes?.providerHash ?? expected.rawValue }
 
     func nextPart(granularity: Int) throws -> UploadPart {
         let part: UploadPart

@@ -4,11 +4,14 @@ import SyncProtocol
 /// Stages a change of a committed file that brings no bytes.
 ///
 /// All of it is one transaction that keeps the group's master version from advancing. Of two equal requests at once the
-/// second waits for the first one's row, finds it equal, and changes nothing.
+/// second waits for the first one's row, finds it equal, and changes nothing. The last member of a batch commits the
+/// batch (``BatchMember``).
 struct StagingOfCommittedFile {
     let group: SharingGroupUUID
     let file: FileUUID
     let masterVersion: MasterVersion
+    /// What the request is to the batch that it belongs to, if any.
+    let batchMember: BatchMember?
     let context: RequestContext
 
     /// Stages what `change` makes of the committed file.
@@ -17,19 +20,28 @@ struct StagingOfCommittedFile {
     /// - Throws: ``EndpointError/fileUnknown``, what `change` throws, ``StoreError``.
     func stage(
         _ change: (FileRecord) throws(EndpointError) -> StagedChange
-    ) throws -> MasterVersionCheckedResponse {
+    ) throws -> StagingResponse {
         try context.store.transaction { session in
             let membership = try context.membership(in: group, needing: .write, using: &session)
-            let version = try session.holdMasterVersion(of: membership.groupID)
+            let area = StagingArea(
+                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
+            // The last of a batch commits, so members of batches come one after the other.
+            let version =
+                try batchMember == nil
+                ? session.holdMasterVersion(of: area.groupID) : session.lockMasterVersion(of: area.groupID)
+            if let committed = try batchMember?.commit(in: area, &session) {
+                return .committed(masterVersion: committed.masterVersion)
+            }
             guard version == masterVersion else { return .stale(current: version) }
             guard let current = try session.file(file, in: membership.groupID) else { throw EndpointError.fileUnknown }
             let requested = try change(current)
-            let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
             let staged = try session.claimStaging(of: file, in: area, at: context.now)
             let replacement = StagedReplacement.of(requested, over: staged, current: current)
             try replacement.apply(in: area, at: context.now, &session)
-            return .accepted
+            if let committed = try batchMember?.join(in: area, by: membership, &session) {
+                return .committed(masterVersion: committed)
+            }
+            return .staged
         }
     }
 }

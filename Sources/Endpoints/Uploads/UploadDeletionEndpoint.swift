@@ -10,7 +10,7 @@ struct UploadDeletionEndpoint: Endpoint {
     func respond(to request: UploadDeletionRequest, in context: RequestContext) throws -> EndpointReply {
         let staging = StagingOfCommittedFile(
             group: request.sharingGroupUUID, file: request.fileUUID, masterVersion: request.masterVersion,
-            context: context)
+            batchMember: batchMember(for: request, context), context: context)
         let response = try staging.stage { current throws(EndpointError) in
             guard request.fileVersion == current.fileVersion else { throw .fileVersionMismatch }
             var change = StagedChange(fileUUID: request.fileUUID, kind: .deletion)
@@ -18,5 +18,14 @@ struct UploadDeletionEndpoint: Endpoint {
             return change
         }
         return .json(response)
+    }
+
+    private func batchMember(for request: UploadDeletionRequest, _ context: RequestContext) -> BatchMember? {
+        guard let batch = request.batch else { return nil }
+        let bare = UploadDeletionRequest(
+            fileUUID: request.fileUUID, fileVersion: request.fileVersion, masterVersion: MasterVersion(0),
+            sharingGroupUUID: request.sharingGroupUUID)
+        return BatchMember(
+            of: batch, changing: request.fileUUID, from: request.masterVersion, asking: bare, context: context)
     }
 }

@@ -9,7 +9,8 @@ import UserStorage
 /// Everything that can be checked is checked before the first byte goes out, and again when the row is staged, since no
 /// lock is held in between. An intent committed beforehand makes sure that an object nobody refers to is deleted,
 /// wherever this stops. A request that arrives twice finds its row and gets the same dates; of two that run at the
-/// same moment, the second to stage gives up its own object only.
+/// same moment, the second to stage gives up its own object only. The last upload of a batch commits the batch
+/// (``BatchMember``); a repetition that comes after that finds the commit.
 struct UploadFileEndpoint: Endpoint {
     func respond(to request: UploadFileRequest, in context: RequestContext) throws -> EndpointReply {
         let settings = context.services.settings
@@ -26,8 +27,8 @@ struct UploadFileEndpoint: Endpoint {
         let plan: UploadPlan
         switch try check(request, in: context) {
         case .stale(let current): return .header(UploadFileResponse.stale(current: current))
-        case .decided(.repeated(let creationDate, let updateDate)):
-            return .header(UploadFileResponse.staged(creationDate: creationDate, updateDate: updateDate))
+        case .answered(let response): return .header(response)
+        case .decided(.repeated): return .header(try StagingStep(request: request, context: context).stageAgain())
         case .decided(.upload(let decided)): plan = decided
         }
         let name = CloudFileName(
@@ -35,8 +36,15 @@ struct UploadFileEndpoint: Endpoint {
             fileExtension: fileExtension)
         let upload = try Upload(name: name, mimeType: request.mimeType, length: length, plan: plan, context: context)
         do {
-            let content = try upload.run()
-            let response = try StagingStep(request: request, context: context).stage(content, upload.intent)
+            let (content, stored) = try upload.run()
+            let step = StagingStep(request: request, context: context)
+            let response = try step.stage(content, upload.intent)
+            if stored.wasFound {
+                do { try upload.confirm(stored) } catch {
+                    try step.withdraw(content)
+                    throw error
+                }
+            }
             return .header(response)
         } catch {
             upload.intent.giveUp()
@@ -46,6 +54,7 @@ struct UploadFileEndpoint: Endpoint {
 
     private enum Check {
         case stale(MasterVersion)
+        case answered(UploadFileResponse)
         case decided(UploadDecision)
     }
 
@@ -54,13 +63,22 @@ struct UploadFileEndpoint: Endpoint {
         try context.store.snapshot { session in
             let membership = try context.membership(
                 in: request.sharingGroupUUID, needing: .write, using: &session)
-            guard membership.masterVersion == request.masterVersion else { return .stale(membership.masterVersion) }
             let area = StagingArea(
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
-            return .decided(
-                try decide(
-                    request, by: membership, staged: try session.stagedChange(of: request.fileUUID, in: area),
-                    current: try session.file(request.fileUUID, in: area.groupID), &session))
+            if let committed = try request.batchMember(in: context)?.commit(in: area, &session) {
+                return .answered(try UploadFileResponse(committed))
+            }
+            guard membership.masterVersion == request.masterVersion else { return .stale(membership.masterVersion) }
+            let staged = try session.stagedChange(of: request.fileUUID, in: area)
+            let decision = try decide(
+                request, by: membership, staged: staged, current: try session.file(request.fileUUID, in: area.groupID),
+                &session)
+            if case .repeated(let creationDate, let updateDate) = decision, request.batch == nil,
+                staged?.batchUUID == nil
+            {
+                return .answered(.staged(creationDate: creationDate, updateDate: updateDate))
+            }
+            return .decided(decision)
         }
     }
 }
@@ -107,7 +125,7 @@ private struct Upload {
             beforeLastPart: { try intent.confirm() })
     }
 
-    func run() throws -> StoredContent {
+    func run() throws -> (StoredContent, StoredObject) {
         defer { content.stopReading() }
         // Parts have deadlines of their own, from the moment each has arrived; slow phones are nginx's business.
         let stored: StoredObject
@@ -118,27 +136,65 @@ private struct Upload {
             // What the phone sent, or that it is gone, is no failure of the cloud.
             throw cause
         }
+        if reservation.objectID == nil { intent.objectID = stored.objectID }
         guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
-        return StoredContent(
+        let staged = StoredContent(
             owningUser: plan.owner, checkSum: hashes.checkSum, sha256: hashes.sha256,
             sizeBytes: content.lengthBytes, objectID: stored.objectID, objectRevision: stored.revision,
             providerHash: stored.providerHash == hashes.checkSum.rawValue ? nil : stored.providerHash)
+        return (staged, stored)
+    }
+
+    /// Makes sure that an object that was there before still is, now that a row refers to it: until then somebody else
+    /// may have deleted it, from now on nobody does.
+    func confirm(_ stored: StoredObject) throws {
+        do {
+            _ = try storage.provider.describe(objectID: stored.objectID, in: storage.access)
+        } catch CloudStorageError.notFound {
+            throw EndpointError.uploadConflict
+        }
     }
 }
 
 /// Writes the staged row, after everything has been checked once more under the group's lock.
 private struct StagingStep {
+    /// After so many seconds a provider that had no hash yet is asked for it.
+    private static let hashDelaySeconds: Int64 = 30
+
     let request: UploadFileRequest
     let context: RequestContext
 
+    /// - Parameters:
+    ///   - content: what has been stored.
+    ///   - intent: goes once the row refers to the object.
     func stage(_ content: StoredContent, _ intent: UploadIntent) throws -> UploadFileResponse {
-        let outcome: (response: UploadFileResponse, isObjectUsed: Bool) = try context.store.transaction { session in
+        let outcome = try run(content, intent)
+        if !outcome.isObjectUsed { intent.giveUp() }
+        return outcome.response
+    }
+
+    /// Stages what is staged already as a member of another batch, or of none.
+    func stageAgain() throws -> UploadFileResponse {
+        try run(nil, nil).response
+    }
+
+    private func run(
+        _ content: StoredContent?, _ intent: UploadIntent?
+    ) throws -> (response: UploadFileResponse, isObjectUsed: Bool) {
+        let member = request.batchMember(in: context)
+        return try context.store.transaction { session in
             let now = context.now
             let membership = try context.membership(
                 in: request.sharingGroupUUID, needing: .write, using: &session)
             let area = StagingArea(
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
-            let version = try session.holdMasterVersion(of: area.groupID)
+            // The last of a batch commits, so members of batches come one after the other.
+            let version =
+                try member == nil
+                ? session.holdMasterVersion(of: area.groupID) : session.lockMasterVersion(of: area.groupID)
+            if let committed = try member?.commit(in: area, &session) {
+                return (try UploadFileResponse(committed), false)
+            }
             guard version == request.masterVersion else { return (.stale(current: version), false) }
             let current = try session.file(request.fileUUID, in: area.groupID)
             let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
@@ -147,17 +203,47 @@ private struct StagingStep {
                 guard case .repeated(let creationDate, let updateDate) = decision else {
                     throw EndpointError.uploadConflict
                 }
-                return (.staged(creationDate: creationDate, updateDate: updateDate), false)
+                if member == nil, staged?.batchUUID != nil {
+                    try session.leaveBatch(with: request.fileUUID, in: area)
+                }
+                let committed = try member?.join(in: area, by: membership, &session)
+                return (.staged(creationDate, updateDate, committedAs: committed), false)
             }
+            guard let content, let intent else { throw EndpointError.uploadConflict }
             guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
             let replacement = StagedReplacement.of(
                 change(content, plan, current, at: now), over: staged, current: current)
             try replacement.apply(in: area, at: now, &session)
             guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
-            return (.staged(creationDate: plan.existingCreationDate ?? now, updateDate: now), true)
+            if let objectID = intent.objectID {
+                guard try !session.isDoomed(objectID, of: content.owningUser, otherThan: intent.item) else {
+                    throw EndpointError.uploadConflict
+                }
+            }
+            if content.providerHash == nil, !content.owningUser.storageType.reportsCheckSum, let id = content.objectID {
+                try session.addHashing(
+                    of: id, in: content.owningUser,
+                    availableAt: WireDate(secondsSince1970: now.secondsSince1970 + Self.hashDelaySeconds), at: now)
+            }
+            let committed = try member?.join(in: area, by: membership, &session)
+            return (.staged(plan.existingCreationDate ?? now, now, committedAs: committed), true)
         }
-        if !outcome.isObjectUsed { intent.giveUp() }
-        return outcome.response
+    }
+
+    /// Takes back a row whose object turned out to be gone.
+    func withdraw(_ content: StoredContent) throws {
+        guard let objectID = content.objectID else { return }
+        try context.store.transaction { session in
+            let now = context.now
+            let membership = try context.membership(
+                in: request.sharingGroupUUID, needing: .write, using: &session)
+            let area = StagingArea(
+                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
+            let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
+            guard staged == nil || staged?.content?.objectID == objectID else { return }
+            try session.unstage(request.fileUUID, in: area)
+            try session.addDeletion(of: objectID, in: content.owningUser, availableAt: now, at: now)
+        }
     }
 
     private func change(
@@ -173,5 +259,35 @@ private struct StagingStep {
         change.appMetaData = request.appMetaData?.contents
         change.appMetaDataVersion = request.appMetaData?.version
         return change
+    }
+}
+
+extension UploadFileRequest {
+    /// What the request is to the batch that it belongs to, if any.
+    fileprivate func batchMember(in context: RequestContext) -> BatchMember? {
+        guard let batch else { return nil }
+        let bare = UploadFileRequest(
+            fileUUID: fileUUID, sharingGroupUUID: sharingGroupUUID, mimeType: mimeType, fileVersion: fileVersion,
+            masterVersion: MasterVersion(0), checkSum: checkSum, fileGroupUUID: fileGroupUUID,
+            appMetaData: appMetaData, undeleteServerFile: undeleteServerFile)
+        return BatchMember(
+            of: batch, changing: fileUUID, from: masterVersion, asking: bare, context: context)
+    }
+}
+
+extension UploadFileResponse {
+    fileprivate init(_ committed: (masterVersion: MasterVersion, member: CommittedMember)) throws {
+        guard let creationDate = committed.member.createdAt, let updateDate = committed.member.updatedAt else {
+            throw StoreError.corrupt(table: "commit_members", column: "updated_at")
+        }
+        self = .committed(
+            creationDate: creationDate, updateDate: updateDate, masterVersion: committed.masterVersion)
+    }
+
+    fileprivate static func staged(
+        _ creationDate: WireDate, _ updateDate: WireDate, committedAs version: MasterVersion?
+    ) -> UploadFileResponse {
+        guard let version else { return .staged(creationDate: creationDate, updateDate: updateDate) }
+        return .committed(creationDate: creationDate, updateDate: updateDate, masterVersion: version)
     }
 }

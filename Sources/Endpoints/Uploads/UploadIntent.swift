@@ -17,6 +17,8 @@ final class UploadIntent {
 
     let item: OutboxID
     let leaseOwner: String
+    /// The object that the upload has made or found, where it was not known beforehand.
+    var objectID: String?
     private let context: RequestContext
     private var renewed = ContinuousClock.now
 
@@ -65,6 +67,7 @@ final class UploadIntent {
     func giveUp() {
         do {
             try context.store.transaction { session in
+                if let objectID { try session.record(objectID: objectID, in: item, by: leaseOwner) }
                 try session.releaseLease(of: item, by: leaseOwner, at: context.now)
             }
         } catch {

@@ -31,10 +31,15 @@ struct CredentialExchange {
     /// - Throws: ``AccountError``, ``StoreError``.
     func credentialsOfNewUser() throws -> StoredCredentials {
         let fromToken = account.credentials(from: presented)
-        guard let code = presented.authorizationCode, let exchanged = try exchange(code, isNeeded: true) else {
-            return fromToken
+        if let code = presented.authorizationCode, let exchanged = try exchange(code, isNeeded: true) {
+            return fromToken.updated(with: exchanged)
         }
+        guard let exchanged = try exchangeToken() else { return fromToken }
         return fromToken.updated(with: exchanged)
+    }
+
+    private func exchangeToken() throws -> StoredCredentials? {
+        try account.exchange(presented, of: context.profile, through: context.accountClient)
     }
 
     /// What to store for a user who has `stored`; `nil` if nothing is new.
@@ -50,10 +55,25 @@ struct CredentialExchange {
             } catch AccountError.codeRejected where stored.refreshToken != nil {
                 context.logger.warning("Authorization code refused; the stored refresh token is kept")
             }
+        } else if let exchanged = try exchangeToken(unlessFor: stored) {
+            updated = stored.updated(with: exchanged)
         } else if stored.refreshToken == nil {
             updated = stored.updated(with: account.credentials(from: presented))
         }
         return updated == stored ? nil : updated
+    }
+
+    /// Exchanges the token itself, if that is what this kind of account does and `stored` did not come from it.
+    private func exchangeToken(unlessFor stored: StoredCredentials) throws -> StoredCredentials? {
+        guard Self.hash(presented.accessToken).hexLowercase != stored.codeHash else { return nil }
+        do {
+            return try exchangeToken()
+        } catch let error as AccountError
+            where (error == .rejected || error == .scopeMissing) && stored.refreshToken != nil
+        {
+            context.logger.warning("Token exchange refused; the stored refresh token is kept")
+            return nil
+        }
     }
 
     /// - Parameter isNeeded: whether a refused code is worth waiting for a twin of this request to store its result.

@@ -14,6 +14,7 @@ extension Account {
                         "value": .string($0.value), "holder": .string($0.holder.rawValue),
                         "audience": .string($0.audience), "issuedAt": $0.issuedAt.json,
                         "expiresAt": $0.expiresAt.json, "isRevoked": .bool($0.isRevoked),
+                        "scopes": $0.scopes.map { .array($0.map { .string($0) }) } ?? .null,
                     ]
                 }),
             "refreshTokens": .array(
@@ -21,6 +22,7 @@ extension Account {
                     [
                         "value": .string($0.value), "clientID": .string($0.clientID),
                         "holder": .string($0.holder.rawValue), "isRevoked": .bool($0.isRevoked),
+                        "predecessor": .string($0.predecessor) ?? .null,
                     ]
                 }),
             "codes": .array(
@@ -50,14 +52,16 @@ extension Account {
             else { return nil }
             return AccessToken(
                 value: value, holder: holder, audience: audience, issuedAt: issuedAt, expiresAt: expiresAt,
-                isRevoked: token["isRevoked"]?.bool ?? false)
+                isRevoked: token["isRevoked"]?.bool ?? false,
+                scopes: token["scopes"]?.array?.compactMap(\.string))
         }
         refreshTokens = (json["refreshTokens"]?.array ?? []).compactMap { token in
             guard let value = token["value"]?.string, let clientID = token["clientID"]?.string,
                 let holder = token["holder"]?.string.flatMap(TokenHolder.init(rawValue:))
             else { return nil }
             return RefreshToken(
-                value: value, clientID: clientID, holder: holder, isRevoked: token["isRevoked"]?.bool ?? false)
+                value: value, clientID: clientID, holder: holder, isRevoked: token["isRevoked"]?.bool ?? false,
+                predecessor: token["predecessor"]?.string)
         }
         codes = (json["codes"]?.array ?? []).compactMap { code in
             guard let value = code["value"]?.string, let clientID = code["clientID"]?.string,

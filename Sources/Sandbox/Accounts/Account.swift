@@ -2,12 +2,12 @@ internal import FoundationEssentials
 
 /// A provider that the sandbox can stand in for.
 public enum Provider: String, Sendable, CaseIterable {
-    case google, facebook, apple
+    case google, facebook, microsoft, apple
     /// Known by name, not emulated yet.
-    case dropbox, microsoft
+    case dropbox
 
     /// Whether accounts of this provider can be made.
-    var isEmulated: Bool { self == .google || self == .facebook || self == .apple }
+    var isEmulated: Bool { self != .dropbox }
 }
 
 /// Who asked for a token: an app on a device, or the app maker's server.
@@ -24,14 +24,18 @@ struct AccessToken: Sendable {
     let issuedAt: Date
     var expiresAt: Date
     var isRevoked = false
+    /// Microsoft: what it permits; `nil` for all that the account grants.
+    var scopes: [String]?
 }
 
-/// A Google refresh token.
+/// A refresh token.
 struct RefreshToken: Sendable {
     let value: String
     let clientID: String
     let holder: TokenHolder
     var isRevoked = false
+    /// Microsoft: the token in whose stead this one was given; it ends when this one is first used.
+    var predecessor: String?
 }
 
 /// A Google authorization code: works once, for ten minutes.
@@ -68,9 +72,11 @@ struct Account: Sendable {
     var refreshTokens: [RefreshToken] = []
     var codes: [AuthorizationCode] = []
 
-    /// The device's newest token that still works at `now`.
-    func deviceToken(at now: Date) -> AccessToken? {
-        accessTokens.last { $0.holder == .device && !$0.isRevoked && $0.expiresAt > now }
+    /// The device's newest token that still works at `now`; of that audience, if one is named.
+    func deviceToken(at now: Date, for audience: String? = nil) -> AccessToken? {
+        accessTokens.last {
+            $0.holder == .device && !$0.isRevoked && $0.expiresAt > now && (audience ?? $0.audience) == $0.audience
+        }
     }
 
     /// The newest authorization code that still works at `now`.

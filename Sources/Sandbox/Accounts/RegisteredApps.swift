@@ -16,6 +16,16 @@ public enum RegisteredApps {
     public static let appleTeamID = "SANDBOX123"
     /// The name of the key for client secrets; the key itself lies in the state directory.
     public static let appleKeyID = "SANDBOXKEY"
+    /// Microsoft application (client) id, of the app and of the server alike.
+    public static let microsoftClientID = "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"
+    /// The server's secret; with characters that must be escaped in a form.
+    public static let microsoftSecret = "sandbox~microsoft+secret/="
+    /// The name of the app's folder in OneDrive.
+    public static let microsoftAppName = "Sandbox App"
+    /// Scopes that a Microsoft account grants if it is not told otherwise.
+    public static let microsoftScopes = [
+        "openid", "profile", "email", "offline_access", "User.Read", "Files.ReadWrite.AppFolder",
+    ]
     /// Scopes that a Google account grants if it is not told otherwise.
     public static let googleScopes = [
         "openid", "https://www.googleapis.com/auth/userinfo.email", "https://www.googleapis.com/auth/userinfo.profile",

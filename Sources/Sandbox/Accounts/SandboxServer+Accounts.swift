@@ -25,7 +25,7 @@ extension Account {
     /// Signs in on the device at `now`, if the last sign-in no longer serves: a token that works for a while, and for
     /// Google a code that was not used yet.
     /// - Returns: whether anything was made.
-    mutating func signInIfNeeded(at now: Date) -> Bool {
+    mutating func signInIfNeeded(at now: Date, keys: MicrosoftKeys.Current) -> Bool {
         var hasChanged = false
         // What expires within a minute would be of little use to whoever asked.
         let soon = now.addingTimeInterval(60)
@@ -49,23 +49,33 @@ extension Account {
                 hasChanged = true
             }
         case .apple: hasChanged = AppleTokens.signIn(&self, at: now, soon: soon)
-        case .dropbox, .microsoft: break
+        case .microsoft: hasChanged = MicrosoftOAuth.signIn(&self, at: now, soon: soon, keys: keys)
+        case .dropbox: break
         }
         return hasChanged
     }
 }
 
 extension SandboxServer {
+    /// An id in the form that the provider gives its accounts.
+    private static func newAccountID(_ request: NewAccount) -> String {
+        switch request.provider {
+        case .google: RandomText.number(21)
+        case .microsoft: MicrosoftOAuth.newAccountID(isWork: request.tokenType == "WORK")
+        case .apple: AppleTokens.userID()
+        case .facebook, .dropbox: RandomText.number(17)
+        }
+    }
+
     /// Makes an account, signed in on a device.
     func makeAccount(_ request: NewAccount) throws(StorageError) -> Account {
         let time = now
+        let keys = try microsoftKeys()
         var account = Account(
-            id: request.provider == .apple
-                ? AppleTokens.userID() : RandomText.number(request.provider == .google ? 21 : 17),
-            provider: request.provider,
+            id: Self.newAccountID(request), provider: request.provider,
             name: request.name, email: request.email, createdAt: time, audience: request.audience,
             scopes: request.scopes, tokenType: request.tokenType, quotaBytes: request.quotaBytes)
-        _ = account.signInIfNeeded(at: time)
+        _ = account.signInIfNeeded(at: time, keys: keys)
         if account.provider == .google {
             // For clients that are not the app's server: independent checks with the provider's own libraries.
             account.add(
@@ -75,6 +85,7 @@ extension SandboxServer {
         }
         try directory.makeFolders(of: account.id)
         let drive = account.provider == .google ? Drive(account: account.id, madeAt: time) : nil
+        let oneDrive = account.provider == .microsoft ? OneDrive(account: account.id, madeAt: time) : nil
         let made = account
         try withState { state throws(StorageError) in
             try directory.write(made.json, to: directory.accountFile(made.id))
@@ -83,6 +94,12 @@ extension SandboxServer {
                     try directory.write(file.storedJSON, to: directory.metadataPath(made.id, file.id))
                 }
                 state.drives[made.id] = drive
+            }
+            if let oneDrive {
+                for item in oneDrive.items.values {
+                    try directory.write(item.storedJSON, to: directory.metadataPath(made.id, item.id))
+                }
+                state.oneDrives[made.id] = oneDrive
             }
             state.put(made)
         }
@@ -105,9 +122,10 @@ extension SandboxServer {
     /// The account with credentials that work now: an expired device token or a used code is replaced.
     func signedInAccount(_ id: String) throws(StorageError) -> Account? {
         let time = now
+        let keys = try microsoftKeys()
         return try withState { state throws(StorageError) -> Account? in
             guard var account = state.accounts[id] else { return nil }
-            if account.signInIfNeeded(at: time) {
+            if account.signInIfNeeded(at: time, keys: keys) {
                 try directory.write(account.json, to: directory.accountFile(id))
                 state.put(account)
             }
@@ -138,6 +156,13 @@ extension SandboxState {
                 continue
             }
             restored.append(account)
+            if account.provider == .microsoft {
+                oneDrives[name] = OneDrive(
+                    account: name,
+                    items: try directory.names(in: "accounts/\(name)/metadata", suffix: ".json").compactMap { object in
+                        directory.readJSON(directory.metadataPath(name, object)).flatMap(OneDriveItem.init)
+                    })
+            }
             guard account.provider == .google else { continue }
             var files: [DriveFile] = []
             for object in try directory.names(in: "accounts/\(name)/metadata", suffix: ".json") {

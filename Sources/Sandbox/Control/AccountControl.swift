@@ -31,10 +31,14 @@ struct AccountControl {
             try server.changeAccount(account.id) { $0.revoke(holder) }
             return SandboxResponse(204)
         case ("POST", "new-authorization-code", 2):
-            guard account.provider == .google else {
+            guard account.provider == .google || account.provider == .microsoft else {
                 throw ControlError.badRequest("\(account.provider.rawValue) has no authorization codes here")
             }
             let promptsConsent = try ControlInterface.json(request)["prompt"]?.string == "consent"
+            if account.provider == .microsoft {
+                let code = MicrosoftOAuth.code(for: account, at: server.now)
+                return SandboxResponse(201, json: json(try server.changeAccount(account.id) { $0.add(code) }))
+            }
             let code = GoogleOAuth.code(for: account, promptsConsent: promptsConsent, at: server.now)
             return SandboxResponse(201, json: json(try server.changeAccount(account.id) { $0.add(code) }))
         case (_, "files", _):
@@ -83,7 +87,19 @@ struct AccountControl {
             json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
             json["authorizationCode"] = headers["SyncServer-authorization-code"] ?? .null
             json["headers"] = .object(headers)
-        case .facebook, .dropbox, .microsoft:
+        case .microsoft:
+            let code = account.freshCode(at: now)?.value
+            let idToken = account.deviceToken(at: now, for: account.audience)?.value ?? ""
+            let graphToken = account.deviceToken(at: now, for: MicrosoftOAuth.graph)?.value ?? ""
+            json["headers"] = [
+                "X-token-type": "MicrosoftToken", "access_token": .string(idToken),
+                "X-microsoft-access-token": .string(graphToken),
+            ]
+            json["accessToken"] = .string(graphToken)
+            json["idToken"] = .string(idToken)
+            json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
+            json["authorizationCode"] = .string(code) ?? .null
+        case .facebook, .dropbox:
             json["headers"] = ["X-token-type": "FacebookToken", "access_token": .string(token)]
             json["accessToken"] = .string(token)
             json["refreshToken"] = .null
@@ -123,10 +139,14 @@ extension NewAccount {
             json["audience"]?.string
             ?? (provider == .google
                 ? RegisteredApps.googleIOSClientID
-                : provider == .apple ? RegisteredApps.appleClientID : RegisteredApps.facebookAppID)
+                : provider == .microsoft
+                    ? RegisteredApps.microsoftClientID
+                    : provider == .apple ? RegisteredApps.appleClientID : RegisteredApps.facebookAppID)
         scopes =
             json["scopes"]?.array?.compactMap(\.string)
-            ?? (provider == .google ? RegisteredApps.googleScopes : ["public_profile", "email"])
+            ?? (provider == .google
+                ? RegisteredApps.googleScopes
+                : provider == .microsoft ? RegisteredApps.microsoftScopes : ["public_profile", "email"])
         tokenType = json["tokenType"]?.string ?? "USER"
         quotaBytes = json["quotaBytes"]?.int ?? 15_000_000_000
         guard quotaBytes >= 0 else { throw .badRequest("quotaBytes is a whole number from 0") }

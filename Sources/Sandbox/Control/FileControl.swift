@@ -7,6 +7,9 @@ struct FileControl {
 
     /// Answers a request; `path` is what follows `/files`. A name may contain slashes.
     func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
+        if account.provider == .microsoft {
+            return try OneDriveFileControl(server: server, account: account).respond(to: request, path: path)
+        }
         guard let drive = server.withState({ $0.drives[account.id] }) else {
             guard path.isEmpty, request.method == "GET" else {
                 throw ControlError.badRequest("\(account.provider.rawValue) accounts have no files")

@@ -2,7 +2,7 @@
 struct FaultRule: Sendable {
     /// Number of the rule, for people.
     let number: Int
-    /// Only this host, or any.
+    /// Only this host, or one of these with commas between them, or any.
     let host: String?
     /// Only paths that begin so, or any.
     let pathPrefix: String?
@@ -91,7 +91,7 @@ struct FaultRule: Sendable {
 
     /// Whether the rule strikes this request; counts.
     mutating func strikes(_ request: SandboxRequest) -> Bool {
-        guard !isSpent, host == nil || host == request.host, method == nil || method == request.method,
+        guard !isSpent, matches(request.host), method == nil || method == request.method,
             pathPrefix.map({ request.path.hasPrefix($0) }) ?? true,
             queryContains.map({ request.queryText.contains($0) }) ?? true
         else { return false }
@@ -103,6 +103,10 @@ struct FaultRule: Sendable {
         times = times.map { $0 - 1 }
         struck += 1
         return true
+    }
+
+    private func matches(_ requestHost: String) -> Bool {
+        host.map { $0.split(separator: ",").contains { $0 == requestHost } } ?? true
     }
 
     private static func text(_ object: JSONObject, _ name: String) throws(ControlError) -> String? {

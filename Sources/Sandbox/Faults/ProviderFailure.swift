@@ -1,3 +1,5 @@
+internal import FoundationEssentials
+
 /// A failure in the words of the provider that was asked.
 enum ProviderFailure {
     /// An answer with this status, as the request's provider would put it, unless the fault says how.
@@ -9,6 +11,10 @@ enum ProviderFailure {
                 body: Array(body.utf8))
         } else if request.host == "graph.facebook.com" {
             response = facebook(status, effect.reason)
+        } else if request.host == "graph.microsoft.com" || request.host == OneDriveContentHost.name {
+            response = graph(status, effect.reason)
+        } else if request.host == "login.microsoftonline.com" {
+            response = MicrosoftOAuth.failure(status, effect.reason)
         } else if request.host != "www.googleapis.com" {
             let code =
                 effect.reason
@@ -34,6 +40,24 @@ enum ProviderFailure {
             default: DriveError(status, reason ?? "badRequest", "Bad Request")
             }
         return error.response()
+    }
+
+    private static func graph(_ status: Int, _ reason: String?) -> SandboxResponse {
+        let code =
+            switch status {
+            case 401: "InvalidAuthenticationToken"
+            case 403: "accessDenied"
+            case 404: "itemNotFound"
+            case 409: "nameAlreadyExists"
+            case 416: "invalidRange"
+            case 423: "resourceLocked"
+            case 429: "activityLimitReached"
+            case 503: "serviceNotAvailable"
+            case 507: "insufficientStorage"
+            case 500...: "generalException"
+            default: "invalidRequest"
+            }
+        return GraphError(status, reason ?? code, "Sandbox fault").response(at: Date())
     }
 
     private static func facebook(_ status: Int, _ reason: String?) -> SandboxResponse {

@@ -12,6 +12,7 @@ struct SandboxPage {
                 state.faults.count
             )
         }
+        let oneDrives = server.withState { $0.oneDrives }
         var html = Self.head
         html += "<header><h1>Sandbox</h1><p>Emulated providers: nothing here is real. "
         html += "\(Self.count(accounts.count, "account")), \(Self.count(faults, "fault")) armed, "
@@ -20,7 +21,13 @@ struct SandboxPage {
         if accounts.isEmpty {
             html += "<p class=empty>No accounts yet. Make one with <code>POST /sandbox/accounts</code>.</p>"
         }
-        for account in accounts.reversed() { html += section(account, drives[account.id]) }
+        for account in accounts.reversed() {
+            if let drive = oneDrives[account.id] {
+                html += section(account, drive)
+            } else {
+                html += section(account, drives[account.id])
+            }
+        }
         html += "</main></html>\n"
         return SandboxResponse(
             200,
@@ -52,21 +59,49 @@ struct SandboxPage {
         return html + "</section>"
     }
 
+    private func section(_ account: Account, _ drive: OneDrive) -> String {
+        var html = "<section><h2>\(Self.escape(account.name)) <span class=microsoft>Microsoft</span></h2>"
+        html += "<p class=meta>\(Self.escape(account.email)) · \(account.id)"
+        html += " · \(Self.size(drive.usedBytes)) of \(Self.size(account.quotaBytes))</p>"
+        let files = OneDriveListing(drive: drive).files
+        let folders = Dictionary(grouping: files) { drive.folderPath(of: $0) }
+        if folders.isEmpty { html += "<p class=empty>No files.</p>" }
+        for (folder, files) in folders.sorted(by: { $0.key < $1.key }) {
+            html += "<h3>\(folder.isEmpty ? "OneDrive" : Self.escape(folder))</h3><ul>"
+            for file in files.suffix(Self.shownPerFolder) {
+                html += item(
+                    name: file.name, folder: folder, type: file.mimeType, size: file.size,
+                    modified: file.modifiedAt.text,
+                    isTrashed: false, account)
+            }
+            html += "</ul>"
+            let hidden = files.count - Self.shownPerFolder
+            if hidden > 0 { html += "<p class=empty>and \(Self.count(hidden, "older file")).</p>" }
+        }
+        return html + "</section>"
+    }
+
     private func item(_ file: DriveFile, _ account: Account, _ listing: FileListing) -> String {
-        let folder = listing.folderName(of: file)
+        item(
+            name: file.name, folder: listing.folderName(of: file), type: file.mimeType, size: file.size ?? 0,
+            modified: file.modifiedAt.text, isTrashed: listing.drive.isTrashed(file), account)
+    }
+
+    private func item(
+        name: String, folder: String, type: String, size: Int, modified: String, isTrashed: Bool, _ account: Account
+    ) -> String {
         let address =
-            "/sandbox/accounts/\(account.id)/files/\(PercentEncoding.encode(file.name))"
+            "/sandbox/accounts/\(account.id)/files/\(PercentEncoding.encode(name))"
             + "?folder=\(PercentEncoding.encode(folder))"
-        let isTrashed = listing.drive.isTrashed(file)
         var html = "<li\(isTrashed ? " class=trashed" : "")><a href=\"\(address)\">"
-        if file.mimeType.hasPrefix("image/") {
+        if type.hasPrefix("image/") {
             html += "<img src=\"\(address)\" alt=\"\" loading=lazy>"
         } else {
-            let kind = file.mimeType.split(separator: "/").last.map(String.init) ?? "file"
+            let kind = type.split(separator: "/").last.map(String.init) ?? "file"
             html += "<span class=kind>\(Self.escape(String(kind.prefix(14))))</span>"
         }
-        html += "<b>\(Self.escape(file.name))</b></a><small>\(Self.size(file.size ?? 0)) · "
-        html += Self.escape(String(file.modifiedAt.text.prefix(16)).replacing("T", with: " "))
+        html += "<b>\(Self.escape(name))</b></a><small>\(Self.size(size)) · "
+        html += Self.escape(String(modified.prefix(16)).replacing("T", with: " "))
         return html + (isTrashed ? " · in the bin" : "") + "</small></li>"
     }
 
@@ -112,7 +147,7 @@ struct SandboxPage {
         header{border-bottom:1px solid var(--line);margin-bottom:1rem}
         section{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;padding:1rem 1.2rem}
         h2 span{border-radius:1rem;color:#fff;font-size:.7rem;padding:.15rem .6rem;vertical-align:middle}
-        .google{background:#1a73e8}.facebook{background:#0866ff}.apple{background:#111}
+        .google{background:#1a73e8}.facebook{background:#0866ff}.microsoft{background:#0f6cbd}.apple{background:#111}
         .meta,.empty,small{margin:.2rem 0;opacity:.7}
         ul{display:grid;gap:.8rem;grid-template-columns:repeat(auto-fill,minmax(10.5rem,1fr));list-style:none;margin:0;padding:0}
         li{background:var(--soft);border-radius:.5rem;overflow:hidden;padding:.6rem}

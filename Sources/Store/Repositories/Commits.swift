@@ -33,18 +33,22 @@ public struct RememberedCommit: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Makes everything staged in an area part of its group, as master version `version`, and hands replaced and deleted
-    /// objects to the outbox.
+    /// Makes what is staged in an area part of its group, as master version `version`, and hands replaced and deleted objects
+    /// to the outbox.
     ///
     /// Call inside a transaction that has just advanced the master version to `version`. All or nothing: the
     /// transaction must be undone when this throws.
-    /// - Parameter owningUser: the member's effective owning user, for new files.
+    /// - Parameters:
+    ///   - batch: the batch to commit; `nil`: everything that is in none.
+    ///   - owningUser: the member's effective owning user, for new files.
     /// - Returns: how many changes were applied.
     /// - Throws: ``CommitRefusal`` for the first change that does not fit, or ``StoreError``.
     public mutating func commitStaged(
-        in area: StagingArea, owningUser: OwningUser?, as version: MasterVersion, at now: WireDate
+        in area: StagingArea, of batch: BatchUUID? = nil, owningUser: OwningUser?, as version: MasterVersion,
+        at now: WireDate
     ) throws -> Int32 {
-        let changes = try stagedChanges(in: area, locked: true)
+        let taken = batch.map { (uuid: $0, masterVersion: MasterVersion(version.rawValue - 1)) }
+        let changes = try changesToCommit(in: area, of: taken)
         for change in changes {
             let current = try file(change.fileUUID, in: area.groupID, locked: true)
             switch (change.kind, current) {
@@ -60,9 +64,11 @@ extension StoreSession {
                 throw CommitRefusal.outdated(change.fileUUID)
             }
         }
-        guard try unstageAll(in: area) == changes.count else {
+        if let batch { try recordMembers(of: batch, in: area, at: now) }
+        guard try unstageCommitted(in: area, of: taken) == changes.count else {
             throw StoreError.corrupt(table: "staged_changes", column: "user_id")
         }
+        if let batch { try closeBatch(batch, in: area, at: now) }
         return Int32(clamping: changes.count)
     }
 
@@ -138,8 +144,8 @@ extension StoreSession {
                 .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
             ])
         if current.isDeleted { try checkIsNowhereElse(change, area) }
-        if let replaced = current.objectID, replaced != content.objectID {
-            try addDeletion(of: replaced, in: current.owningUser, availableAt: now, at: now)
+        if current.objectID == nil || current.objectID != content.objectID {
+            try addDeletion(ofObjectOf: current, at: now)
         }
     }
 
@@ -175,9 +181,7 @@ extension StoreSession {
                AND file_uuid = ?
             """,
             [.int(version.rawValue), .int(area.groupID.rawValue), .text(change.fileUUID.rawValue)])
-        if let objectID = current.objectID {
-            try addDeletion(of: objectID, in: current.owningUser, availableAt: now, at: now)
-        }
+        try addDeletion(ofObjectOf: current, at: now)
     }
 
     /// Whether the change brings no metadata, or the next version of them.

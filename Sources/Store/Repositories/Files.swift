@@ -45,9 +45,19 @@ public struct FileRecord: Equatable, Sendable {
     /// `nil` only for very old files taken over from an older server.
     public var checkSum: CheckSum?
     public var sizeBytes: Int64?
-    /// `nil` once the file is deleted.
+    /// `nil` once the file is deleted, and for a file taken over from an older server until its object has been found by
+    /// its name.
     public var objectID: String?
     public var providerHash: String?
+    /// Changes with the object's contents, if the provider tells.
+    public var objectRevision: String?
+
+    /// The name by which an older server stored the object; its only address while ``objectID`` is not known.
+    public var nameByOlderServer: CloudFileName {
+        CloudFileName(
+            fileUUID: fileUUID, deviceUUID: deviceUUID, fileVersion: fileVersion,
+            fileExtension: MIMETypeTable.extensionOfOlderServers(for: mimeType))
+    }
 }
 
 extension StoreSession {
@@ -65,7 +75,7 @@ extension StoreSession {
                 """
                 SELECT file_uuid, owning_user_id, storage_type, device_uuid, created_at, mime_type, app_metadata,
                        app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash,
-                       updated_at
+                       updated_at, object_revision
                   FROM files
                  WHERE sharing_group_id = ?
                    AND file_uuid = ?
@@ -76,7 +86,7 @@ extension StoreSession {
             """
             SELECT file_uuid, owning_user_id, storage_type, device_uuid, created_at, mime_type, app_metadata,
                    app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash,
-                   updated_at
+                   updated_at, object_revision
               FROM files
              WHERE sharing_group_id = ?
                AND file_uuid = ?
@@ -96,43 +106,64 @@ extension StoreSession {
             mimeType: mimeType, appMetaData: row.optionalText(6), appMetaDataVersion: metaDataVersion,
             isDeleted: try row.flag(8), fileVersion: FileVersion(try row.number32(9, table, "file_version")),
             checkSum: try row.optionalIdentifier(10, table, "check_sum"), sizeBytes: try row.optionalNumber(11),
-            objectID: row.optionalText(12), providerHash: row.optionalText(13))
+            objectID: row.optionalText(12), providerHash: row.optionalText(13), objectRevision: row.optionalText(15))
     }
 
-    /// Writes all files of a group, deleted ones included, in the order of their UUIDs.
+    /// Writes the files of a group, deleted ones included: all in the order of their UUIDs, or those that changed after
+    /// master version `since` in the order of their changes.
     ///
-    /// Rows go from the connection's buffers into the reply without becoming values in between.
+    /// Rows go from the connection's buffers into the reply without becoming values in between. The time it takes
+    /// depends on the files written only.
+    /// - Parameter drain: called after each row; may take away what `writer` holds, and must not wait.
     public mutating func writeFiles(
-        of group: Membership, to writer: inout IndexResponseWriter
+        of group: Membership, changedAfter since: MasterVersion? = nil, to writer: inout IndexResponseWriter,
+        drain: (inout IndexResponseWriter) -> Void = { _ in }
     ) throws(StoreError) {
+        let groupUUID = group.groupUUID
+        let write: (borrowing Row) throws(StoreError) -> Void = { row throws(StoreError) in
+            try Self.write(row, of: groupUUID, to: &writer)
+            drain(&writer)
+        }
+        guard let since else {
+            return try connection.query(
+                """
+                SELECT file_uuid, device_uuid, file_group_uuid, created_at, updated_at, mime_type, is_deleted,
+                       app_metadata_version, file_version, owning_user_id, storage_type
+                  FROM files
+                 WHERE sharing_group_id = ?
+                 ORDER BY file_uuid
+                """, [.int(group.groupID.rawValue)], write)
+        }
         try connection.query(
             """
             SELECT file_uuid, device_uuid, file_group_uuid, created_at, updated_at, mime_type, is_deleted,
                    app_metadata_version, file_version, owning_user_id, storage_type
-              FROM files
+              FROM files FORCE INDEX (changes)
              WHERE sharing_group_id = ?
-             ORDER BY file_uuid
-            """,
-            [.int(group.groupID.rawValue)]
-        ) { row throws(StoreError) in
-            writer.beginFile()
-            row.withText(0) { if let text = $0 { writer.fileUUID(text) } }
-            row.withText(1) { if let text = $0 { writer.deviceUUID(text) } }
-            row.withText(2) { if let text = $0 { writer.fileGroupUUID(text) } }
-            writer.sharingGroupUUID(group.groupUUID)
-            row.withText(3) { if let text = $0 { writer.creationDate(text) } }
-            row.withText(4) { if let text = $0 { writer.updateDate(text) } }
-            row.withText(5) { if let text = $0 { writer.mimeType(text) } }
-            writer.deleted(try row.flag(6))
-            if !row.isNull(7) {
-                writer.appMetaDataVersion(
-                    AppMetaDataVersion(try row.number32(7, Self.table, "app_metadata_version")))
-            }
-            writer.fileVersion(FileVersion(try row.number32(8, Self.table, "file_version")))
-            writer.owningUserID(UserID(try row.number(9)))
-            writer.cloudStorageType(try row.word(10, Self.table, "storage_type"))
-            writer.endFile()
+               AND changed_at_master_version > ?
+             ORDER BY changed_at_master_version, file_uuid
+            """, [.int(group.groupID.rawValue), .int(since.rawValue)], write)
+    }
+
+    private static func write(
+        _ row: borrowing Row, of groupUUID: SharingGroupUUID, to writer: inout IndexResponseWriter
+    ) throws(StoreError) {
+        writer.beginFile()
+        row.withText(0) { if let text = $0 { writer.fileUUID(text) } }
+        row.withText(1) { if let text = $0 { writer.deviceUUID(text) } }
+        row.withText(2) { if let text = $0 { writer.fileGroupUUID(text) } }
+        writer.sharingGroupUUID(groupUUID)
+        row.withText(3) { if let text = $0 { writer.creationDate(text) } }
+        row.withText(4) { if let text = $0 { writer.updateDate(text) } }
+        row.withText(5) { if let text = $0 { writer.mimeType(text) } }
+        writer.deleted(try row.flag(6))
+        if !row.isNull(7) {
+            writer.appMetaDataVersion(AppMetaDataVersion(try row.number32(7, table, "app_metadata_version")))
         }
+        writer.fileVersion(FileVersion(try row.number32(8, table, "file_version")))
+        writer.owningUserID(UserID(try row.number(9)))
+        writer.cloudStorageType(try row.word(10, table, "storage_type"))
+        writer.endFile()
     }
 
     /// Whether a file with that UUID is live in another group: a file belongs to one group for ever.
@@ -170,6 +201,9 @@ extension StoreSession {
 
     /// Remembers where a file's object is now, if the file still is at that version and nobody is about to delete
     /// the object. Call inside a transaction.
+    ///
+    /// An older server let a file be in two groups, with one object for both: if one finds it, so does the other, lest
+    /// it be deleted as soon as the first has no more use for it.
     /// - Returns: whether the object was adopted.
     public mutating func adopt(
         objectID: String, revision: String?, as file: FileRecord, in groupID: SharingGroupID
@@ -183,16 +217,35 @@ extension StoreSession {
                AND file_version = ?
                AND NOT is_deleted
                AND NOT EXISTS (SELECT 1 FROM outbox o
-                                WHERE o.user_id = files.owning_user_id AND o.object_id = ?)
+                                WHERE o.user_id = files.owning_user_id AND o.object_id = ?
+                                  AND o.kind = 'deleteObject')
             """,
             [
                 .text(objectID), .text(orNull: revision), .int(groupID.rawValue), .text(file.fileUUID.rawValue),
                 .int(Int64(file.fileVersion.rawValue)), .text(objectID),
             ])
         guard adopted == 1 else { return false }
+        if file.objectID == nil {
+            try execute(
+                """
+                UPDATE files
+                   SET object_id = ?, object_revision = ?
+                 WHERE file_uuid = ?
+                   AND owning_user_id = ?
+                   AND device_uuid = ?
+                   AND file_version = ?
+                   AND object_id IS NULL
+                   AND NOT is_deleted
+                """,
+                [
+                    .text(objectID), .text(orNull: revision), .text(file.fileUUID.rawValue),
+                    .int(file.owningUser.userID.rawValue), .text(file.deviceUUID.rawValue),
+                    .int(Int64(file.fileVersion.rawValue)),
+                ])
+        }
         // Whoever records a deletion from now on finds our row; what was recorded while it was being written shows here.
         let isDoomed = try first(
-            "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? LIMIT 1",
+            "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? AND kind = 'deleteObject' LIMIT 1",
             [.int(file.owningUser.userID.rawValue), .text(objectID)]
         ) { _ in true }
         guard isDoomed == nil else { throw .contention(.contention(code: 0, message: "the object is being deleted")) }

@@ -40,6 +40,39 @@ extension StoreSession {
             remainingAcceptors: Int(try row.number(6)))
     }
 
+    /// The invitations to a group that are not expired, the one that expires first comes first.
+    public mutating func openInvitations(
+        to groupID: SharingGroupID, at now: WireDate
+    ) throws(StoreError) -> [GetSharingInvitationsResponse.Invitation] {
+        try all(
+            """
+            SELECT invitation_uuid, permission, allows_social_acceptance, remaining_acceptors, expires_at,
+                   inviting_user_id
+              FROM invitations
+             WHERE sharing_group_id = ?
+               AND expires_at > ?
+             ORDER BY expires_at, invitation_uuid
+            """,
+            [.int(groupID.rawValue), .date(now)]
+        ) { row throws(StoreError) in
+            GetSharingInvitationsResponse.Invitation(
+                sharingInvitationUUID: try row.identifier(0, "invitations", "invitation_uuid"),
+                permission: try Self.permission(row.string(1)), allowSocialAcceptance: try row.flag(2),
+                numberOfAcceptors: try row.number32(3, "invitations", "remaining_acceptors"),
+                expirationDate: try row.date(4, "invitations", "expires_at"),
+                invitingUserId: UserID(try row.number(5)))
+        }
+    }
+
+    /// Removes an invitation to a group, if it is there.
+    public mutating func removeInvitation(
+        _ invitation: SharingInvitationUUID, to groupID: SharingGroupID
+    ) throws(StoreError) {
+        try execute(
+            "DELETE FROM invitations WHERE invitation_uuid = ? AND sharing_group_id = ?",
+            [.text(invitation.rawValue), .int(groupID.rawValue)])
+    }
+
     public mutating func addInvitation(
         _ invitation: SharingInvitationUUID, to groupID: SharingGroupID, by invitingUserID: UserID,
         owningUserID: UserID, permission: Permission, allowsSocialAcceptance: Bool, acceptors: Int, expires: WireDate

@@ -12,6 +12,8 @@ public struct OutboxItem: Equatable, Sendable {
     public enum Kind: String, Equatable, Sendable {
         case deleteObject
         case writeWarningFile
+        /// What the object's bytes are is to be found out by reading them.
+        case hashObject
     }
 
     public var id: OutboxID
@@ -41,6 +43,46 @@ extension StoreSession {
                     .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(objectID),
                     .date(availableAt), .text(orNull: leaseOwner), .date(now),
                 ]))
+    }
+
+    /// Has the object of a file's current version deleted, unless a row refers to it by then; call when the file no longer
+    /// does.
+    mutating func addDeletion(ofObjectOf file: FileRecord, at now: WireDate) throws(StoreError) {
+        guard !file.isDeleted else { return }
+        try addDeletion(of: file.objectID, named: file.nameByOlderServer, in: file.owningUser, at: now)
+    }
+
+    /// Has the object of a staged upload deleted, unless a row refers to it by then; call when it is no longer staged.
+    public mutating func addDeletion(
+        ofObjectOf change: StagedChange, in area: StagingArea, at now: WireDate
+    ) throws(StoreError) {
+        guard let content = change.content else { return }
+        var name: CloudFileName?
+        if let version = change.fileVersion, let mimeType = change.mimeType {
+            name = CloudFileName(
+                fileUUID: change.fileUUID, deviceUUID: area.deviceUUID, fileVersion: version,
+                fileExtension: MIMETypeTable.extensionOfOlderServers(for: mimeType))
+        }
+        try addDeletion(of: content.objectID, named: name, in: content.owningUser, at: now)
+    }
+
+    /// Has an object deleted by its identifier, or by its name if an older server stored it and it was never looked for.
+    mutating func addDeletion(
+        of objectID: String?, named name: CloudFileName?, in owner: OwningUser, at now: WireDate
+    ) throws(StoreError) {
+        if let objectID {
+            try addDeletion(of: objectID, in: owner, availableAt: now, at: now)
+        } else if let name {
+            try execute(
+                """
+                INSERT INTO outbox (kind, user_id, storage_type, object_name, available_at, created_at)
+                VALUES ('deleteObject', ?, ?, ?, ?, ?)
+                """,
+                [
+                    .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(name.rawValue), .date(now),
+                    .date(now),
+                ])
+        }
     }
 
     /// Records an upload before its first byte goes out: if it dies, the object it may have made is deleted once the lease
@@ -99,6 +141,50 @@ extension StoreSession {
         try execute(
             "UPDATE outbox SET available_at = ?, lease_owner = NULL WHERE outbox_id = ? AND lease_owner = ?",
             [.date(now), .int(item.rawValue), .text(leaseOwner)])
+    }
+
+    /// Whether an upload in progress, other than the one of `item`, may be making an object of that name or have found it.
+    ///
+    /// Where names are unique, uploads of the same bytes under the same name share an object.
+    public mutating func isBeingUploaded(
+        _ name: String, of owner: OwningUser, otherThan item: OutboxID, by leaseOwner: String, at now: WireDate
+    ) throws(StoreError) -> Bool {
+        try first(
+            """
+            SELECT 1
+              FROM outbox
+             WHERE user_id = ?
+               AND kind = 'deleteObject'
+               AND object_name = ?
+               AND outbox_id <> ?
+               AND lease_owner <> ?
+               AND available_at > ?
+             LIMIT 1
+            """,
+            [.int(owner.userID.rawValue), .text(name), .int(item.rawValue), .text(leaseOwner), .date(now)]
+        ) { _ in true } ?? false
+    }
+
+    /// Whether the deletion of an object is decided, by another row than `item`.
+    ///
+    /// Call in the transaction that refers to the object, after the row that refers to it was written: whoever decides
+    /// from then on finds that row.
+    public mutating func isDoomed(
+        _ objectID: String, of owner: OwningUser, otherThan item: OutboxID
+    ) throws(StoreError) -> Bool {
+        try first(
+            """
+            SELECT 1
+              FROM outbox
+             WHERE user_id = ?
+               AND object_id = ?
+               AND kind = 'deleteObject'
+               AND outbox_id <> ?
+             LIMIT 1
+               FOR UPDATE
+            """,
+            [.int(owner.userID.rawValue), .text(objectID), .int(item.rawValue)]
+        ) { _ in true } ?? false
     }
 
     /// Removes a row whose work is done, or was made unnecessary.
@@ -176,6 +262,43 @@ extension StoreSession {
         if inFiles == true { return true }
         return try first(
             "SELECT 1 FROM staged_changes WHERE owning_user_id = ? AND object_id = ? LIMIT 1 FOR UPDATE", values
+        ) { _ in true } ?? false
+    }
+
+    /// Whether a file or staged change that an older server stored, and whose object has not been found yet, has that name
+    /// in storage. Rows that were found stay locked to the end of the transaction.
+    public mutating func isReferenced(_ name: CloudFileName, of owner: OwningUser) throws(StoreError) -> Bool {
+        let values: [Value] = [
+            .int(owner.userID.rawValue), .text(name.fileUUID.rawValue), .text(name.deviceUUID.rawValue),
+            .int(Int64(name.fileVersion.rawValue)),
+        ]
+        let inFiles = try first(
+            """
+            SELECT 1
+              FROM files
+             WHERE owning_user_id = ?
+               AND file_uuid = ?
+               AND device_uuid = ?
+               AND file_version = ?
+               AND object_id IS NULL
+               AND NOT is_deleted
+             LIMIT 1
+               FOR UPDATE
+            """, values
+        ) { _ in true }
+        if inFiles == true { return true }
+        return try first(
+            """
+            SELECT 1
+              FROM staged_changes
+             WHERE owning_user_id = ?
+               AND file_uuid = ?
+               AND device_uuid = ?
+               AND file_version = ?
+               AND object_id IS NULL
+             LIMIT 1
+               FOR UPDATE
+            """, values
         ) { _ in true } ?? false
     }
 

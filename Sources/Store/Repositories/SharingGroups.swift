@@ -125,6 +125,28 @@ extension StoreSession {
         }
     }
 
+    /// The members of a group with what each may do, in the order of their numbers.
+    public mutating func describeMembers(
+        of groupID: SharingGroupID
+    ) throws(StoreError) -> [GetSharingGroupMembersResponse.Member] {
+        try all(
+            """
+            SELECT u.user_id, u.display_name, m.permission,
+                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id)
+              FROM memberships m
+              JOIN users u ON u.user_id = m.user_id
+             WHERE m.sharing_group_id = ?
+             ORDER BY u.user_id
+            """,
+            [.int(groupID.rawValue)]
+        ) { row throws(StoreError) in
+            GetSharingGroupMembersResponse.Member(
+                userId: UserID(try row.number(0)), name: try row.string(1),
+                permission: try Self.permission(row.string(2)), owningUserId: try row.optionalNumber(3).map(UserID.init)
+            )
+        }
+    }
+
     /// Makes a group with master version 0 whose only member is `creator`, as its admin.
     /// - Throws: ``StoreError/alreadyExists(key:)`` with the key `sharing_group_uuid`.
     public mutating func addGroup(

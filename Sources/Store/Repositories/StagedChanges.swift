@@ -42,6 +42,8 @@ public struct StagedChange: Equatable, Sendable {
     public var fileVersion: FileVersion?
     /// Uploads only.
     public var content: StoredContent?
+    /// The batch that commits it; `nil` if DoneUploads does.
+    public var batchUUID: BatchUUID?
 
     public init(fileUUID: FileUUID, kind: Kind) {
         self.fileUUID = fileUUID
@@ -60,7 +62,7 @@ extension StoreSession {
             """
             SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
                    app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
-                   object_id, object_revision, provider_hash
+                   object_id, object_revision, provider_hash, batch_uuid
               FROM staged_changes
              WHERE user_id = ?
                AND device_uuid = ?
@@ -69,38 +71,46 @@ extension StoreSession {
             """, area.values + [.text(file.rawValue)], Self.stagedChange(from:))
     }
 
-    /// All staged changes of one area, in the order of their files' UUIDs.
-    ///
-    /// - Parameter locked: whether the rows stay locked to the end of the transaction. Only then what was staged after
-    ///   the transaction's first read is seen too.
-    public mutating func stagedChanges(
-        in area: StagingArea, locked: Bool = false
-    ) throws(StoreError) -> [StagedChange] {
-        if locked {
-            return try all(
-                """
-                SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
-                       app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id,
-                       storage_type, object_id, object_revision, provider_hash
-                  FROM staged_changes
-                 WHERE user_id = ?
-                   AND device_uuid = ?
-                   AND sharing_group_id = ?
-                 ORDER BY file_uuid
-                   FOR UPDATE
-                """, area.values, Self.stagedChange(from:))
-        }
-        return try all(
+    /// All staged changes of one area, in the order of their files' UUIDs, those of batches included.
+    public mutating func stagedChanges(in area: StagingArea) throws(StoreError) -> [StagedChange] {
+        try all(
             """
             SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
                    app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
-                   object_id, object_revision, provider_hash
+                   object_id, object_revision, provider_hash, batch_uuid
               FROM staged_changes
              WHERE user_id = ?
                AND device_uuid = ?
                AND sharing_group_id = ?
              ORDER BY file_uuid
             """, area.values, Self.stagedChange(from:))
+    }
+
+    /// What one commit takes of an area, in the order of the files' UUIDs. The rows stay locked to the end of the
+    /// transaction, so that what was staged after the transaction's first read is seen too.
+    ///
+    /// - Parameter batch: a batch and the master version that it is committed from; `nil`: what DoneUploads commits.
+    public mutating func changesToCommit(
+        in area: StagingArea, of batch: (uuid: BatchUUID, masterVersion: MasterVersion)? = nil
+    ) throws(StoreError) -> [StagedChange] {
+        try all(
+            """
+            SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
+                   app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
+                   object_id, object_revision, provider_hash, batch_uuid
+              FROM staged_changes
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND sharing_group_id = ?
+               AND batch_uuid <=> ?
+               AND batch_master_version <=> ?
+             ORDER BY file_uuid
+               FOR UPDATE
+            """, area.values + Self.values(of: batch), Self.stagedChange(from:))
+    }
+
+    private static func values(of batch: (uuid: BatchUUID, masterVersion: MasterVersion)?) -> [Value] {
+        [.text(orNull: batch?.uuid.rawValue), .int(orNull: batch?.masterVersion.rawValue)]
     }
 
     private static func stagedChange(from row: borrowing Row) throws(StoreError) -> StagedChange {
@@ -122,6 +132,7 @@ extension StoreSession {
                 sizeBytes: try row.optionalNumber(11), objectID: row.optionalText(14),
                 objectRevision: row.optionalText(15), providerHash: row.optionalText(16))
         }
+        change.batchUUID = try row.optionalIdentifier(17, table, "batch_uuid")
         return change
     }
 
@@ -144,7 +155,7 @@ extension StoreSession {
             """
             SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
                    app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
-                   object_id, object_revision, provider_hash
+                   object_id, object_revision, provider_hash, batch_uuid
               FROM staged_changes
              WHERE user_id = ?
                AND device_uuid = ?
@@ -154,7 +165,8 @@ extension StoreSession {
             """, area.values + [.text(file.rawValue)], Self.stagedChange(from:))
     }
 
-    /// Stages a change in a row that ``claimStaging(of:in:at:)`` has locked; what was staged there before gives way.
+    /// Stages a change in a row that ``claimStaging(of:in:at:)`` has locked; what was staged there before gives way, and
+    /// so does the batch it was in. Follow with ``joinBatch(_:with:in:at:)`` if the change is part of one.
     public mutating func stage(
         _ change: StagedChange, in area: StagingArea, at now: WireDate
     ) throws(StoreError) {
@@ -165,7 +177,7 @@ extension StoreSession {
                SET kind = ?, file_group_uuid = ?, created_at = ?, updated_at = ?, mime_type = ?, app_metadata = ?,
                    app_metadata_version = ?, file_version = ?, check_sum = ?, sha256 = ?, size_bytes = ?,
                    owning_user_id = ?, storage_type = ?, object_id = ?, object_revision = ?, provider_hash = ?,
-                   staged_at = ?
+                   staged_at = ?, batch_uuid = NULL, batch_master_version = NULL, batch_request_hash = NULL
              WHERE user_id = ?
                AND device_uuid = ?
                AND sharing_group_id = ?
@@ -196,48 +208,19 @@ extension StoreSession {
             """, area.values + [.text(file.rawValue)])
     }
 
-    /// Withdraws everything staged in one area.
+    /// Withdraws what one commit has taken of an area, as ``changesToCommit(in:of:)`` has it.
     /// - Returns: how many changes were withdrawn.
-    mutating func unstageAll(in area: StagingArea) throws(StoreError) -> Int {
-        try execute(
-            "DELETE FROM staged_changes WHERE user_id = ? AND device_uuid = ? AND sharing_group_id = ?", area.values)
-    }
-
-    /// Withdraws changes that were staged before `time` and hands their objects to the outbox.
-    ///
-    /// - Parameter limit: changes withdrawn at most.
-    /// - Returns: how many were withdrawn.
-    public mutating func withdrawAbandoned(
-        stagedBefore time: WireDate, limit: Int, at now: WireDate
+    mutating func unstageCommitted(
+        in area: StagingArea, of batch: (uuid: BatchUUID, masterVersion: MasterVersion)?
     ) throws(StoreError) -> Int {
-        let abandoned = try all(
+        try execute(
             """
-            SELECT user_id, device_uuid, sharing_group_id, file_uuid, owning_user_id, storage_type, object_id
-              FROM staged_changes
-             WHERE staged_at < ?
-             ORDER BY staged_at
-             LIMIT ?
-               FOR UPDATE SKIP LOCKED
-            """,
-            [.date(time), .int(Int64(limit))]
-        ) { row throws(StoreError) in
-            (
-                area: StagingArea(
-                    userID: UserID(try row.number(0)), deviceUUID: try row.identifier(1, Self.table, "device_uuid"),
-                    groupID: SharingGroupID(try row.number(2))),
-                file: try row.identifier(3, as: FileUUID.self, Self.table, "file_uuid"),
-                owner: try row.optionalNumber(4).map(UserID.init),
-                storageType: try row.optionalWord(5, as: CloudStorageType.self, Self.table, "storage_type"),
-                objectID: row.optionalText(6)
-            )
-        }
-        for change in abandoned {
-            if let owner = change.owner, let storageType = change.storageType, let objectID = change.objectID {
-                try addDeletion(
-                    of: objectID, in: OwningUser(userID: owner, storageType: storageType), availableAt: now, at: now)
-            }
-            try unstage(change.file, in: change.area)
-        }
-        return abandoned.count
+            DELETE FROM staged_changes
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND sharing_group_id = ?
+               AND batch_uuid <=> ?
+               AND batch_master_version <=> ?
+            """, area.values + Self.values(of: batch))
     }
 }

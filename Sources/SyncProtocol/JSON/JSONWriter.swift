@@ -119,6 +119,11 @@ public struct JSONWriter: Sendable {
         bytes.removeAll(keepingCapacity: true)
     }
 
+    /// Forgets the first `count` bytes, which have been sent, keeping the memory.
+    public mutating func dropFirst(_ count: Int) {
+        bytes.removeSubrange(..<count)
+    }
+
     // MARK: Private detail
 
     private static let trueBytes = Array("true".utf8)

@@ -4,7 +4,7 @@ public struct DoneUploadsRequest: RequestMessage {
     public static let endpoint = EndpointName.doneUploads
     public static let parameters = ParameterList(
         required: [.masterVersion, .sharingGroupUUID],
-        optional: [.sharingGroupName, .pushNotificationMessage],
+        optional: [.sharingGroupName, .pushNotificationMessage, .commitId],
         debugOnly: [.testLockSync])
 
     /// The group's master version as the client knows it.
@@ -15,18 +15,21 @@ public struct DoneUploadsRequest: RequestMessage {
     public let sharingGroupName: String?
     /// Text to send to the other members.
     public let pushNotificationMessage: String?
+    /// Tells this commit from all others of this device in this group: a repeated id gets the reply of the first.
+    public let commitID: CommitID?
     /// Debug only: seconds to wait while holding the group's lock.
     public let testLockSync: Int32?
 
     /// Puts a request together.
     public init(
         masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil,
-        pushNotificationMessage: String? = nil, testLockSync: Int32? = nil
+        pushNotificationMessage: String? = nil, commitID: CommitID? = nil, testLockSync: Int32? = nil
     ) {
         self.masterVersion = masterVersion
         self.sharingGroupUUID = sharingGroupUUID
         self.sharingGroupName = sharingGroupName
         self.pushNotificationMessage = pushNotificationMessage
+        self.commitID = commitID
         self.testLockSync = testLockSync
     }
 
@@ -36,6 +39,7 @@ public struct DoneUploadsRequest: RequestMessage {
         sharingGroupName = try query.optionalText(
             .sharingGroupName, maximumCharacters: TextLimit.sharingGroupName)
         pushNotificationMessage = try query.optional(.pushNotificationMessage)
+        commitID = try query.optional(.commitId)
         testLockSync = try query.optional(.testLockSync)
     }
 
@@ -44,6 +48,7 @@ public struct DoneUploadsRequest: RequestMessage {
         encoder.add(.sharingGroupUUID, sharingGroupUUID)
         encoder.add(.sharingGroupName, sharingGroupName)
         encoder.add(.pushNotificationMessage, pushNotificationMessage)
+        encoder.add(.commitId, commitID)
         encoder.add(.testLockSync, testLockSync)
     }
 }

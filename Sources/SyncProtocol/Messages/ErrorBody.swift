@@ -1,6 +1,7 @@
 /// The body of every reply that is not a success, smaller than 1 KiB.
 ///
-/// It has to be small because clients parse it only if it arrives in one read.
+/// It has to be small because clients parse it only if it arrives in one read. It is a problem details object (RFC 9457)
+/// too: `type` is left out, which means `about:blank`, and `code` says what `type` would say.
 public struct ErrorBody: ResponseMessage {
     /// Largest body, in bytes.
     public static let maximumBytes = 1_023
@@ -15,14 +16,27 @@ public struct ErrorBody: ResponseMessage {
     public let retryable: Bool
     /// Why something is out of reach for good; only with status 410.
     public let goneReason: GoneReason?
+    /// The reply's status once more; nil if the body came from a server that does not say it.
+    public let status: Int?
+    /// What the status is called.
+    public let title: String?
+    /// The sentence of ``error`` once more, under the name that readers of `application/problem+json` look for.
+    public let detail: String?
 
     /// Puts the body together. `code` and `requestId` are cut to 64 characters of printable ASCII.
-    public init(error: String, code: String, requestId: String, retryable: Bool, goneReason: GoneReason? = nil) {
+    /// - Parameter isProblem: whether it is sent as `application/problem+json`.
+    public init(
+        error: String, code: String, requestId: String, retryable: Bool, goneReason: GoneReason? = nil,
+        status: Int? = nil, isProblem: Bool = false
+    ) {
         self.error = error
         self.code = Self.short(code)
         self.requestId = Self.short(requestId)
         self.retryable = retryable
         self.goneReason = goneReason
+        self.status = status
+        title = status.map(HTTPStatus.phrase)
+        detail = isProblem ? error : nil
     }
 
     /// Writes the object, with the sentence cut to what fits.
@@ -32,7 +46,7 @@ public struct ErrorBody: ResponseMessage {
         var room = Self.maximumBytes - rest.bytes.count
         var sentence = ""
         for scalar in error.unicodeScalars {
-            room -= JSONWriter.asciiEscapedLength(of: String(scalar))
+            room -= JSONWriter.asciiEscapedLength(of: String(scalar)) * (detail == nil ? 1 : 2)
             if room < 0 { break }
             sentence.unicodeScalars.append(scalar)
         }
@@ -46,6 +60,9 @@ public struct ErrorBody: ResponseMessage {
             writer.field("requestId", text: requestId)
             writer.field("retryable", retryable)
             writer.field("goneReason", goneReason)
+            writer.field("title", text: title)
+            if let status { writer.field("status", Int64(status)) }
+            if detail != nil { writer.field("detail", text: sentence) }
         }
     }
 

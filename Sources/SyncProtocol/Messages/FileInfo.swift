@@ -24,6 +24,8 @@ public struct FileInfo: Sendable, Hashable, Decodable {
     public var owningUserId: UserID?
     /// Index: the kind of that storage.
     public var cloudStorageType: CloudStorageType?
+    /// GetUploads: the batch that the change belongs to.
+    public var batchUUID: BatchUUID?
 
     /// Puts a file together from what is always there; the rest is set afterwards.
     public init(fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID, deleted: Bool) {
@@ -47,6 +49,7 @@ public struct FileInfo: Sendable, Hashable, Decodable {
             writer.field("fileVersion", fileVersion)
             writer.field("owningUserId", owningUserId)
             writer.field("cloudStorageType", cloudStorageType)
+            writer.field("batchUUID", batchUUID)
         }
     }
 }

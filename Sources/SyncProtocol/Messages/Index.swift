@@ -2,26 +2,35 @@
 public struct IndexRequest: RequestMessage {
     public typealias Response = IndexResponse
     public static let endpoint = EndpointName.index
-    public static let parameters = ParameterList(optional: [.sharingGroupUUID], debugOnly: [.testServerSleep])
+    public static let parameters = ParameterList(
+        optional: [.sharingGroupUUID, .since], debugOnly: [.testServerSleep])
 
     /// The group whose files are wanted.
     public let sharingGroupUUID: SharingGroupUUID?
+    /// Only files that changed after this master version are wanted. Only with a group.
+    public let since: MasterVersion?
     /// Debug only: seconds to wait before answering.
     public let testServerSleep: Int32?
 
     /// Puts a request together.
-    public init(sharingGroupUUID: SharingGroupUUID? = nil, testServerSleep: Int32? = nil) {
+    public init(
+        sharingGroupUUID: SharingGroupUUID? = nil, since: MasterVersion? = nil, testServerSleep: Int32? = nil
+    ) {
         self.sharingGroupUUID = sharingGroupUUID
+        self.since = since
         self.testServerSleep = testServerSleep
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
         sharingGroupUUID = try query.optional(.sharingGroupUUID)
+        since = try query.optional(.since)
+        guard since == nil || sharingGroupUUID != nil else { throw .missing(.sharingGroupUUID) }
         testServerSleep = try query.optional(.testServerSleep)
     }
 
     public func encode(to encoder: inout QueryEncoder) {
         encoder.add(.sharingGroupUUID, sharingGroupUUID)
+        encoder.add(.since, since)
         encoder.add(.testServerSleep, testServerSleep)
     }
 }
@@ -34,12 +43,15 @@ public struct IndexResponse: ResponseMessage {
     public struct Files: Sendable, Hashable {
         /// Describes exactly the files listed.
         public let masterVersion: MasterVersion
-        /// All files of the group, deleted ones included.
+        /// If given, only what changed after this master version is listed; else, all files.
+        public let since: MasterVersion?
+        /// The files of the group, deleted ones included.
         public let fileIndex: [FileInfo]
 
-        /// Puts both together.
-        public init(masterVersion: MasterVersion, fileIndex: [FileInfo]) {
+        /// Puts it together.
+        public init(masterVersion: MasterVersion, since: MasterVersion? = nil, fileIndex: [FileInfo]) {
             self.masterVersion = masterVersion
+            self.since = since
             self.fileIndex = fileIndex
         }
     }
@@ -50,7 +62,7 @@ public struct IndexResponse: ResponseMessage {
     public let sharingGroups: [SharingGroupInfo]
 
     private enum CodingKeys: String, CodingKey {
-        case masterVersion, fileIndex, sharingGroups
+        case masterVersion, since, fileIndex, sharingGroups
     }
 
     /// Puts the answer together.
@@ -65,6 +77,7 @@ public struct IndexResponse: ResponseMessage {
         files = try container.decodeIfPresent(MasterVersion.self, forKey: .masterVersion).map { masterVersion in
             Files(
                 masterVersion: masterVersion,
+                since: try container.decodeIfPresent(MasterVersion.self, forKey: .since),
                 fileIndex: try container.decodeIfPresent([FileInfo].self, forKey: .fileIndex) ?? [])
         }
     }
@@ -73,6 +86,7 @@ public struct IndexResponse: ResponseMessage {
         writer.object { writer in
             if let files {
                 writer.field("masterVersion", files.masterVersion)
+                writer.field("since", files.since)
                 writer.key("fileIndex")
                 writer.array { writer in
                     for file in files.fileIndex { file.write(to: &writer) }

@@ -15,9 +15,11 @@ public struct IndexResponseWriter: Sendable {
     }
 
     /// Starts the list of the files of the group that was asked for.
-    public mutating func beginFiles(masterVersion: MasterVersion) {
+    /// - Parameter since: if given, the list holds only what changed after this master version.
+    public mutating func beginFiles(masterVersion: MasterVersion, since: MasterVersion? = nil) {
         json.key(Key.masterVersion)
         json.value(masterVersion.rawValue)
+        json.field(Key.since, since)
         json.key(Key.fileIndex)
         json.beginArray()
     }
@@ -131,6 +133,7 @@ public struct IndexResponseWriter: Sendable {
 
     private enum Key {
         static let masterVersion = JSONKey(text: #""masterVersion":"#)
+        static let since = JSONKey(text: #""since":"#)
         static let fileIndex = JSONKey(text: #""fileIndex":"#)
         static let sharingGroups = JSONKey(text: #""sharingGroups":"#)
         static let fileUUID = JSONKey(text: #""fileUUID":"#)

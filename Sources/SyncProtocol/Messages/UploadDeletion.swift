@@ -1,9 +1,10 @@
 /// Stages the deletion of a committed file.
 public struct UploadDeletionRequest: RequestMessage {
-    public typealias Response = MasterVersionCheckedResponse
+    public typealias Response = StagingResponse
     public static let endpoint = EndpointName.uploadDeletion
     public static let parameters = ParameterList(
-        required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID], debugOnly: [.actualDeletion])
+        required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID], optional: UploadBatch.parameters,
+        debugOnly: [.actualDeletion], alwaysEncoded: UploadBatch.texts)
 
     /// The file.
     public let fileUUID: FileUUID
@@ -15,17 +16,20 @@ public struct UploadDeletionRequest: RequestMessage {
     public let sharingGroupUUID: SharingGroupUUID
     /// Debug only: delete at once instead of staging.
     public let actualDeletion: Bool
+    /// The batch that the deletion belongs to, if it shall not wait for ``DoneUploadsRequest``.
+    public let batch: UploadBatch?
 
     /// Puts a request together.
     public init(
         fileUUID: FileUUID, fileVersion: FileVersion, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
-        actualDeletion: Bool = false
+        actualDeletion: Bool = false, batch: UploadBatch? = nil
     ) {
         self.fileUUID = fileUUID
         self.fileVersion = fileVersion
         self.masterVersion = masterVersion
         self.sharingGroupUUID = sharingGroupUUID
         self.actualDeletion = actualDeletion
+        self.batch = batch
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
@@ -34,6 +38,7 @@ public struct UploadDeletionRequest: RequestMessage {
         masterVersion = try query.required(.masterVersion)
         sharingGroupUUID = try query.required(.sharingGroupUUID)
         actualDeletion = try query.optional(.actualDeletion) ?? false
+        batch = try UploadBatch(query)
     }
 
     public func encode(to encoder: inout QueryEncoder) {
@@ -42,5 +47,6 @@ public struct UploadDeletionRequest: RequestMessage {
         encoder.add(.masterVersion, masterVersion)
         encoder.add(.sharingGroupUUID, sharingGroupUUID)
         if actualDeletion { encoder.add(.actualDeletion, true) }
+        batch?.encode(to: &encoder)
     }
 }

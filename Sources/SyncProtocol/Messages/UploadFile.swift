@@ -4,7 +4,8 @@ public struct UploadFileRequest: RequestMessage {
     public static let endpoint = EndpointName.uploadFile
     public static let parameters = ParameterList(
         required: [.fileUUID, .sharingGroupUUID, .mimeType, .fileVersion, .masterVersion, .checkSum],
-        optional: [.fileGroupUUID, .appMetaData, .undeleteServerFile])
+        optional: [.fileGroupUUID, .appMetaData, .undeleteServerFile] + UploadBatch.parameters,
+        alwaysEncoded: UploadBatch.texts)
 
     /// The file.
     public let fileUUID: FileUUID
@@ -24,12 +25,14 @@ public struct UploadFileRequest: RequestMessage {
     public let appMetaData: AppMetaData?
     /// Whether a deleted file shall live again with these contents.
     public let undeleteServerFile: Bool
+    /// The batch that the upload belongs to, if it shall not wait for ``DoneUploadsRequest``.
+    public let batch: UploadBatch?
 
     /// Puts a request together.
     public init(
         fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID, mimeType: MIMEType, fileVersion: FileVersion,
         masterVersion: MasterVersion, checkSum: CheckSum, fileGroupUUID: FileGroupUUID? = nil,
-        appMetaData: AppMetaData? = nil, undeleteServerFile: Bool = false
+        appMetaData: AppMetaData? = nil, undeleteServerFile: Bool = false, batch: UploadBatch? = nil
     ) {
         self.fileUUID = fileUUID
         self.sharingGroupUUID = sharingGroupUUID
@@ -40,6 +43,7 @@ public struct UploadFileRequest: RequestMessage {
         self.fileGroupUUID = fileGroupUUID
         self.appMetaData = appMetaData
         self.undeleteServerFile = undeleteServerFile
+        self.batch = batch
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
@@ -53,6 +57,7 @@ public struct UploadFileRequest: RequestMessage {
         checkSum = try query.required(.checkSum)
         fileGroupUUID = try query.optional(.fileGroupUUID)
         undeleteServerFile = try query.optional(.undeleteServerFile) ?? false
+        batch = try UploadBatch(query)
     }
 
     public func encode(to encoder: inout QueryEncoder) {
@@ -65,6 +70,7 @@ public struct UploadFileRequest: RequestMessage {
         encoder.add(.fileGroupUUID, fileGroupUUID)
         encoder.add(.appMetaData, appMetaData?.jsonText)
         if undeleteServerFile { encoder.add(.undeleteServerFile, true) }
+        batch?.encode(to: &encoder)
     }
 }
 
@@ -72,11 +78,13 @@ public struct UploadFileRequest: RequestMessage {
 public enum UploadFileResponse: ResponseMessage {
     /// The file is staged. `creationDate` is that of its version 0, `updateDate` that of this upload.
     case staged(creationDate: WireDate, updateDate: WireDate)
+    /// The same, and the batch is complete: all of it is committed as this master version.
+    case committed(creationDate: WireDate, updateDate: WireDate, masterVersion: MasterVersion)
     /// The client's master version is not the group's. Nothing was done.
     case stale(current: MasterVersion)
 
     private enum CodingKeys: String, CodingKey {
-        case creationDate, updateDate, masterVersionUpdate
+        case creationDate, updateDate, committedMasterVersion, masterVersionUpdate
     }
 
     public init(from decoder: any Decoder) throws {
@@ -84,9 +92,12 @@ public enum UploadFileResponse: ResponseMessage {
         if let current = try container.decodeIfPresent(MasterVersion.self, forKey: .masterVersionUpdate) {
             self = .stale(current: current)
         } else {
-            self = .staged(
-                creationDate: try container.decode(WireDate.self, forKey: .creationDate),
-                updateDate: try container.decode(WireDate.self, forKey: .updateDate))
+            let creationDate = try container.decode(WireDate.self, forKey: .creationDate)
+            let updateDate = try container.decode(WireDate.self, forKey: .updateDate)
+            self =
+                try container.decodeIfPresent(MasterVersion.self, forKey: .committedMasterVersion)
+                .map { .committed(creationDate: creationDate, updateDate: updateDate, masterVersion: $0) }
+                ?? .staged(creationDate: creationDate, updateDate: updateDate)
         }
     }
 
@@ -96,6 +107,10 @@ public enum UploadFileResponse: ResponseMessage {
             case .staged(let creationDate, let updateDate):
                 writer.field("creationDate", creationDate)
                 writer.field("updateDate", updateDate)
+            case .committed(let creationDate, let updateDate, let masterVersion):
+                writer.field("creationDate", creationDate)
+                writer.field("updateDate", updateDate)
+                writer.field("committedMasterVersion", masterVersion)
             case .stale(let current):
                 writer.field("masterVersionUpdate", current)
             }

@@ -2,6 +2,8 @@
 public enum ExpectedForm: Sendable, Hashable, CaseIterable, CustomStringConvertible {
     /// A hyphenated UUID.
     case uuid
+    /// Hyphenated UUIDs with commas between them.
+    case uuids
     /// 1 to 36 characters of text.
     case identifier
     /// Decimal digits, at most 2,147,483,647.
@@ -25,6 +27,7 @@ public enum ExpectedForm: Sendable, Hashable, CaseIterable, CustomStringConverti
     public var description: String {
         switch self {
         case .uuid: "a UUID of 36 characters"
+        case .uuids: "UUIDs of 36 characters, separated by commas"
         case .identifier: "1 to 36 characters of text"
         case .integer32: "decimal digits, at most 2147483647"
         case .integer64: "decimal digits, at most 9223372036854775807"

@@ -17,16 +17,20 @@ public struct ParameterList: Sendable {
     /// Lists the parameters.
     ///
     /// `debugOnly` are those with an effect in debug builds at most; they have to be listed all the same, lest
-    /// they be taken for text.
-    public init(required: [ParameterName] = [], optional: [ParameterName] = [], debugOnly: [ParameterName] = []) {
-        let names = (required + optional + debugOnly).sorted()
+    /// they be taken for text. `alwaysEncoded` are texts that deployed clients do not send to this endpoint: whoever sends
+    /// them encodes a `&` inside, so that none needs to be recovered.
+    public init(
+        required: [ParameterName] = [], optional: [ParameterName] = [], debugOnly: [ParameterName] = [],
+        alwaysEncoded: [ParameterName] = []
+    ) {
+        let names = (required + optional + debugOnly + alwaysEncoded).sorted()
         precondition(Set(names).count == names.count, "a parameter is listed twice")
         entries = names.map { name in
             Entry(
                 name: name, bytes: Array(name.rawValue.utf8), isRequired: required.contains(name),
-                isFreeText: name.isFreeText)
+                isFreeText: name.isFreeText && !alwaysEncoded.contains(name))
         }
-        hasFreeText = names.contains(where: \.isFreeText)
+        hasFreeText = entries.contains(where: \.isFreeText)
         precondition(!hasFreeText || !names.contains(.appMetaData), "recovery of & knows either text or metadata")
     }
 

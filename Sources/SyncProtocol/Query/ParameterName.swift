@@ -5,10 +5,14 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case allowSocialAcceptance
     case appMetaData
     case appMetaDataVersion
+    case batchCount
+    case batchUUID
     case checkSum
     case cloudFolderName
+    case commitId
     case fileGroupUUID
     case fileUUID
+    case fileUUIDs
     case fileVersion
     case masterVersion
     case mimeType
@@ -19,11 +23,13 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case sharingGroupName
     case sharingGroupUUID
     case sharingInvitationUUID
+    case since
     /// Debug only: seconds to wait while holding the group's lock.
     case testLockSync
     /// Debug only: seconds to wait before answering.
     case testServerSleep
     case undeleteServerFile
+    case userId
 
     /// Order of the names' bytes: the order in which clients send parameters.
     public static func < (left: Self, right: Self) -> Bool {

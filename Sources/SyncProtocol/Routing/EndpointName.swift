@@ -24,6 +24,12 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case registerPushNotificationToken = "RegisterPushNotificationToken"
     /// Called by Apple, not by clients.
     case appleNotifications = "AppleNotifications"
+    case discardUploads = "DiscardUploads"
+    case getSharingInvitations = "GetSharingInvitations"
+    case revokeSharingInvitation = "RevokeSharingInvitation"
+    case getSharingGroupMembers = "GetSharingGroupMembers"
+    case updateSharingGroupMember = "UpdateSharingGroupMember"
+    case removeSharingGroupMember = "RemoveSharingGroupMember"
 
     /// How the endpoint is called and answered.
     public var route: EndpointRoute { EndpointRoute(self) }

@@ -81,6 +81,12 @@ public struct EndpointRoute: Sendable, Hashable {
             case .removeUserFromSharingGroup: (.post, .secondary, .membership, .json)
             case .registerPushNotificationToken: (.post, .secondary, .none, .json)
             case .appleNotifications: (.post, .none, .none, .json)
+            case .discardUploads: (.post, .secondary, .permission(.write), .json)
+            case .getSharingInvitations: (.get, .secondary, .permission(.admin), .json)
+            case .revokeSharingInvitation: (.post, .secondary, .permission(.admin), .json)
+            case .getSharingGroupMembers: (.get, .secondary, .permission(.read), .json)
+            case .updateSharingGroupMember: (.patch, .secondary, .permission(.admin), .json)
+            case .removeSharingGroupMember: (.post, .secondary, .permission(.admin), .json)
             }
     }
 }

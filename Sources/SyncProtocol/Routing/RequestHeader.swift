@@ -19,6 +19,11 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     /// Debug only: any value makes the endpoint fail.
     case failureTest = "SyncServer-FailureTest"
 
+    /// Index: the state that the client has; see ``ResponseHeader/entityTag``.
+    case ifNoneMatch = "If-None-Match"
+    /// Errors: whether they are wanted as `application/problem+json`.
+    case accept = "Accept"
+
     /// The name under which FastCGI hands the header over (RFC 3875, section 4.1.18).
     public var fastCGIParameter: String {
         "HTTP_" + rawValue.uppercased().split(separator: "-", omittingEmptySubsequences: false).joined(separator: "_")

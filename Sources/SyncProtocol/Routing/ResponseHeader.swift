@@ -12,4 +12,6 @@ public enum ResponseHeader: String, Sendable, Hashable, CaseIterable {
     case messageParams = "syncserver-message-params"
     /// Repeats the `code` of an error body, since background transfers see headers before bodies.
     case errorCode = "syncserver-error-code"
+    /// Index: names the state that the reply describes (RFC 9110, section 8.8.3).
+    case entityTag = "etag"
 }

@@ -1,0 +1,114 @@
+import FoundationEssentials
+import HTTPTransport
+import HTTPTypes
+import OpenSSLCrypto
+public import SyncProtocol
+
+/// Microsoft accounts, personal ones and those of organisations: an id token that says who signed in to our app, an access
+/// token that Graph answers to, and tokens of the server's own, got on behalf of the person
+/// (Microsoft identity platform, "OAuth 2.0 On-Behalf-Of flow").
+public struct MicrosoftAccount: AccountProvider {
+    private static let authority = "https://login.microsoftonline.com/common"
+    private static let token = authority + "/oauth2/v2.0/token"
+    private static let me = "https://graph.microsoft.com/v1.0/me"
+    /// Without `offline_access` there is no refresh token.
+    private static let scope =
+        "https://graph.microsoft.com/User.Read https://graph.microsoft.com/Files.ReadWrite.AppFolder offline_access"
+
+    private let clientID: String
+    private let clientSecret: String
+    private let keys: PublishedKeys
+    private let policy: IDTokenPolicy
+    private let now: @Sendable () -> Date
+
+    /// - Parameters:
+    ///   - clientID: the application's id, for which apps get their id tokens.
+    ///   - now: the clock; tests pass one that they move.
+    public init(clientID: String, clientSecret: String) {
+        self.init(clientID: clientID, clientSecret: clientSecret, now: { Date() })
+    }
+
+    init(clientID: String, clientSecret: String, now: @escaping @Sendable () -> Date) {
+        self.clientID = clientID
+        self.clientSecret = clientSecret
+        self.now = now
+        keys = PublishedKeys(url: Self.authority + "/discovery/v2.0/keys")
+        policy = IDTokenPolicy(
+            issuer: .perTenant(template: "https://login.microsoftonline.com/{tenantid}/v2.0"), audiences: [clientID])
+    }
+
+    public var accountType: AccountType { .microsoft }
+
+    /// The id token proves that the person signed in to our app, and Graph says by what name we know them. The two must be
+    /// the same person's, or anybody's access token would do.
+    public func verify(
+        _ presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> SignInProfile {
+        guard let accessToken = presented.microsoftAccessToken else { throw .rejected }
+        let payload = try keys.verifiedPayload(of: presented.accessToken, through: client)
+        let now = now()
+        let claims = try policy.claims(in: payload, at: now)
+        guard !policy.isExpired(claims, at: now), let objectID = claims.oid else { throw .rejected }
+        let user = try me(accessToken, through: client)
+        let identifier = Self.normalized(user.id)
+        guard !identifier.isEmpty, identifier == Self.normalized(objectID) else { throw .rejected }
+        return SignInProfile(
+            providerUserID: user.id, displayName: user.displayName ?? "", tokenLifetime: claims.lifetime(at: now))
+    }
+
+    /// The digits of an identifier: a personal account's `oid` is a UUID made of Graph's id and zeros before it.
+    private static func normalized(_ identifier: String) -> String {
+        String(identifier.lowercased().filter { $0 != "-" }.drop { $0 == "0" })
+    }
+
+    private func me(_ token: String, through client: AccountClient) throws(AccountError) -> MicrosoftUser {
+        // A header, since tokens in URLs get logged.
+        let reply = try client.send(OutgoingRequest(.get, Self.me, headers: [.authorization: "Bearer " + token]))
+        switch reply.status {
+        case 200: return try AccountJSON.decode(MicrosoftUser.self, reply)
+        case 400, 401, 403: throw .rejected
+        default: throw .unavailable(detail: "status \(reply.status)")
+        }
+    }
+
+    /// Exchanges the id token, which may be done any number of times while it lives.
+    public func exchange(
+        _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials? {
+        let reply = try client.send(
+            .form(
+                Self.token,
+                [
+                    ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("client_id", clientID),
+                    ("client_secret", clientSecret), ("assertion", presented.accessToken), ("scope", Self.scope),
+                    ("requested_token_use", "on_behalf_of"),
+                ]))
+        guard reply.status == 200 else { throw MicrosoftRefusal(reply).ofExchange }
+        let tokens = try AccountJSON.decode(MicrosoftTokens.self, reply)
+        if let scope = tokens.scope, !scope.lowercased().contains("files.readwrite") { throw .scopeMissing }
+        return StoredCredentials(
+            accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
+            codeHash: IncrementalDigest.digest(of: Array(presented.accessToken.utf8), .sha256).hexLowercase)
+    }
+
+    /// The phone's tokens are the phone's: the server has its own.
+    public func credentials(from presented: PresentedCredentials) -> StoredCredentials { StoredCredentials() }
+
+    /// Each renewal brings a new refresh token, to be kept together with the access token.
+    public func refresh(
+        _ stored: StoredCredentials, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials {
+        guard let refreshToken = stored.refreshToken else { throw .revoked }
+        let reply = try client.send(
+            .form(
+                Self.token,
+                [
+                    ("grant_type", "refresh_token"), ("refresh_token", refreshToken), ("client_id", clientID),
+                    ("client_secret", clientSecret), ("scope", Self.scope),
+                ]))
+        guard reply.status == 200 else { throw MicrosoftRefusal(reply).ofRenewal }
+        let tokens = try AccountJSON.decode(MicrosoftTokens.self, reply)
+        return stored.updated(
+            with: StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken))
+    }
+}

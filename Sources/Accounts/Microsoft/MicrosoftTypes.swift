@@ -1,0 +1,24 @@
+// Members are named as on the wire, but in camel case.
+
+/// Reply of Graph's `/me`.
+struct MicrosoftUser: Decodable {
+    /// Personal accounts: 16 hexadecimal digits, fewer if the first ones are zeros; others: a UUID.
+    var id: String
+    var displayName: String?
+}
+
+/// Reply of the token endpoint.
+struct MicrosoftTokens: Decodable {
+    var accessToken: String
+    /// A new one with each reply; the one before works on for a while.
+    var refreshToken: String?
+    /// Granted scopes, separated by blanks; may be fewer than asked for.
+    var scope: String?
+}
+
+/// The token endpoint's error body (Microsoft identity platform, "Authentication and authorization error codes").
+struct MicrosoftErrorBody: Decodable {
+    var error: String
+    /// The numbers behind `AADSTS`.
+    var errorCodes: [Int]?
+}

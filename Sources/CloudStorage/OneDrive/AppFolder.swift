@@ -1,0 +1,30 @@
+import HTTPTransport
+import HTTPTypes
+
+/// The folder that OneDrive keeps for our app: it comes into being when it is first asked for.
+struct AppFolder {
+    private static let address = OneDrive.drive + "/special/approot"
+    let access: StorageAccess
+
+    /// The folder's identifier; the folder exists when this returns.
+    func identifier() throws(CloudStorageError) -> String {
+        let remembered = access.folder.folderID
+        if let remembered, !access.folder.isDueForVerification() { return remembered }
+        do {
+            let folder = try fetch()
+            return folder == remembered ? folder : try access.folder.replace(remembered, by: folder)
+        } catch {
+            // Not looked at after all.
+            access.folder.markDoubtful()
+            throw error
+        }
+    }
+
+    /// Asks for the folder, which makes it if it is missing.
+    @discardableResult
+    func fetch(by deadline: Deadline? = nil) throws(CloudStorageError) -> String {
+        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
+        let request = OutgoingRequest(.get, PercentEncoding.url(Self.address, [("$select", "id")]))
+        return try GraphJSON.decode(DriveItem.self, try client.send(request, by: deadline).body).id
+    }
+}

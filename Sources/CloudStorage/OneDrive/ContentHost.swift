@@ -1,0 +1,25 @@
+import HTTPTransport
+
+/// The hosts that take and give bytes, under addresses that Graph hands out and that are themselves the permission.
+enum ContentHost {
+    /// Sorts a reply to a download. An address that is not accepted any more is asked for again.
+    static func judge(_ reply: Reply) -> ReplyVerdict {
+        switch reply.status {
+        case 200..<300: .answer
+        case 401, 403, 404, 408, 410, 423, 429, 500...:
+            .tryAgain(after: reply.head.retryAfter, detail: "status \(reply.status) from a download's address")
+        case 507: .failure(.quotaExceeded)
+        default: .failure(.rejected(code: "\(reply.status) from a download's address"))
+        }
+    }
+
+    /// `url` if it may be opened: by https, and without anything that would make another host of it.
+    static func checked(_ url: String) throws(CloudStorageError) -> String {
+        let scheme = "https://"
+        let host = url.hasPrefix(scheme) ? url.dropFirst(scheme.count).prefix { $0 != "/" && $0 != "?" } : ""
+        guard !host.isEmpty, !host.contains(where: { "@#\\".contains($0) || $0.isWhitespace }) else {
+            throw .rejected(code: "bytes at an address that is none")
+        }
+        return url
+    }
+}

@@ -1,0 +1,32 @@
+import Synchronization
+
+/// Download addresses that came with a description, for the download that mostly follows at once: one request less.
+///
+/// In this process's memory only. Each is used once, and soon; an address that does not work any more is asked for again.
+final class DownloadAddresses: Sendable {
+    private struct Key: Hashable {
+        var account: Int64
+        var objectID: String
+    }
+    private struct Entry {
+        var url: String
+        var kept: ContinuousClock.Instant
+    }
+    private static let lifetime: Duration = .seconds(60)
+    private static let maximumEntries = 1_000
+    private let entries = Mutex<[Key: Entry]>([:])
+
+    func keep(_ url: String, of objectID: String, _ account: Int64) {
+        guard let url = try? ContentHost.checked(url) else { return }
+        entries.withLock { entries in
+            if entries.count >= Self.maximumEntries { entries.removeAll() }
+            entries[Key(account: account, objectID: objectID)] = Entry(url: url, kept: .now)
+        }
+    }
+
+    func take(_ objectID: String, _ account: Int64) -> String? {
+        let entry = entries.withLock { $0.removeValue(forKey: Key(account: account, objectID: objectID)) }
+        guard let entry, entry.kept.duration(to: .now) < Self.lifetime else { return nil }
+        return entry.url
+    }
+}

@@ -1,0 +1,109 @@
+import FoundationEssentials
+
+/// A drive item as far as we ask for it (Microsoft Graph v1.0, `driveItem`).
+struct DriveItem: Decodable {
+    struct File: Decodable {
+        var hashes: Hashes?
+    }
+    /// Any of them may be absent, all of them for a while after an upload.
+    struct Hashes: Decodable {
+        var quickXorHash: String?
+    }
+    /// Present, and empty, if the item is in the bin.
+    struct Deleted: Decodable {}
+
+    /// The members that we ask for; the download's address comes with them although it is an annotation.
+    static let fields = "id,name,size,file,eTag,cTag,deleted,@microsoft.graph.downloadUrl"
+
+    var id: String
+    var name: String?
+    var size: Int64?
+    var file: File?
+    var eTag: String?
+    /// Changes with the contents only, unlike `eTag`, which changes with the name as well.
+    var cTag: String?
+    var deleted: Deleted?
+    /// Whoever has this address may read the item, for about an hour.
+    var downloadURL: String?
+
+    enum CodingKeys: String, CodingKey {
+        case id, name, size, file, eTag, cTag, deleted
+        case downloadURL = "@microsoft.graph.downloadUrl"
+    }
+
+    var stored: StoredObject {
+        StoredObject(
+            objectID: id, name: name ?? "", sizeBytes: size ?? 0, providerHash: file?.hashes?.quickXorHash,
+            revision: cTag ?? eTag)
+    }
+}
+
+/// What begins an upload session.
+struct NewUploadSession: Encodable {
+    struct Item: Encodable {
+        var name: String
+        /// Lets a full drive say so at once, and not at the last byte.
+        var fileSize: Int64
+        var conflictBehavior = "fail"
+
+        enum CodingKeys: String, CodingKey {
+            case name, fileSize
+            case conflictBehavior = "@microsoft.graph.conflictBehavior"
+        }
+    }
+    var item: Item
+}
+
+/// An upload session, or what it says after a part.
+struct UploadSessionState: Decodable {
+    /// Only when the session begins: a secret, since whoever has it may write.
+    var uploadUrl: String?
+    /// `["327680-"]` or `["327680-699999"]`; only the number before the first hyphen tells where to go on.
+    var nextExpectedRanges: [String]?
+
+    /// Position of the first byte that OneDrive lacks; `nil` if it does not say.
+    var nextPosition: Int64? {
+        guard let range = nextExpectedRanges?.first else { return nil }
+        return Int64(range.prefix { $0 != "-" }).flatMap { $0 >= 0 ? $0 : nil }
+    }
+}
+
+/// Graph's error body. The inner errors are more specific, and spelt in two ways.
+struct GraphErrorBody: Decodable {
+    final class Content: Decodable {
+        let code: String?
+        let innerError: Content?
+        let innererror: Content?
+    }
+    var error: Content
+
+    /// The codes from the outermost to the most specific one.
+    var codes: [String] {
+        var codes: [String] = []
+        var content: Content? = error
+        while let one = content, codes.count < 8 {
+            if let code = one.code { codes.append(code) }
+            content = one.innerError ?? one.innererror
+        }
+        return codes
+    }
+}
+
+/// JSON with the settings that all of Graph's bodies share.
+enum GraphJSON {
+    static func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws(CloudStorageError) -> T {
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch {
+            throw .unavailable(detail: "unreadable reply from OneDrive")
+        }
+    }
+
+    static func encode(_ value: some Encodable) throws(CloudStorageError) -> [UInt8] {
+        do {
+            return [UInt8](try JSONEncoder().encode(value))
+        } catch {
+            throw .rejected(code: "unencodable request")
+        }
+    }
+}

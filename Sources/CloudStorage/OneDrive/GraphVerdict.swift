@@ -1,0 +1,40 @@
+import FoundationEssentials
+import HTTPTransport
+
+/// Sorts Graph's replies by what they ask of us (Microsoft Graph, "Microsoft Graph error responses and resource types"
+/// and OneDrive's "Error responses").
+enum GraphVerdict {
+    /// - Parameter answers: statuses that the caller wants to see although they are no success.
+    static func judge(_ reply: Reply, answers: Set<Int>) -> ReplyVerdict {
+        if (200..<300).contains(reply.status) || answers.contains(reply.status) { return .answer }
+        let codes = codes(reply)
+        let word = codes?.last ?? "unknown"
+        switch reply.status {
+        case 401:
+            return .tokenRejected
+        case 507:
+            return .failure(.quotaExceeded)
+        case 403 where codes?.contains(where: quotaCodes.contains) == true:
+            return .failure(.quotaExceeded)
+        case 408, 423, 429, 500...:
+            return .tryAgain(after: reply.head.retryAfter, detail: "status \(reply.status) \(word)")
+        case 403 where codes?.contains(where: throttlingCodes.contains) == true:
+            return .tryAgain(after: reply.head.retryAfter, detail: "status 403 \(word)")
+        case 404 where codes == nil:
+            // Not Graph's own words, so nobody has looked for the object.
+            return .failure(.unavailable(detail: "status 404 from something that is not OneDrive"))
+        case 404, 410:
+            return .failure(.notFound)
+        default:
+            return .failure(.rejected(code: "\(reply.status) \(word)"))
+        }
+    }
+
+    /// The error codes of a reply, outermost first; `nil` if its body is not Graph's.
+    static func codes(_ reply: Reply) -> [String]? {
+        (try? JSONDecoder().decode(GraphErrorBody.self, from: Data(reply.body)))?.codes
+    }
+
+    private static let quotaCodes: Set = ["quotaLimitReached", "insufficientStorage"]
+    private static let throttlingCodes: Set = ["activityLimitReached", "TooManyRequests", "throttledRequest"]
+}

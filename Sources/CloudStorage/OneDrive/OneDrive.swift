@@ -1,0 +1,119 @@
+import HTTPTransport
+import HTTPTypes
+public import SyncProtocol
+
+/// OneDrive (Microsoft Graph v1.0), in the folder that it keeps for our app (`special/approot`).
+///
+/// OneDrive gives out identifiers only when an object exists, and names in a folder are unique whatever their letter case.
+/// So every creation says that it must fail if the name is taken; what is there then is compared. Equal contents are
+/// the work of an earlier attempt, and are the result; otherwise the newcomer gets a name with a number behind it.
+public struct OneDrive: CloudProvider {
+    static let drive = "https://graph.microsoft.com/v1.0/me/drive"
+    /// Names tried for one object: the one asked for, then with the numbers from 2.
+    private static let namesTried = 9
+
+    private let addresses = DownloadAddresses()
+
+    public init() {}
+
+    public var storageType: CloudStorageType { .microsoft }
+
+    /// Sees to the app's folder only if it is unknown or due for a look: everything else is decided by the upload itself.
+    public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
+        ObjectReservation(name: name, objectID: nil, folderID: try AppFolder(access: access).identifier())
+    }
+
+    public func upload(
+        _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
+    ) throws(CloudStorageError) -> StoredObject {
+        try OneDriveUpload(content: content, names: Self.names(reservation.name), access: access).run()
+    }
+
+    public func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {
+        let item = try Self.item(objectID, access)
+        guard item.deleted == nil else { throw .notFound }
+        if let url = item.downloadURL { addresses.keep(url, of: objectID, access.tokens.accountKey) }
+        return item.stored
+    }
+
+    private static func item(_ objectID: String, _ access: StorageAccess) throws(CloudStorageError) -> DriveItem {
+        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
+        let url = PercentEncoding.url(address(of: objectID), [("$select", DriveItem.fields)])
+        return try GraphJSON.decode(DriveItem.self, try client.send(OutgoingRequest(.get, url)).body)
+    }
+
+    /// The bytes come from another host, by an address that is itself the permission: our token is not shown there.
+    /// A new one is asked for after every interruption, since it may have ended its short life.
+    public func download(
+        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+    ) throws(CloudStorageError) {
+        var known = addresses.take(objectID, access.tokens.accountKey)
+        var download = ResumableDownload(access: access) { ContentHost.judge($0) }
+        try download.run(
+            locating: { deadline throws(CloudStorageError) in
+                if let url = known.take() { return url }
+                return try Self.downloadAddress(of: objectID, access, by: deadline)
+            }, receive: receive)
+    }
+
+    private static func downloadAddress(
+        of objectID: String, _ access: StorageAccess, by deadline: Deadline
+    ) throws(CloudStorageError) -> String {
+        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: [302]) }
+        let reply = try client.send(OutgoingRequest(.get, address(of: objectID) + "/content"), by: deadline)
+        guard reply.status == 302, let location = reply.head.headers[.location] else {
+            throw .unavailable(detail: "status \(reply.status) instead of a download's address")
+        }
+        return try ContentHost.checked(location)
+    }
+
+    /// By the item's identifier, never by a path below the app's folder, where `DELETE` takes the whole folder.
+    public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
+        try Self.delete(objectID, access)
+    }
+
+    static func delete(_ objectID: String, _ access: StorageAccess) throws(CloudStorageError) {
+        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
+        do {
+            _ = try client.send(OutgoingRequest(.delete, address(of: objectID)))
+        } catch .notFound {
+            // Deleted already, by us or by its owner.
+        }
+    }
+
+    public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
+        // Where the object itself is gone, one that had to take the next name may be left.
+        for name in Self.names(name).prefix(2) {
+            if let item = try Self.item(named: name, access) { return item.stored }
+        }
+        return nil
+    }
+
+    // MARK: Addresses
+
+    /// The item of that name in the app's folder; `nil` if there is none.
+    static func item(
+        named name: String, _ access: StorageAccess, by deadline: Deadline? = nil
+    ) throws(CloudStorageError) -> DriveItem? {
+        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
+        let url = PercentEncoding.url(address(ofName: name), [("$select", DriveItem.fields)])
+        do {
+            return try GraphJSON.decode(DriveItem.self, try client.send(OutgoingRequest(.get, url), by: deadline).body)
+        } catch .notFound {
+            return nil
+        }
+    }
+
+    private static func address(of objectID: String) -> String { drive + "/items/" + PercentEncoding.encode(objectID) }
+
+    /// The address of a name in the app's folder; an action follows after `:/`.
+    static func address(ofName name: String) -> String {
+        drive + "/special/approot:/" + PercentEncoding.encode(name)
+    }
+
+    /// The names that an object may get, in the order in which they are tried.
+    static func names(_ name: String) -> [String] {
+        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        return [name] + (2...namesTried).map { "\(name[..<dot]) (\($0))\(name[dot...])" }
+    }
+}

@@ -1,0 +1,174 @@
+import HTTPTransport
+import HTTPTypes
+
+/// One upload to OneDrive: in a single request if the content is small, else through an upload session
+/// (Microsoft Graph, "Upload or replace the contents of a driveItem" and "driveItem: createUploadSession").
+///
+/// Nothing appears in the person's drive before the content is verified: a small content is one part, which is handed out
+/// only then and goes out with its length announced, so that a request cut in the middle stores nothing; of a large one
+/// the last part is held back, and a session without it makes no item.
+struct OneDriveUpload {
+    /// Every fragment of a session but the last is a multiple of this.
+    static let granularity = 320 * 1024
+    /// Up to this size one request is enough; empty content has no other way, since sessions refuse it.
+    static let simpleLimitBytes = 4 << 20
+
+    let content: any UploadContent
+    /// The names that the object may get, the best one first.
+    let names: [String]
+    let access: StorageAccess
+    /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
+    private let patience: Duration
+
+    init(content: any UploadContent, names: [String], access: StorageAccess) {
+        self.content = content
+        self.names = names
+        self.access = access
+        patience = access.deadline.remaining
+    }
+
+    func run() throws(CloudStorageError) -> StoredObject {
+        let first = try part()
+        let (item, wasFound) =
+            if first.isLast && first.bytes.count <= Self.simpleLimitBytes {
+                try sendWhole(first.bytes)
+            } else {
+                try sendInSession(consume first)
+            }
+        guard isOurs(item) else {
+            // What is wrong is ours, and nobody else can find it: it may have got another name than was reserved.
+            try? OneDrive.delete(item.id, access)
+            throw .contentMismatch
+        }
+        var stored = item.stored
+        stored.wasFound = wasFound
+        return stored
+    }
+
+    private typealias Result = (item: DriveItem, wasFound: Bool)
+
+    /// Whether an item has the size and, if OneDrive knows it yet, the hash of the content.
+    private func isOurs(_ item: DriveItem) -> Bool {
+        guard item.size == content.lengthBytes else { return false }
+        return item.stored.providerHash.map { $0 == content.providerHash } ?? true
+    }
+
+    /// Whether an item that was there before has the same content: without a hash nobody knows.
+    private func isEqual(_ item: DriveItem) -> Bool {
+        item.stored.providerHash == content.providerHash && item.size == content.lengthBytes
+    }
+
+    private func part() throws(CloudStorageError) -> UploadPart {
+        do {
+            return try content.nextPart(granularity: Self.granularity)
+        } catch {
+            throw .contentFailed(error)
+        }
+    }
+
+    // MARK: Small content
+
+    private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> Result {
+        for name in names {
+            let url = OneDrive.address(ofName: name) + ":/content"
+            var request = OutgoingRequest(
+                .put, PercentEncoding.url(url, [("@microsoft.graph.conflictBehavior", "fail")]), body: bytes)
+            request.headers[.contentType] = "application/octet-stream"
+            let reply = try create(request)
+            if reply.status != 409 { return (try GraphJSON.decode(DriveItem.self, reply.body), false) }
+            if let item = try existing(name), isEqual(item) { return (item, true) }
+        }
+        throw .unavailable(detail: "all names of the object are taken")
+    }
+
+    // MARK: Upload session
+
+    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> Result {
+        var (session, rivals) = try startSession()
+        do throws(CloudStorageError) {
+            // The only holder of the bytes, so that their memory can be used again.
+            var part = consume first
+            var mayRestart = true
+            while true {
+                if part.isLast, let rival = rivals.first(where: isEqual) {
+                    session.cancel()
+                    return (rival, true)
+                }
+                switch try session.send(part, by: .after(patience)) {
+                case .finished(let item): return (item, false)
+                case .taken:
+                    guard !part.isLast else { throw .unavailable(detail: "OneDrive wants more than the whole file") }
+                    // The old part is let go before the next one is read, so that its memory can be used again.
+                    part.bytes = []
+                    part = try self.part()
+                case .exists:
+                    guard let item = try existing(session.name), isEqual(item) else {
+                        throw .unavailable(detail: "the object's name was taken during the upload")
+                    }
+                    session.cancel()
+                    return (item, true)
+                case .lost:
+                    if part.isLast, let item = try existing(session.name), isEqual(item) { return (item, true) }
+                    // What was in earlier parts is gone; with the first part still at hand there is nothing lost.
+                    guard part.offset == 0, mayRestart else {
+                        throw .unavailable(detail: "OneDrive lost the upload session")
+                    }
+                    (session, rivals) = try startSession()
+                    mayRestart = false
+                }
+            }
+        } catch {
+            session.cancel()
+            throw error
+        }
+    }
+
+    /// Begins a session under the first name that is free.
+    /// - Returns: also the items of the same size that had the names before it: one of them may turn out to be equal.
+    private func startSession() throws(CloudStorageError) -> (OneDriveUploadSession, rivals: [DriveItem]) {
+        var rivals: [DriveItem] = []
+        for name in names {
+            var request = OutgoingRequest(.post, OneDrive.address(ofName: name) + ":/createUploadSession")
+            request.headers[.contentType] = "application/json"
+            request.body = try GraphJSON.encode(
+                NewUploadSession(item: .init(name: name, fileSize: content.lengthBytes)))[...]
+            let reply = try create(request)
+            guard reply.status == 409 else {
+                let state = try GraphJSON.decode(UploadSessionState.self, reply.body)
+                guard let url = state.uploadUrl else { throw .unavailable(detail: "a session without an address") }
+                let session = try OneDriveUploadSession(
+                    url: url, name: name, totalBytes: content.lengthBytes, access: access)
+                return (session, rivals)
+            }
+            if let item = try existing(name), item.size == content.lengthBytes { rivals.append(item) }
+        }
+        throw .unavailable(detail: "all names of the object are taken")
+    }
+
+    // MARK: Both
+
+    /// Sends a request that creates; a name that is taken is an answer.
+    ///
+    /// If the app's folder does not exist, it is made, and the request sent once more.
+    private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
+        var client = ProviderClient(access) { reply in
+            let verdict = GraphVerdict.judge(reply, answers: [409])
+            return switch verdict {
+            case .failure(.rejected) where reply.status == 403: .answer
+            case .failure(.notFound): .answer
+            default: verdict
+            }
+        }
+        let reply = try client.send(request, by: .after(patience))
+        guard reply.status == 403 || reply.status == 404 else { return reply }
+        try AppFolder(access: access).fetch(by: .after(patience))
+        let second = try client.send(request, by: .after(patience))
+        guard second.status == 403 || second.status == 404 else { return second }
+        throw .rejected(code: "\(second.status) \(GraphVerdict.codes(second)?.last ?? "unknown")")
+    }
+
+    /// The item that has a name which is taken.
+    private func existing(_ name: String) throws(CloudStorageError) -> DriveItem? {
+        try OneDrive.item(named: name, access, by: .after(patience))
+    }
+}

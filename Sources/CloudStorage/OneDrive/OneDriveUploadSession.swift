@@ -1,0 +1,123 @@
+import HTTPTransport
+import HTTPTypes
+
+/// The data phase of an upload session.
+///
+/// The session's address is itself the permission: our token is never sent there. OneDrive may keep less of a fragment
+/// than was sent, so what it says it expects next decides where to go on. After anything but a clear answer it is
+/// asked; no byte is sent again without that.
+struct OneDriveUploadSession {
+    /// What came of one part.
+    enum Outcome {
+        /// OneDrive has the whole file.
+        case finished(DriveItem)
+        /// OneDrive has this part and waits for the next one.
+        case taken
+        /// Another item has got the name in between.
+        case exists
+        /// OneDrive does not know the session any more.
+        case lost
+    }
+
+    /// A session may be unknown for a moment to those that are to take its bytes.
+    private static let replicationPause: Duration = .seconds(5)
+    private static let cancellationTime: Duration = .seconds(3)
+
+    /// The name that the item will have.
+    let name: String
+    private let url: String
+    private let totalBytes: Int64
+    private let access: StorageAccess
+    private var client: ProviderClient
+    private var isKnownToWork = false
+
+    /// - Parameter url: the session's address, a secret: whoever has it may write.
+    init(url: String, name: String, totalBytes: Int64, access: StorageAccess) throws(CloudStorageError) {
+        self.url = try ContentHost.checked(url)
+        self.name = name
+        self.totalBytes = totalBytes
+        self.access = access
+        client = ProviderClient(access) { reply in
+            switch reply.status {
+            case 404, 409, 410, 416: .answer
+            case 401: .failure(.rejected(code: "401 from an upload session"))
+            default: GraphVerdict.judge(reply, answers: [])
+            }
+        }
+        client.presentsToken = false
+    }
+
+    /// Sends one part, again and from where OneDrive stands if need be.
+    mutating func send(_ part: UploadPart, by deadline: Deadline) throws(CloudStorageError) -> Outcome {
+        let end = part.offset + Int64(part.bytes.count)
+        var position: Int64? = part.offset
+        var attempt = 0
+        while true {
+            let sent = position
+            let outcome: SingleOutcome
+            if let position {
+                outcome = try client.sendOnce(
+                    fragment(part.bytes.dropFirst(Int(position - part.offset)), at: position), by: deadline)
+            } else {
+                outcome = try client.sendOnce(OutgoingRequest(.get, url), by: deadline)
+            }
+            position = nil
+            switch outcome {
+            case .unknown(let told, let error):
+                attempt += 1
+                try client.wait(before: attempt, told: told, by: deadline, orThrow: error)
+                continue
+            case .answer(let reply):
+                switch reply.status {
+                case 404 where !isKnownToWork && sent != nil:
+                    isKnownToWork = true
+                    guard access.backoff.pause(Self.replicationPause, deadline: deadline) else { return .lost }
+                    position = sent
+                    continue
+                case 404, 410: return .lost
+                case 409: return .exists
+                case 416:
+                    // OneDrive stands elsewhere than we thought.
+                    attempt += 1
+                    try client.wait(
+                        before: attempt, told: nil, by: deadline,
+                        orThrow: .unavailable(detail: "OneDrive does not take the part"))
+                    continue
+                case 200, 201:
+                    if sent != nil { return .finished(try GraphJSON.decode(DriveItem.self, reply.body)) }
+                default: break
+                }
+                isKnownToWork = true
+                let state = try GraphJSON.decode(UploadSessionState.self, reply.body)
+                // Nothing more expected, although the item was not announced: it is looked for by its name.
+                guard let next = state.nextPosition else { return .lost }
+                if next == end && !part.isLast { return .taken }
+                guard next >= part.offset && next < end else {
+                    throw .unavailable(detail: "OneDrive forgot acknowledged bytes")
+                }
+                if let sent, next <= sent {
+                    attempt += 1
+                    try client.wait(
+                        before: attempt, told: nil, by: deadline,
+                        orThrow: .unavailable(detail: "OneDrive does not take the part"))
+                } else if sent != nil {
+                    attempt = 0
+                }
+                position = next
+            }
+        }
+    }
+
+    private func fragment(_ bytes: ArraySlice<UInt8>, at position: Int64) -> OutgoingRequest {
+        var request = OutgoingRequest(.put, url, body: bytes)
+        request.headers[.contentRange] = "bytes \(position)-\(position + Int64(bytes.count) - 1)/\(totalBytes)"
+        request.headers[.contentType] = "application/octet-stream"
+        return request
+    }
+
+    /// Gives the session up, so that it does not count against the person's storage until it expires; a failure does
+    /// not matter.
+    func cancel() {
+        _ = try? access.transport.send(OutgoingRequest(.delete, url), by: .after(Self.cancellationTime))
+    }
+}

@@ -1,0 +1,39 @@
+import OpenSSLCrypto
+import SyncProtocol
+
+/// Names the state that a reply to Index describes (RFC 9110, section 8.8.3).
+///
+/// It is computed from the caller's groups as the reply shows them, members, permissions and master versions included,
+/// and not from files: nothing that Index shows of a file changes without the master version of its group. So it
+/// costs the same whatever the number of files.
+struct EntityTag: Equatable {
+    /// With its quotes, as it stands in a header.
+    let text: String
+
+    /// - Parameters:
+    ///   - groups: the caller's groups, as they stand in the reply.
+    ///   - request: what is asked for; its replies differ from those to other requests.
+    init(groups: [SharingGroupInfo], request: IndexRequest, caller: UserID, serverVersion: String) {
+        var writer = JSONWriter(reservingBytes: 1_024)
+        writer.array { writer in
+            // A newer server may describe the same state in another way.
+            writer.value(text: serverVersion)
+            writer.value(caller.rawValue)
+            writer.value(text: request.encodedQuery)
+            for group in groups { group.write(to: &writer) }
+        }
+        let digest = IncrementalDigest.digest(of: writer.bytes, .sha256)
+        text = "\"\(Array(digest.prefix(16)).hexLowercase)\""
+    }
+
+    /// Whether a header `If-None-Match` names this state, or any.
+    ///
+    /// The comparison is the weak one (RFC 9110, section 13.1.2), since a proxy that compresses replies makes tags weak.
+    func isNamed(by header: String) -> Bool {
+        header.split(separator: ",").contains { part in
+            var tag = part.drop { $0 == " " || $0 == "\t" }
+            while let last = tag.last, last == " " || last == "\t" { tag.removeLast() }
+            return tag == "*" || tag == text || tag == "W/\(text)"
+        }
+    }
+}

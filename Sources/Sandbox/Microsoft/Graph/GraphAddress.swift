@@ -1,0 +1,64 @@
+/// How a request names an item (Microsoft Graph, "Address resources in a drive on OneDrive"): by id, by a path from the
+/// root or the app's folder, or by a path from an id.
+struct GraphAddress: Equatable {
+    /// Where the path begins.
+    enum Base: Equatable {
+        case root
+        case appFolder
+        case item(String)
+    }
+
+    let base: Base
+    /// Names from the base down, decoded; empty for the base itself.
+    let path: [String]
+    /// What is asked of the item: `children`, `content`, `createUploadSession`, …; empty for the item itself.
+    let action: String
+
+    /// The address in what follows the drive, such as `/special/approot:/a/b.txt:/content`, still percent-encoded.
+    /// `nil` if it is none.
+    init?(_ text: Substring) {
+        var rest = text
+        if rest.hasPrefix("/root") {
+            base = .root
+            rest = rest.dropFirst("/root".count)
+        } else if rest.hasPrefix("/special/approot") {
+            base = .appFolder
+            rest = rest.dropFirst("/special/approot".count)
+        } else if rest.hasPrefix("/items/") {
+            rest = rest.dropFirst("/items/".count)
+            let id = rest.prefix { $0 != "/" && $0 != ":" }
+            guard !id.isEmpty, let decoded = PercentEncoding.decode(id, plusIsBlank: false) else { return nil }
+            base = .item(decoded)
+            rest = rest.dropFirst(id.count)
+        } else {
+            return nil
+        }
+        var names: [String] = []
+        if rest.hasPrefix(":") {
+            rest = rest.dropFirst()
+            let relative = rest.prefix { $0 != ":" }
+            rest = rest.dropFirst(relative.count)
+            for segment in relative.split(separator: "/", omittingEmptySubsequences: true) {
+                guard let name = PercentEncoding.decode(segment, plusIsBlank: false) else { return nil }
+                names.append(name)
+            }
+            if rest.hasPrefix(":") { rest = rest.dropFirst() }
+        }
+        path = names
+        guard rest.isEmpty || rest.hasPrefix("/") else { return nil }
+        action = String(rest.drop { $0 == "/" })
+    }
+
+    /// Whether OneDrive takes such a name.
+    static func isValidName(_ name: String) -> Bool {
+        guard !name.isEmpty, name.utf8.count <= 400, !name.contains(where: { "\"*:<>?/\\|".contains($0) }),
+            name.first != " ", name.last != " ", name.last != "."
+        else { return false }
+        let upper = name.uppercased()
+        let stem = upper.prefix { $0 != "." }
+        let reserved: Set = ["CON", "PRN", "AUX", "NUL"]
+        let isNumbered = stem.count == 4 && (stem.hasPrefix("COM") || stem.hasPrefix("LPT")) && stem.last!.isNumber
+        return !reserved.contains(String(stem)) && !isNumbered && upper != ".LOCK" && upper != "DESKTOP.INI"
+            && !name.hasPrefix("~$") && !name.contains("_vti_")
+    }
+}

@@ -1,0 +1,34 @@
+internal import FoundationEssentials
+
+/// Who makes a Graph request, and by which of the account's permissions.
+struct GraphCaller {
+    let account: Account
+    private let scopes: [String]
+
+    /// The caller that the request's access token stands for.
+    /// - Throws: ``GraphError`` 401 for a token that does not work (any more).
+    init(_ request: SandboxRequest, server: SandboxServer) throws(GraphError) {
+        guard let value = request.bearerToken else {
+            server.note(request, "no-authorization", "the request has no bearer token")
+            throw GraphError(401, "InvalidAuthenticationToken", "Access token is empty.")
+        }
+        let now = server.now
+        guard let (account, token) = server.withState({ $0.accessToken(value) }), account.provider == .microsoft,
+            !token.isRevoked, token.expiresAt > now
+        else { throw .invalidToken }
+        guard token.audience == MicrosoftOAuth.graph else {
+            server.note(request, "token-audience", "the token was not made for Graph")
+            throw GraphError(
+                401, "InvalidAuthenticationToken", "Access token validation failure. Invalid audience.")
+        }
+        self.account = account
+        scopes = token.scopes ?? account.scopes
+    }
+
+    /// - Throws: ``GraphError`` 403 if no permission for files was granted.
+    func requireFiles() throws(GraphError) {
+        guard scopes.contains(where: { $0.hasPrefix("Files.ReadWrite") }) else {
+            throw GraphError(403, "accessDenied", "The caller does not have permission to perform the action.")
+        }
+    }
+}

@@ -1,0 +1,240 @@
+internal import FoundationEssentials
+
+/// What can be asked of an item, or of a place where one is to be.
+struct GraphItems {
+    let server: SandboxServer
+    let effect: FaultEffect
+    let caller: GraphCaller
+
+    private var account: String { caller.account.id }
+
+    /// Answers a request.
+    func respond(to request: SandboxRequest, _ address: GraphAddress) throws -> SandboxResponse {
+        switch (request.method, address.action) {
+        case ("GET", ""): return try describe(request, try item(address, isReading: true))
+        case ("GET", "children"): return try children(request, try item(address, isReading: true))
+        case ("POST", "children"): return try makeFolder(request, try item(address, isReading: false))
+        case ("GET", "content"): return try download(try item(address, isReading: true))
+        case ("PUT", "content"): return try upload(request, address)
+        case ("POST", "createUploadSession"):
+            return try OneDriveSessions(server: server, effect: effect).create(
+                request, try place(request, address), account: account)
+        case ("PATCH", ""): return try change(request, try item(address, isReading: false))
+        case ("DELETE", ""):
+            try delete(try item(address, isReading: false))
+            return SandboxResponse(204)
+        case ("DELETE", let action) where address.base == .appFolder && action.hasPrefix("items/"):
+            // As seen at the real service: everything after `approot` is ignored.
+            server.note(request, "approot-delete", "DELETE below special/approot/items deletes the whole folder")
+            try delete(try server.appFolder(of: account))
+            return SandboxResponse(204)
+        default:
+            server.note(request, "unknown-route", "the sandbox's Graph has no \(request.method) \(request.path)")
+            throw GraphError.invalid("The API is not supported: \(address.action)")
+        }
+    }
+
+    // MARK: Addresses
+
+    /// The item that is addressed.
+    /// - Parameter isReading: whether a missing app folder is made: as at the real service, by a look at it.
+    private func item(_ address: GraphAddress, isReading: Bool) throws -> OneDriveItem {
+        var item = try base(address, isReading: isReading && address.path.isEmpty)
+        let drive = try server.oneDrive(of: account)
+        for name in address.path {
+            guard let child = drive.child(name, of: item.id) else { throw GraphError.notFound }
+            item = child
+        }
+        return item
+    }
+
+    private func base(_ address: GraphAddress, isReading: Bool) throws -> OneDriveItem {
+        let drive = try server.oneDrive(of: account)
+        switch address.base {
+        case .root: return try existing(drive.rootID, drive)
+        case .item(let id): return try existing(id, drive)
+        case .appFolder:
+            if let folder = drive.appFolder { return folder }
+            if isReading { return try server.appFolder(of: account) }
+            throw GraphError.notFound
+        }
+    }
+
+    private func existing(_ id: String, _ drive: OneDrive) throws(GraphError) -> OneDriveItem {
+        guard let item = drive[id] else { throw .notFound }
+        return item
+    }
+
+    /// Where content is to go: a folder and a name, or an item that is to be replaced.
+    private func place(_ request: SandboxRequest, _ address: GraphAddress) throws -> OneDrivePlace {
+        guard let name = address.path.last else {
+            let item = try item(address, isReading: false)
+            guard !item.isFolder, let parent = item.parent else { throw GraphError.invalid("The item is a folder.") }
+            return OneDrivePlace(folder: parent, name: item.name)
+        }
+        guard address.path.allSatisfy(GraphAddress.isValidName) else {
+            server.note(request, "name", "OneDrive takes no such name: \(name)")
+            throw GraphError.invalid("The provided name cannot contain characters that are not allowed")
+        }
+        if address.base == .appFolder, try server.oneDrive(of: account).appFolder == nil {
+            guard !server.withState({ $0.settings.isOneDriveAppFolderStrict }) else { throw GraphError.accessDenied }
+            _ = try server.appFolder(of: account)
+        }
+        var folder = try base(address, isReading: false)
+        let time = server.now
+        // Folders on the way are made, as the real service does.
+        for segment in address.path.dropLast() {
+            let parent = folder.id
+            folder = try server.changeOneDrive(of: account) { change in
+                try change.drive.child(segment, of: parent) ?? change.makeFolder(segment, in: parent, at: time)
+            }
+        }
+        guard folder.isFolder else { throw GraphError.invalid("The parent is no folder.") }
+        return OneDrivePlace(folder: folder.id, name: name)
+    }
+
+    // MARK: Reading
+
+    private func describe(_ request: SandboxRequest, _ item: OneDriveItem) throws -> SandboxResponse {
+        let select = (request.query["$select"] ?? request.query["select"]).map {
+            Set($0.split(separator: ",").map { String($0) })
+        }
+        let isURLWanted = !item.isFolder && select?.contains("@microsoft.graph.downloadUrl") != false
+        let url = isURLWanted ? OneDriveDownloads(server: server).newAddress(of: item.id, account: account) : nil
+        let drive = try server.oneDrive(of: account)
+        return SandboxResponse(
+            200, json: OneDriveResource(server: server, drive: drive).json(item, select: select, downloadURL: url))
+    }
+
+    private func children(_ request: SandboxRequest, _ folder: OneDriveItem) throws -> SandboxResponse {
+        let drive = try server.oneDrive(of: account)
+        let all = drive.children(of: folder.id)
+        let size = request.query["$top"].flatMap { Int($0) }.map { min(max(1, $0), 1_000) } ?? 200
+        let offset = request.query["$skiptoken"].flatMap { Int($0) } ?? 0
+        let resource = OneDriveResource(server: server, drive: drive)
+        let page = all.dropFirst(offset).prefix(size)
+        var json: JSONObject = ["@odata.count": .int(all.count), "value": .array(page.map { resource.json($0) })]
+        if offset + page.count < all.count {
+            json["@odata.nextLink"] = .string(
+                "https://graph.microsoft.com\(request.path)?$top=\(size)&$skiptoken=\(offset + page.count)")
+        }
+        return SandboxResponse(200, json: .object(json))
+    }
+
+    private func download(_ item: OneDriveItem) throws -> SandboxResponse {
+        guard !item.isFolder else { throw GraphError.invalid("A folder has no content.") }
+        return SandboxResponse(
+            302, headers: [("Location", OneDriveDownloads(server: server).newAddress(of: item.id, account: account))])
+    }
+
+    // MARK: Changing
+
+    private func upload(_ request: SandboxRequest, _ address: GraphAddress) throws -> SandboxResponse {
+        let place = try place(request, address)
+        let conflict = try conflict(request.query["@microsoft.graph.conflictBehavior"], default: .replace)
+        guard let length = request.body.declaredLength else {
+            throw GraphError(411, "lengthRequired", "Content-Length is required")
+        }
+        guard length <= 250 << 20 else {
+            server.note(request, "simple-upload-size", "more than 250 MB go through an upload session")
+            throw GraphError(413, "requestTooLarge", "The request is too large.")
+        }
+        let content = try OneDriveWriter.store(request, in: server.directory)
+        let time = server.now
+        do {
+            let stored = try server.changeOneDrive(of: account) { change in
+                try change.store(content, as: place.name, in: place.folder, conflict: conflict, at: time)
+            }
+            let drive = try server.oneDrive(of: account)
+            return SandboxResponse(
+                stored.isNew ? 201 : 200, json: OneDriveResource(server: server, drive: drive).json(stored.item))
+        } catch {
+            server.directory.remove(content.path)
+            throw error
+        }
+    }
+
+    private func conflict(_ text: String?, default standard: NameConflict) throws(GraphError) -> NameConflict {
+        guard let text else { return standard }
+        guard let conflict = NameConflict(rawValue: text) else {
+            throw .invalid("Invalid value for @microsoft.graph.conflictBehavior")
+        }
+        return conflict
+    }
+
+    private func makeFolder(_ request: SandboxRequest, _ parent: OneDriveItem) throws -> SandboxResponse {
+        let json = try body(request)
+        guard let name = json["name"]?.string, json["folder"]?.object != nil else {
+            throw GraphError.invalid("A folder needs a name and the member folder")
+        }
+        guard GraphAddress.isValidName(name) else {
+            server.note(request, "name", "OneDrive takes no such name: \(name)")
+            throw GraphError.invalid("The provided name cannot contain characters that are not allowed")
+        }
+        let conflict = try conflict(json["@microsoft.graph.conflictBehavior"]?.string, default: .fail)
+        let time = server.now
+        let folder = try server.changeOneDrive(of: account) { change in
+            var name = name
+            if let existing = change.drive.child(name, of: parent.id) {
+                switch conflict {
+                case .fail: throw GraphError.nameTaken
+                case .replace: return existing
+                case .rename: name = change.drive.freeName(like: name, in: parent.id)
+                }
+            }
+            return try change.makeFolder(name, in: parent.id, at: time)
+        }
+        let drive = try server.oneDrive(of: account)
+        return SandboxResponse(201, json: OneDriveResource(server: server, drive: drive).json(folder))
+    }
+
+    private func change(_ request: SandboxRequest, _ item: OneDriveItem) throws -> SandboxResponse {
+        let json = try body(request)
+        let time = server.now
+        if let wanted = request.header("if-match"), wanted != item.eTag, wanted != "*" {
+            throw GraphError(412, "resourceModified", "ETag does not match current item's value")
+        }
+        if let name = json["name"]?.string, !GraphAddress.isValidName(name) {
+            server.note(request, "name", "OneDrive takes no such name: \(name)")
+            throw GraphError.invalid("The provided name cannot contain characters that are not allowed")
+        }
+        let changed = try server.changeOneDrive(of: account) { change in
+            guard var item = change.drive[item.id], item.parent != nil else { throw GraphError.notFound }
+            let name = json["name"]?.string ?? item.name
+            let parent = json["parentReference"]?["id"]?.string ?? item.parent ?? ""
+            guard change.drive[parent]?.isFolder == true else { throw GraphError.notFound }
+            if let other = change.drive.child(name, of: parent), other.id != item.id { throw GraphError.nameTaken }
+            item.name = name
+            item.parent = parent
+            if let text = json["fileSystemInfo"]?["lastModifiedDateTime"]?.string, let date = Date(text: text) {
+                item.modifiedAt = date
+            } else {
+                item.modifiedAt = time
+            }
+            return try change.keep(item)
+        }
+        let drive = try server.oneDrive(of: account)
+        return SandboxResponse(200, json: OneDriveResource(server: server, drive: drive).json(changed))
+    }
+
+    private func delete(_ item: OneDriveItem) throws {
+        guard item.parent != nil else { throw GraphError.accessDenied }
+        try server.changeOneDrive(of: account) { change in change.remove(item.id) }
+    }
+
+    private func body(_ request: SandboxRequest) throws -> JSONValue {
+        guard request.mediaType == "application/json",
+            let json = try? JSONParser.parse(try request.body.readAll(limit: 1 << 20)), json.object != nil
+        else {
+            server.note(request, "json-body", "the body is no JSON object, or is not called one")
+            throw GraphError.invalid("Entity only allows writes with a JSON Content-Type header.")
+        }
+        return json
+    }
+}
+
+/// A folder, and a name in it.
+struct OneDrivePlace: Sendable {
+    let folder: String
+    let name: String
+}

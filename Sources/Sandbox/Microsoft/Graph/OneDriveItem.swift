@@ -1,0 +1,191 @@
+internal import FoundationEssentials
+
+/// A file or folder in an emulated OneDrive.
+struct OneDriveItem: Sendable {
+    let id: String
+    var name: String
+    /// The folder it is in; `nil` for the root.
+    var parent: String?
+    let isFolder: Bool
+    var mimeType: String
+    let createdAt: Date
+    var modifiedAt: Date
+    /// When the contents last changed: hashes may come later.
+    var contentAt: Date
+    /// Size in bytes; 0 for folders.
+    var size = 0
+    /// In base64; `nil` for folders.
+    var quickXorHash: String?
+    /// Counts all changes.
+    var version = 1
+    /// Counts the changes of the contents.
+    var contentVersion = 1
+    /// Whether it is the folder of our app.
+    var isAppFolder = false
+    /// Order of creation within the account.
+    var sequence = 0
+
+    /// A new item.
+    init(id: String, name: String, parent: String?, isFolder: Bool, mimeType: String, at time: Date) {
+        self.id = id
+        self.name = name
+        self.parent = parent
+        self.isFolder = isFolder
+        self.mimeType = mimeType
+        createdAt = time
+        modifiedAt = time
+        contentAt = time
+    }
+
+    /// Changes whenever anything does.
+    var eTag: String { "\"{\(id)},\(version)\"" }
+    /// Changes with the contents only.
+    var cTag: String { "\"c:{\(id)},\(contentVersion)\"" }
+
+    /// The item as it is kept on disk.
+    var storedJSON: JSONValue {
+        var json: JSONObject = [
+            "id": .string(id), "name": .string(name), "isFolder": .bool(isFolder), "mimeType": .string(mimeType),
+            "createdAt": createdAt.json, "modifiedAt": modifiedAt.json, "contentAt": contentAt.json,
+            "size": .int(size), "version": .int(version), "contentVersion": .int(contentVersion),
+            "isAppFolder": .bool(isAppFolder), "sequence": .int(sequence),
+        ]
+        json["parent"] = .string(parent)
+        json["quickXorHash"] = .string(quickXorHash)
+        return .object(json)
+    }
+
+    /// An item as it was kept on disk; `nil` if a member is missing.
+    init?(json: JSONValue) {
+        guard let id = json["id"]?.string, let name = json["name"]?.string, let isFolder = json["isFolder"]?.bool,
+            let created = Date(json: json["createdAt"]), let modified = Date(json: json["modifiedAt"]),
+            let content = Date(json: json["contentAt"])
+        else { return nil }
+        self.init(
+            id: id, name: name, parent: json["parent"]?.string, isFolder: isFolder,
+            mimeType: json["mimeType"]?.string ?? "application/octet-stream", at: created)
+        modifiedAt = modified
+        contentAt = content
+        size = json["size"]?.int ?? 0
+        quickXorHash = json["quickXorHash"]?.string
+        version = json["version"]?.int ?? 1
+        contentVersion = json["contentVersion"]?.int ?? 1
+        isAppFolder = json["isAppFolder"]?.bool ?? false
+        sequence = json["sequence"]?.int ?? 0
+    }
+}
+
+/// One user's OneDrive. Names are unique within a folder, whatever their letter case.
+struct OneDrive: Sendable {
+    let account: String
+    /// Sixteen hexadecimal digits; the items' ids begin with it.
+    let driveID: String
+    let rootID: String
+    private(set) var items: [String: OneDriveItem]
+    private(set) var usedBytes = 0
+    private var nextSequence: Int
+
+    /// An empty OneDrive: just its root.
+    init(account: String, madeAt time: Date) {
+        self.account = account
+        driveID = RandomText.hexadecimal(16)
+        rootID = driveID + "!101"
+        items = [
+            rootID: OneDriveItem(id: rootID, name: "root", parent: nil, isFolder: true, mimeType: "", at: time)
+        ]
+        nextSequence = 102
+    }
+
+    /// A OneDrive as it was kept on disk.
+    init(account: String, items stored: [OneDriveItem]) {
+        self.account = account
+        rootID = stored.first { $0.parent == nil }?.id ?? ""
+        driveID = String(rootID.prefix { $0 != "!" })
+        items = Dictionary(stored.map { ($0.id, $0) }) { $1 }
+        usedBytes = stored.reduce(0) { $0 + $1.size }
+        nextSequence = (stored.map(\.sequence).max() ?? 0) + 102
+    }
+
+    /// The id of the next new item.
+    mutating func nextID() -> String {
+        defer { nextSequence += 1 }
+        return "\(driveID)!\(nextSequence)"
+    }
+
+    /// The item of that id.
+    subscript(_ id: String) -> OneDriveItem? { items[id] }
+
+    /// The folder of our app, if it exists.
+    var appFolder: OneDriveItem? { items.values.first(where: \.isAppFolder) }
+
+    /// The item of that name in a folder.
+    func child(_ name: String, of folder: String) -> OneDriveItem? {
+        let wanted = name.lowercased()
+        return items.values.first { $0.parent == folder && $0.name.lowercased() == wanted }
+    }
+
+    /// What is in a folder, by name.
+    func children(of folder: String) -> [OneDriveItem] {
+        items.values.filter { $0.parent == folder }.sorted { $0.name < $1.name }
+    }
+
+    /// A name like `name` that is free in the folder: `name 1`, `name 2`, …
+    func freeName(like name: String, in folder: String) -> String {
+        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        var number = 0
+        var candidate = name
+        while child(candidate, of: folder) != nil {
+            number += 1
+            candidate = "\(name[..<dot]) \(number)\(name[dot...])"
+        }
+        return candidate
+    }
+
+    /// Adds an item or replaces it by a changed one.
+    /// - Returns: the item as it is kept now.
+    @discardableResult
+    mutating func put(_ item: OneDriveItem) -> OneDriveItem {
+        var item = item
+        if let old = items[item.id] {
+            usedBytes -= old.size
+            item.version = old.version + 1
+        } else {
+            item.sequence = Int(item.id.drop { $0 != "!" }.dropFirst()) ?? nextSequence
+        }
+        usedBytes += item.size
+        items[item.id] = item
+        return item
+    }
+
+    /// Removes an item, and what is inside a folder.
+    /// - Returns: the ids of all that went.
+    mutating func remove(_ id: String) -> [String] {
+        var gone: [String] = []
+        var waiting = [id]
+        while let next = waiting.popLast() {
+            guard let item = items.removeValue(forKey: next) else { continue }
+            usedBytes -= item.size
+            gone.append(next)
+            if item.isFolder { waiting += items.values.filter { $0.parent == next }.map(\.id) }
+        }
+        return gone
+    }
+
+    /// The names of the folders down to the item, joined by slashes; empty in the root.
+    func folderPath(of item: OneDriveItem) -> String {
+        var names: [String] = []
+        var current = item.parent
+        while let id = current, id != rootID, let folder = items[id] {
+            names.append(folder.name)
+            current = folder.parent
+        }
+        return names.reversed().joined(separator: "/")
+    }
+}
+
+extension RandomText {
+    /// Hexadecimal digits in upper case.
+    static func hexadecimal(_ length: Int) -> String {
+        String((0..<length).map { _ in "0123456789ABCDEF".randomElement() ?? "0" })
+    }
+}

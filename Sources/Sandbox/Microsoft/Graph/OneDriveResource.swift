@@ -1,0 +1,68 @@
+internal import FoundationEssentials
+
+/// Items as Graph shows them.
+struct OneDriveResource {
+    let server: SandboxServer
+    let drive: OneDrive
+
+    /// An item; `select` names the members to show, all if `nil`.
+    func json(_ item: OneDriveItem, select: Set<String>? = nil, downloadURL: String? = nil) -> JSONValue {
+        let times: JSONValue = [
+            "createdDateTime": item.createdAt.json, "lastModifiedDateTime": item.modifiedAt.json,
+        ]
+        var json: JSONObject = [
+            "createdDateTime": item.createdAt.json, "cTag": .string(item.cTag), "eTag": .string(item.eTag),
+            "id": .string(item.id), "lastModifiedDateTime": item.modifiedAt.json, "name": .string(item.name),
+            "size": .int(item.size), "webUrl": .string("https://onedrive.live.com/?id=\(item.id)"),
+            "fileSystemInfo": times,
+        ]
+        if let parent = item.parent {
+            let folder = drive.folderPath(of: item).split(separator: "/").map { PercentEncoding.encode(String($0)) }
+            json["parentReference"] = [
+                "driveId": .string(drive.driveID), "driveType": "personal", "id": .string(parent),
+                "path": .string((["/drive/root:"] + folder).joined(separator: "/")),
+            ]
+        } else {
+            json["root"] = [:]
+        }
+        if item.isAppFolder { json["specialFolder"] = ["name": "approot"] }
+        if item.isFolder {
+            json["folder"] = ["childCount": .int(drive.children(of: item.id).count)]
+        } else {
+            var file: JSONObject = ["mimeType": .string(item.mimeType)]
+            if let hashes = hashes(item) { file["hashes"] = hashes }
+            json["file"] = .object(file)
+            json["@microsoft.graph.downloadUrl"] = .string(downloadURL)
+        }
+        guard let select else { return .object(json) }
+        var selected: JSONObject = [:]
+        for member in json.members where select.contains(member.name) { selected[member.name] = member.value }
+        return .object(selected)
+    }
+
+    /// The hash facet as it is set: quickXorHash only, with SHA-1 and SHA-256 as well, late, or not at all.
+    private func hashes(_ item: OneDriveItem) -> JSONValue? {
+        let settings = server.withState { $0.settings }
+        let delay = Double(settings.oneDriveHashDelayMilliseconds) / 1_000
+        guard settings.oneDriveHashes != .none, delay == 0 || item.contentAt.addingTimeInterval(delay) <= server.now,
+            var text = item.quickXorHash
+        else { return nil }
+        if server.breaks.contains(.wrongMD5) { text = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=" }
+        var json: JSONObject = ["quickXorHash": .string(text)]
+        if settings.oneDriveHashes == .all,
+            let sums = try? StoredContent.checksums(of: server.directory.contentPath(drive.account, item.id))
+        {
+            json["sha1Hash"] = .string(sums.sha1.uppercased())
+            json["sha256Hash"] = .string(sums.sha256.uppercased())
+        }
+        return .object(json)
+    }
+}
+
+/// Which hashes the emulated OneDrive reports.
+enum OneDriveHashes: String, Sendable {
+    case quickXor
+    case none
+    /// SHA-1 and SHA-256 as well, as personal accounts once did.
+    case all
+}

@@ -1,0 +1,129 @@
+internal import FoundationEssentials
+
+/// What is to happen if a name is taken.
+enum NameConflict: String, Sendable {
+    case fail, replace, rename
+}
+
+/// Bytes that wait to become an item's content.
+struct OneDriveContent: Sendable {
+    /// Where they are now.
+    let path: String
+    let size: Int
+    /// In base64.
+    let quickXorHash: String
+    /// The media type that came with the bytes.
+    let contentType: String?
+}
+
+extension SandboxServer {
+    /// The account's OneDrive as it is now.
+    func oneDrive(of account: String) throws(GraphError) -> OneDrive {
+        guard let drive = withState({ $0.oneDrives[account] }) else {
+            throw GraphError(500, "generalException", "The sandbox has no OneDrive for this account")
+        }
+        return drive
+    }
+
+    /// Changes an account's OneDrive and writes the changed items to disk.
+    func changeOneDrive<Result: Sendable>(
+        of account: String, _ body: (inout OneDriveChange) throws -> Result
+    ) throws -> Result {
+        try withState { state in
+            guard let drive = state.oneDrives[account] else {
+                throw GraphError(500, "generalException", "The sandbox has no OneDrive for this account")
+            }
+            // Taken out while it is changed, so that there is only one copy.
+            state.oneDrives[account] = nil
+            var change = OneDriveChange(
+                drive: drive, directory: directory, quotaBytes: state.accounts[account]?.quotaBytes ?? 0)
+            defer { state.oneDrives[account] = change.drive }
+            return try body(&change)
+        }
+    }
+
+    /// The folder of our app, made if it is missing.
+    func appFolder(of account: String) throws -> OneDriveItem {
+        let time = now
+        return try changeOneDrive(of: account) { change in
+            if let folder = change.drive.appFolder { return folder }
+            let apps =
+                try change.drive.child("Apps", of: change.drive.rootID)
+                ?? change.makeFolder("Apps", in: change.drive.rootID, at: time)
+            return try change.makeFolder(RegisteredApps.microsoftAppName, in: apps.id, isAppFolder: true, at: time)
+        }
+    }
+}
+
+/// A OneDrive that is being changed, under the server's lock.
+struct OneDriveChange {
+    var drive: OneDrive
+    let directory: StateDirectory
+    let quotaBytes: Int
+
+    /// Makes a folder.
+    mutating func makeFolder(
+        _ name: String, in parent: String, isAppFolder: Bool = false, at time: Date
+    ) throws(StorageError) -> OneDriveItem {
+        var folder = OneDriveItem(
+            id: drive.nextID(), name: name, parent: parent, isFolder: true, mimeType: "", at: time)
+        folder.isAppFolder = isAppFolder
+        return try keep(folder)
+    }
+
+    /// Puts content under a name.
+    /// - Returns: the item, and whether it is new.
+    mutating func store(
+        _ content: OneDriveContent, as name: String, in parent: String, conflict: NameConflict, at time: Date
+    ) throws -> (item: OneDriveItem, isNew: Bool) {
+        var name = name
+        let existing = drive.child(name, of: parent)
+        switch (existing, conflict) {
+        case (nil, _): break
+        case (_?, .fail): throw GraphError.nameTaken
+        case (let item?, .replace):
+            guard !item.isFolder else { throw GraphError.nameTaken }
+            return (try replace(item, by: content, at: time), false)
+        case (_?, .rename): name = drive.freeName(like: name, in: parent)
+        }
+        guard drive[parent] != nil else { throw GraphError.notFound }
+        guard drive.usedBytes + content.size <= quotaBytes else { throw GraphError.quotaExceeded }
+        var item = OneDriveItem(
+            id: drive.nextID(), name: name, parent: parent, isFolder: false,
+            mimeType: content.contentType ?? "application/octet-stream", at: time)
+        try directory.move(content.path, to: directory.contentPath(drive.account, item.id))
+        item.size = content.size
+        item.quickXorHash = content.quickXorHash
+        return (try keep(item), true)
+    }
+
+    /// Replaces an item's content.
+    mutating func replace(
+        _ item: OneDriveItem, by content: OneDriveContent, at time: Date
+    ) throws -> OneDriveItem {
+        guard drive.usedBytes - item.size + content.size <= quotaBytes else { throw GraphError.quotaExceeded }
+        try directory.move(content.path, to: directory.contentPath(drive.account, item.id))
+        var item = item
+        item.size = content.size
+        item.quickXorHash = content.quickXorHash
+        item.modifiedAt = time
+        item.contentAt = time
+        item.contentVersion += 1
+        return try keep(item)
+    }
+
+    /// Keeps a new or changed item.
+    mutating func keep(_ item: OneDriveItem) throws(StorageError) -> OneDriveItem {
+        let kept = drive.put(item)
+        try directory.write(kept.storedJSON, to: directory.metadataPath(drive.account, kept.id))
+        return kept
+    }
+
+    /// Deletes an item, and what is inside a folder.
+    mutating func remove(_ id: String) {
+        for gone in drive.remove(id) {
+            directory.remove(directory.metadataPath(drive.account, gone))
+            directory.remove(directory.contentPath(drive.account, gone))
+        }
+    }
+}

@@ -1,0 +1,72 @@
+internal import FoundationEssentials
+internal import OpenSSLCrypto
+internal import Posix
+internal import Synchronization
+
+/// The keys with which the emulated Microsoft signs id tokens.
+///
+/// Each generation is one RSA key, made when it is first needed and kept on disk. Published are the present one and the one
+/// before it, since tokens outlive a change of keys.
+final class MicrosoftKeys: Sendable {
+    /// One key and its name.
+    struct Current: Sendable {
+        let id: String
+        let key: PrivateKey
+
+        /// A token of these claims (RFC 7515, section 7.1), signed with RS256.
+        func sign(_ claims: JSONObject) -> String {
+            let header: JSONValue = ["typ": "JWT", "alg": "RS256", "kid": .string(id)]
+            let text = header.bytes().base64URL + "." + JSONValue.object(claims).bytes().base64URL
+            guard let signature = try? key.signature(over: Array(text.utf8)) else { return text + "." }
+            return text + "." + signature.base64URL
+        }
+    }
+
+    private let directory: StateDirectory
+    private let keys = Mutex<[Int: Current]>([:])
+
+    init(directory: StateDirectory) { self.directory = directory }
+
+    /// The key of that generation.
+    func key(_ generation: Int) throws(StorageError) -> Current {
+        try keys.withLock { keys throws(StorageError) in
+            if let known = keys[generation] { return known }
+            let path = directory.path + "/microsoft-key-\(generation).json"
+            if let pem = directory.readJSON(path)?["pem"]?.string, let key = try? PrivateKey(pem: pem) {
+                keys[generation] = Current(id: Self.id(generation), key: key)
+            } else {
+                let made: (key: PrivateKey, pem: String)
+                do {
+                    let key = try PrivateKey(generating: .rs256)
+                    made = (key, try key.pem)
+                } catch { throw StorageError(description: "no key: \(error)") }
+                try directory.write(["pem": .string(made.pem)], to: path)
+                keys[generation] = Current(id: Self.id(generation), key: made.key)
+            }
+            guard let key = keys[generation] else { throw StorageError(description: "no key") }
+            return key
+        }
+    }
+
+    private static func id(_ generation: Int) -> String { "sandbox-microsoft-\(generation)" }
+
+    /// The published keys (RFC 7517).
+    func published(_ generation: Int) throws -> JSONValue {
+        var list: [JSONValue] = []
+        for number in max(0, generation - 1)...generation {
+            let current = try key(number)
+            var members: JSONObject = ["use": "sig", "kid": .string(current.id), "x5t": .string(current.id)]
+            for member in try current.key.publicKey.webKeyMembers { members[member.name] = .string(member.value) }
+            members["issuer"] = "https://login.microsoftonline.com/{tenantid}/v2.0"
+            list.append(.object(members))
+        }
+        return ["keys": .array(list)]
+    }
+}
+
+extension SandboxServer {
+    /// The key that signs now.
+    func microsoftKeys() throws(StorageError) -> MicrosoftKeys.Current {
+        try microsoftKeyStore.key(withState { $0.settings.microsoftKeyGeneration })
+    }
+}

@@ -1,0 +1,173 @@
+internal import FoundationEssentials
+internal import OpenSSLCrypto
+
+/// Microsoft's identity platform, version 2: token, keys and discovery at `login.microsoftonline.com`.
+struct MicrosoftOAuth {
+    /// For whom Graph's access tokens are made.
+    static let graph = "https://graph.microsoft.com"
+    /// The tenant of all personal accounts.
+    static let personalTenant = "9188040d-6c67-4c5b-b112-36a304b66dad"
+    /// The tenant of the sandbox's work accounts.
+    static let workTenant = "3c1d7f52-90ab-4c3e-8d6f-0a1b2c3d4e5f"
+    /// Life of an access token, in seconds; the token route says this number.
+    static let accessTokenSeconds = 3_736.0
+    private static let idTokenSeconds = 3_600.0
+    private static let tenants: Set = ["common", "consumers", "organizations", personalTenant, workTenant]
+    let server: SandboxServer
+
+    /// Answers a request.
+    func respond(to request: SandboxRequest) throws -> SandboxResponse {
+        let segments = request.segments
+        guard let tenant = segments.first, Self.tenants.contains(tenant) else { return unknown(request) }
+        switch (request.method, segments.dropFirst().joined(separator: "/")) {
+        case ("POST", "oauth2/v2.0/token"): return try MicrosoftTokenRoute(server: server).respond(to: request)
+        case ("GET", "discovery/v2.0/keys"):
+            let generation = server.withState { $0.settings.microsoftKeyGeneration }
+            return SandboxResponse(
+                200, json: try server.microsoftKeyStore.published(generation),
+                headers: [("Cache-Control", "max-age=86400, private")])
+        case ("GET", "v2.0/.well-known/openid-configuration"): return discovery(tenant)
+        default: return unknown(request)
+        }
+    }
+
+    private func unknown(_ request: SandboxRequest) -> SandboxResponse {
+        server.note(request, "unknown-route", "the sandbox's Microsoft has no \(request.method) \(request.path)")
+        return SandboxResponse(404, json: ["error": "not_found"])
+    }
+
+    private func discovery(_ tenant: String) -> SandboxResponse {
+        let base = "https://login.microsoftonline.com/\(tenant)"
+        let issuer = tenant == "common" || tenant == "organizations" ? "{tenantid}" : tenant
+        return SandboxResponse(
+            200,
+            json: [
+                "token_endpoint": .string(base + "/oauth2/v2.0/token"),
+                "authorization_endpoint": .string(base + "/oauth2/v2.0/authorize"),
+                "device_authorization_endpoint": .string(base + "/oauth2/v2.0/devicecode"),
+                "jwks_uri": .string(base + "/discovery/v2.0/keys"),
+                "issuer": .string("https://login.microsoftonline.com/\(issuer)/v2.0"),
+                "response_types_supported": ["code"], "subject_types_supported": ["pairwise"],
+                "id_token_signing_alg_values_supported": ["RS256"],
+                "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+            ])
+    }
+
+    // MARK: Accounts
+
+    /// Graph's id of a new account: for personal accounts 16 hexadecimal digits, for others a UUID.
+    static func newAccountID(isWork: Bool) -> String {
+        isWork ? UUID().uuidString.lowercased() : "8" + RandomText.hexadecimal(15).lowercased()
+    }
+
+    /// The `oid` of the account's id tokens: a UUID, for personal accounts Graph's id filled up with zeros.
+    static func objectID(_ account: Account) -> String {
+        guard !account.id.contains("-") else { return account.id }
+        let digits = String(repeating: "0", count: 32 - account.id.count) + account.id
+        var text = ""
+        for (index, digit) in digits.enumerated() {
+            if [8, 12, 16, 20].contains(index) { text.append("-") }
+            text.append(digit)
+        }
+        return text
+    }
+
+    /// A new authorization code for the account's app.
+    static func code(for account: Account, at now: Date) -> AuthorizationCode {
+        AuthorizationCode(
+            value: "M.C5_" + RandomText.token(60), clientID: account.audience,
+            expiresAt: now.addingTimeInterval(AuthorizationCode.lifeSeconds), promptsConsent: false)
+    }
+
+    /// Signs in on the device, if the last sign-in no longer serves: an id token for the app, and an access token for Graph.
+    /// - Returns: whether anything was made.
+    static func signIn(_ account: inout Account, at now: Date, soon: Date, keys: MicrosoftKeys.Current) -> Bool {
+        var hasChanged = false
+        if account.deviceToken(at: soon, for: account.audience) == nil {
+            account.add(idToken(for: account, at: now, keys: keys))
+            hasChanged = true
+        }
+        if account.deviceToken(at: soon, for: graph) == nil {
+            account.add(accessToken(holder: .device, scopes: account.scopes, at: now))
+            hasChanged = true
+        }
+        if account.freshCode(at: soon) == nil {
+            account.add(code(for: account, at: now))
+            hasChanged = true
+        }
+        return hasChanged
+    }
+
+    /// A new access token for Graph, opaque as those of personal accounts.
+    static func accessToken(holder: TokenHolder, scopes: [String], at now: Date) -> AccessToken {
+        var token = AccessToken(
+            value: "EwB4A8l6BAAU" + RandomText.token(200), holder: holder, audience: graph, issuedAt: now,
+            expiresAt: now.addingTimeInterval(accessTokenSeconds))
+        token.scopes = scopes
+        return token
+    }
+
+    /// A new refresh token.
+    static func refreshToken(_ clientID: String, insteadOf old: String? = nil) -> RefreshToken {
+        RefreshToken(
+            value: "M.C531_BAY.0.U." + RandomText.token(180), clientID: clientID, holder: .server, predecessor: old)
+    }
+
+    /// A new id token on the account's device.
+    static func idToken(for account: Account, at now: Date, keys: MicrosoftKeys.Current) -> AccessToken {
+        let tenant = account.id.contains("-") ? workTenant : personalTenant
+        let claims: JSONObject = [
+            "ver": "2.0", "iss": .string("https://login.microsoftonline.com/\(tenant)/v2.0"),
+            "sub": .string("AAAAAAAAAAAAAAAAAAAAA" + String(account.id.reversed())),
+            "aud": .string(account.audience), "exp": .int(now.unixSeconds + Int(idTokenSeconds)),
+            "iat": .int(now.unixSeconds), "nbf": .int(now.unixSeconds), "name": .string(account.name),
+            "preferred_username": .string(account.email), "oid": .string(objectID(account)), "tid": .string(tenant),
+            // Two tokens of the same second differ.
+            "uti": .string(RandomText.token(22)),
+        ]
+        return AccessToken(
+            value: keys.sign(claims), holder: .device, audience: account.audience, issuedAt: now,
+            expiresAt: now.addingTimeInterval(idTokenSeconds))
+    }
+
+    /// A failure in Microsoft's words.
+    static func failure(_ status: Int, _ reason: String?) -> SandboxResponse {
+        let code = reason.flatMap { Int($0) }
+        let error: MicrosoftError =
+            switch status {
+            case 400: MicrosoftError(400, "invalid_grant", code ?? 50173, "Sandbox fault")
+            case 401: MicrosoftError(401, "invalid_client", code ?? 7_000_215, "Sandbox fault")
+            default: MicrosoftError(status, "temporarily_unavailable", code ?? 90033, "Sandbox fault")
+            }
+        return error.response(at: Date())
+    }
+}
+
+/// An error of Microsoft's token route.
+struct MicrosoftError: Error, Equatable {
+    let status: Int
+    let code: String
+    /// The number behind `AADSTS`.
+    let number: Int
+    let text: String
+
+    init(_ status: Int, _ code: String, _ number: Int, _ text: String) {
+        self.status = status
+        self.code = code
+        self.number = number
+        self.text = text
+    }
+
+    /// The answer at `time`.
+    func response(at time: Date) -> SandboxResponse {
+        let trace = UUID().uuidString.lowercased()
+        return SandboxResponse(
+            status,
+            json: [
+                "error": .string(code),
+                "error_description": .string("AADSTS\(number): \(text) Trace ID: \(trace)"),
+                "error_codes": [.int(number)], "timestamp": .string(time.text), "trace_id": .string(trace),
+                "correlation_id": .string(UUID().uuidString.lowercased()),
+            ])
+    }
+}

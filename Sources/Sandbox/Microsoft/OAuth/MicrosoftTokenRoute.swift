@@ -1,0 +1,199 @@
+internal import FoundationEssentials
+internal import OpenSSLCrypto
+
+/// `POST /{tenant}/oauth2/v2.0/token`: codes, on behalf of a user, and refreshes, each of which brings a new refresh token.
+struct MicrosoftTokenRoute {
+    let server: SandboxServer
+
+    /// Answers a request.
+    func respond(to request: SandboxRequest) throws -> SandboxResponse {
+        do {
+            guard let form = try request.readForm() else {
+                server.note(request, "token-form", "the token route takes a form")
+                throw MicrosoftError(400, "invalid_request", 900_144, "The request body must be a form.")
+            }
+            let client = try authenticate(request, form)
+            switch form["grant_type"] {
+            case "authorization_code": return try exchange(request, form, client)
+            case "urn:ietf:params:oauth:grant-type:jwt-bearer": return try onBehalfOf(request, form, client)
+            case "refresh_token": return try refresh(request, form, client)
+            case let type:
+                server.note(request, "grant-type", "grant_type is \(type ?? "missing")")
+                throw MicrosoftError(400, "unsupported_grant_type", 70003, "The grant type is not supported.")
+            }
+        } catch let error as MicrosoftError {
+            return error.response(at: server.now)
+        }
+    }
+
+    /// The client id of the app that asks, its secret proved.
+    private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(MicrosoftError) -> String {
+        var id = form["client_id"]
+        var secret = form["client_secret"]
+        if let header = request.header("authorization"), header.lowercased().hasPrefix("basic "),
+            let data = Data(base64Encoded: String(header.dropFirst(6)))
+        {
+            let halves = String(decoding: data, as: UTF8.self).split(separator: ":", maxSplits: 1)
+            if halves.count == 2 {
+                id = PercentEncoding.decode(halves[0], plusIsBlank: true)
+                secret = PercentEncoding.decode(halves[1], plusIsBlank: true)
+            }
+        }
+        guard id == RegisteredApps.microsoftClientID else {
+            server.note(request, "client-id", "client_id is \(id == nil ? "missing" : "not registered")")
+            throw MicrosoftError(400, "unauthorized_client", 700_016, "Application was not found in the directory.")
+        }
+        guard secret == RegisteredApps.microsoftSecret else {
+            server.note(request, "client-secret", "client_secret is \(secret == nil ? "missing" : "wrong")")
+            throw MicrosoftError(401, "invalid_client", 7_000_215, "Invalid client secret provided.")
+        }
+        return RegisteredApps.microsoftClientID
+    }
+
+    // MARK: Grants
+
+    private func exchange(
+        _ request: SandboxRequest, _ form: QueryItems, _ client: String
+    ) throws -> SandboxResponse {
+        guard let value = form["code"], form["redirect_uri"] != nil else {
+            server.note(request, "code", "code or redirect_uri is missing")
+            throw MicrosoftError(400, "invalid_request", 900_144, "The request body must contain 'code'.")
+        }
+        let scopes = try requestedScopes(request, form, isNeeded: false)
+        guard let id = server.withState({ $0.owners[value] }) else {
+            throw MicrosoftError(400, "invalid_grant", 70000, "The provided value for 'code' is not valid.")
+        }
+        let now = server.now
+        var isUsable = false
+        var isReused = false
+        try server.changeAccount(id) { account in
+            guard let index = account.codes.firstIndex(where: { $0.value == value }) else { return }
+            isReused = account.codes[index].isUsed
+            isUsable =
+                !isReused && account.codes[index].expiresAt > now && account.codes[index].clientID == client
+            account.codes[index].isUsed = true
+        }
+        if isReused { server.note(request, "code-reused", "this authorization code was used before") }
+        guard isUsable else {
+            throw MicrosoftError(400, "invalid_grant", isReused ? 54005 : 70008, "The code was redeemed or expired.")
+        }
+        return try issue(to: id, client, scopes, insteadOf: nil)
+    }
+
+    private func onBehalfOf(
+        _ request: SandboxRequest, _ form: QueryItems, _ client: String
+    ) throws -> SandboxResponse {
+        guard form["requested_token_use"] == "on_behalf_of" else {
+            server.note(request, "requested-token-use", "requested_token_use is not on_behalf_of")
+            throw MicrosoftError(
+                400, "invalid_request", 900_144, "The request body must contain 'requested_token_use'.")
+        }
+        let scopes = try requestedScopes(request, form, isNeeded: true)
+        guard let assertion = form["assertion"] else {
+            server.note(request, "assertion", "assertion is missing")
+            throw MicrosoftError(400, "invalid_request", 900_144, "The request body must contain 'assertion'.")
+        }
+        guard assertion.split(separator: ".", omittingEmptySubsequences: false).count == 3 else {
+            server.note(request, "assertion", "the assertion is no JWT")
+            throw MicrosoftError(400, "invalid_request", 50027, "JWT token is invalid or malformed.")
+        }
+        // Only what was signed here is known, so the signature is as good as checked.
+        guard let (account, token) = server.withState({ $0.accessToken(assertion) }), account.provider == .microsoft
+        else { throw MicrosoftError(400, "invalid_grant", 50013, "Assertion failed signature validation.") }
+        guard token.audience == client else {
+            throw MicrosoftError(400, "invalid_grant", 500_131, "Assertion audience does not match the Client app.")
+        }
+        guard !token.isRevoked else {
+            throw MicrosoftError(400, "invalid_grant", 50173, "The provided grant has expired due to it being revoked.")
+        }
+        guard token.expiresAt > server.now else {
+            throw MicrosoftError(400, "invalid_grant", 500_133, "Assertion is not within its valid time range.")
+        }
+        return try issue(to: account.id, client, scopes, insteadOf: nil)
+    }
+
+    private func refresh(
+        _ request: SandboxRequest, _ form: QueryItems, _ client: String
+    ) throws -> SandboxResponse {
+        guard let value = form["refresh_token"] else {
+            server.note(request, "refresh-token", "refresh_token is missing")
+            throw MicrosoftError(400, "invalid_request", 900_144, "The request body must contain 'refresh_token'.")
+        }
+        let scopes = try requestedScopes(request, form, isNeeded: false)
+        let known = server.withState { state in
+            state.owners[value].flatMap { state.accounts[$0] }.flatMap { account in
+                account.refreshTokens.first { $0.value == value }.map { (account, $0) }
+            }
+        }
+        guard let (account, token) = known, token.clientID == client else {
+            throw MicrosoftError(400, "invalid_grant", 70000, "The provided value for 'refresh_token' is not valid.")
+        }
+        guard !token.isRevoked else {
+            throw MicrosoftError(400, "invalid_grant", 50173, "The provided grant has expired due to it being revoked.")
+        }
+        // The token before this one lives until this one is used: whoever lost this one may still come with that.
+        if let old = token.predecessor {
+            try server.changeAccount(account.id) { account in
+                for index in account.refreshTokens.indices where account.refreshTokens[index].value == old {
+                    account.refreshTokens[index].isRevoked = true
+                }
+            }
+        }
+        return try issue(to: account.id, client, scopes, insteadOf: value)
+    }
+
+    // MARK: Answers
+
+    /// What the request asks for; `nil` if it does not say.
+    private func requestedScopes(
+        _ request: SandboxRequest, _ form: QueryItems, isNeeded: Bool
+    ) throws(MicrosoftError) -> [String]? {
+        guard let text = form["scope"] else {
+            guard isNeeded else { return nil }
+            server.note(request, "scope", "scope is missing")
+            throw MicrosoftError(400, "invalid_request", 900_144, "The request body must contain 'scope'.")
+        }
+        return text.split(separator: " ").map { scope in
+            scope.lowercased().hasPrefix(MicrosoftOAuth.graph + "/")
+                ? String(scope.dropFirst(MicrosoftOAuth.graph.count + 1)) : String(scope)
+        }
+    }
+
+    /// Gives out tokens for what the user has granted.
+    private func issue(
+        to id: String, _ client: String, _ requested: [String]?, insteadOf old: String?
+    ) throws -> SandboxResponse {
+        let now = server.now
+        let keys = try server.microsoftKeys()
+        guard let account = server.withState({ $0.accounts[id] }) else {
+            throw MicrosoftError(400, "invalid_grant", 50034, "The user account does not exist.")
+        }
+        let granted = account.scopes.filter { scope in
+            requested?.contains { $0.lowercased() == scope.lowercased() || $0 == ".default" } ?? true
+        }
+        let isMissing = requested?.contains { scope in
+            scope != ".default" && !account.scopes.contains { $0.lowercased() == scope.lowercased() }
+        }
+        guard isMissing != true else {
+            throw MicrosoftError(400, "invalid_grant", 65001, "The user has not consented to use the application.")
+        }
+        let access = MicrosoftOAuth.accessToken(holder: .server, scopes: granted, at: now)
+        let refresh =
+            granted.contains("offline_access") ? MicrosoftOAuth.refreshToken(client, insteadOf: old) : nil
+        let isOpenID = requested?.contains("openid") ?? true
+        try server.changeAccount(id) { account in
+            account.add(access)
+            if let refresh { account.add(refresh) }
+            account.hasConsented = true
+        }
+        var json: JSONObject = [
+            "token_type": "Bearer",
+            "scope": .string(granted.filter { $0 != "offline_access" }.joined(separator: " ")),
+            "expires_in": .int(Int(MicrosoftOAuth.accessTokenSeconds)),
+            "ext_expires_in": .int(Int(MicrosoftOAuth.accessTokenSeconds)), "access_token": .string(access.value),
+        ]
+        json["refresh_token"] = .string(refresh?.value)
+        if isOpenID { json["id_token"] = .string(MicrosoftOAuth.idToken(for: account, at: now, keys: keys).value) }
+        return SandboxResponse(200, json: .object(json), headers: [("Cache-Control", "no-store, no-cache")])
+    }
+}

@@ -1,0 +1,97 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// What was found out about an object's bytes by reading them.
+public struct KnownContent: Equatable, Sendable {
+    /// The provider's own hash of them.
+    public var providerHash: String
+    /// In the flavour of the storage; what clients compare.
+    public var checkSum: CheckSum
+
+    public init(providerHash: String, checkSum: CheckSum) {
+        self.providerHash = providerHash
+        self.checkSum = checkSum
+    }
+}
+
+extension StoreSession {
+    /// What is known about the bytes of an object; they may have changed since.
+    public mutating func knownContent(
+        of objectID: String, in owner: OwningUser
+    ) throws(StoreError) -> KnownContent? {
+        try first(
+            "SELECT provider_hash, check_sum FROM content_hashes WHERE user_id = ? AND object_id = ?",
+            [.int(owner.userID.rawValue), .text(objectID)]
+        ) { row throws(StoreError) in
+            KnownContent(
+                providerHash: try row.string(0), checkSum: try row.identifier(1, "content_hashes", "check_sum"))
+        }
+    }
+
+    /// Remembers what an object's bytes are, and notes the provider's hash with the versions that consist of them and had
+    /// none yet. Call inside a transaction; may be repeated.
+    public mutating func remember(
+        _ content: KnownContent, of objectID: String, in owner: OwningUser, at now: WireDate
+    ) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO content_hashes (user_id, object_id, provider_hash, check_sum, computed_at)
+            VALUES (?, ?, ?, ?, ?)
+                ON DUPLICATE KEY UPDATE
+                   provider_hash = VALUE(provider_hash), check_sum = VALUE(check_sum), computed_at = VALUE(computed_at)
+            """,
+            [
+                .int(owner.userID.rawValue), .text(objectID), .text(content.providerHash),
+                .text(content.checkSum.rawValue), .date(now),
+            ])
+        let values: [Value] = [
+            .text(content.providerHash), .int(owner.userID.rawValue), .text(objectID),
+            .text(content.checkSum.rawValue),
+        ]
+        try execute(
+            """
+            UPDATE files
+               SET provider_hash = ?
+             WHERE owning_user_id = ?
+               AND object_id = ?
+               AND provider_hash IS NULL
+               AND check_sum = ?
+            """, values)
+        try execute(
+            """
+            UPDATE staged_changes
+               SET provider_hash = ?
+             WHERE owning_user_id = ?
+               AND object_id = ?
+               AND provider_hash IS NULL
+               AND check_sum = ?
+            """, values)
+    }
+
+    /// Forgets what was found out before `time`; it can be found out again.
+    /// - Returns: how many objects were forgotten, at most `limit`.
+    public mutating func forgetContents(before time: WireDate, limit: Int) throws(StoreError) -> Int {
+        try execute(
+            "DELETE FROM content_hashes WHERE computed_at < ? ORDER BY computed_at LIMIT ?",
+            [.date(time), .int(Int64(limit))])
+    }
+
+    /// Has the jobs role find out what an object's bytes are, unless it is about to do so.
+    public mutating func addHashing(
+        of objectID: String, in owner: OwningUser, availableAt: WireDate, at now: WireDate
+    ) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
+            SELECT 'hashObject', ?, ?, ?, ?, ?
+              FROM DUAL
+             WHERE NOT EXISTS (SELECT 1
+                                 FROM outbox o
+                                WHERE o.user_id = ? AND o.object_id = ? AND o.kind = 'hashObject')
+            """,
+            [
+                .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(objectID),
+                .date(availableAt), .date(now), .int(owner.userID.rawValue), .text(objectID),
+            ])
+    }
+}

@@ -1,0 +1,104 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// Staged changes that will not be committed: their rows go, and their objects become work for the outbox.
+extension StoreSession {
+    private static let table = "staged_changes"
+
+    /// A row to withdraw.
+    private struct Abandoned {
+        var area: StagingArea
+        var file: FileUUID
+        var batch: BatchUUID?
+        var owner: OwningUser?
+        var objectID: String?
+        /// What an older server called the object.
+        var name: CloudFileName?
+    }
+
+    private static func abandoned(from row: borrowing Row) throws(StoreError) -> Abandoned {
+        var found = Abandoned(
+            area: StagingArea(
+                userID: UserID(try row.number(0)), deviceUUID: try row.identifier(1, table, "device_uuid"),
+                groupID: SharingGroupID(try row.number(2))),
+            file: try row.identifier(3, as: FileUUID.self, table, "file_uuid"),
+            batch: try row.optionalIdentifier(7, table, "batch_uuid"), objectID: row.optionalText(6))
+        if let owner = try row.optionalNumber(4) {
+            found.owner = OwningUser(
+                userID: UserID(owner), storageType: try row.word(5, table, "storage_type"))
+        }
+        if let mimeType = row.optionalText(9).flatMap({ MIMEType($0) }), !row.isNull(8) {
+            found.name = CloudFileName(
+                fileUUID: found.file, deviceUUID: found.area.deviceUUID,
+                fileVersion: FileVersion(try row.number32(8, table, "file_version")),
+                fileExtension: MIMETypeTable.extensionOfOlderServers(for: mimeType))
+        }
+        return found
+    }
+
+    private mutating func withdraw(_ changes: [Abandoned], at now: WireDate) throws(StoreError) {
+        for change in changes {
+            if let owner = change.owner {
+                try addDeletion(of: change.objectID, named: change.name, in: owner, at: now)
+            }
+            try unstage(change.file, in: change.area)
+        }
+    }
+
+    /// Withdraws what is staged in one area, and hands the objects to the outbox.
+    ///
+    /// Call in a transaction that holds the group's master version, so that no commit takes the rows meanwhile.
+    /// - Parameters:
+    ///   - files: only changes of these files; `nil`: of any.
+    ///   - batch: only changes of this batch; `nil`: of any, and those of none.
+    /// - Returns: how many changes were withdrawn.
+    public mutating func discardStaged(
+        in area: StagingArea, files: Set<FileUUID>?, batch: BatchUUID?, at now: WireDate
+    ) throws(StoreError) -> Int {
+        let staged = try all(
+            """
+            SELECT user_id, device_uuid, sharing_group_id, file_uuid, owning_user_id, storage_type, object_id,
+                   batch_uuid, file_version, mime_type
+              FROM staged_changes
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND sharing_group_id = ?
+               FOR UPDATE
+            """, area.values, Self.abandoned(from:))
+        let discarded = staged.filter { change in
+            (files?.contains(change.file) ?? true) && (batch.map { $0 == change.batch } ?? true)
+        }
+        try withdraw(discarded, at: now)
+        return discarded.count
+    }
+
+    /// Withdraws changes that were staged before `time` and hands their objects to the outbox; members of a batch only once
+    /// all of the batch is that old.
+    ///
+    /// - Parameter limit: changes withdrawn at most.
+    /// - Returns: how many were withdrawn.
+    public mutating func withdrawAbandoned(
+        stagedBefore time: WireDate, limit: Int, at now: WireDate
+    ) throws(StoreError) -> Int {
+        let abandoned = try all(
+            """
+            SELECT s.user_id, s.device_uuid, s.sharing_group_id, s.file_uuid, s.owning_user_id, s.storage_type,
+                   s.object_id, s.batch_uuid, s.file_version, s.mime_type
+              FROM staged_changes s
+             WHERE s.staged_at < ?
+               AND (s.batch_uuid IS NULL
+                    OR NOT EXISTS (SELECT 1
+                                     FROM batches b
+                                    WHERE b.user_id = s.user_id
+                                      AND b.device_uuid = s.device_uuid
+                                      AND b.sharing_group_id = s.sharing_group_id
+                                      AND b.batch_uuid = s.batch_uuid
+                                      AND b.changed_at >= ?))
+             ORDER BY s.staged_at
+             LIMIT ?
+               FOR UPDATE SKIP LOCKED
+            """, [.date(time), .date(time), .int(Int64(limit))], Self.abandoned(from:))
+        try withdraw(abandoned, at: now)
+        return abandoned.count
+    }
+}

@@ -1,0 +1,47 @@
+/// A batch of staged changes that commits itself: the last one to arrive commits all of them.
+///
+/// For transfers that go on while the app does not run, and so has no chance to send ``DoneUploadsRequest``.
+public struct UploadBatch: Sendable, Hashable {
+    /// How many files one batch may change.
+    public static let allowedCounts: ClosedRange<Int32> = 1...1_000
+
+    /// The batch; becomes the id of its commit.
+    public let batchUUID: BatchUUID
+    /// How many files the batch changes; the same in all its requests.
+    public let batchCount: Int32
+    /// Text to send to the other members when the batch is committed. One request of the batch suffices; if several bring
+    /// one, the last to arrive counts.
+    public let pushNotificationMessage: String?
+
+    /// Puts it together.
+    public init(batchUUID: BatchUUID, batchCount: Int32, pushNotificationMessage: String? = nil) {
+        self.batchUUID = batchUUID
+        self.batchCount = batchCount
+        self.pushNotificationMessage = pushNotificationMessage
+    }
+
+    static let parameters: [ParameterName] = [.batchUUID, .batchCount]
+    static let texts: [ParameterName] = [.pushNotificationMessage]
+
+    /// Interprets the parameters of a request that may belong to a batch; nil if it does not.
+    init?(_ query: DecodedQuery) throws(RequestError) {
+        let message: String? = try query.optional(.pushNotificationMessage)
+        let count: Int32? = try query.optional(.batchCount)
+        guard let batchUUID: BatchUUID = try query.optional(.batchUUID) else {
+            guard count == nil, message == nil else { throw .missing(.batchUUID) }
+            return nil
+        }
+        guard let count else { throw .missing(.batchCount) }
+        guard Self.allowedCounts.contains(count) else {
+            let allowed = Self.allowedCounts
+            throw .outOfRange(.batchCount, allowed: Int64(allowed.lowerBound)...Int64(allowed.upperBound))
+        }
+        self.init(batchUUID: batchUUID, batchCount: count, pushNotificationMessage: message)
+    }
+
+    func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.batchUUID, batchUUID)
+        encoder.add(.batchCount, batchCount)
+        encoder.add(.pushNotificationMessage, pushNotificationMessage)
+    }
+}

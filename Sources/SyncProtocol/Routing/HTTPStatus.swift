@@ -1,0 +1,25 @@
+/// The statuses of error replies.
+enum HTTPStatus {
+    /// What a status is called (RFC 9110, section 15; RFC 6585, section 4; RFC 4918, section 11.5).
+    static func phrase(_ status: Int) -> String {
+        switch status {
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 409: "Conflict"
+        case 410: "Gone"
+        case 411: "Length Required"
+        case 413: "Content Too Large"
+        case 414: "URI Too Long"
+        case 422: "Unprocessable Content"
+        case 429: "Too Many Requests"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        case 507: "Insufficient Storage"
+        default: "Internal Server Error"
+        }
+    }
+}
