@@ -145,7 +145,7 @@ let package = Package(
             name: "EndpointsTests",
             dependencies: [
                 "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "Push", "SyncProtocol", "UserStorage",
-                "HTTPTransport",
+                "HTTPTransport", "JSONWebTokens",
                 "OpenSSLCrypto", "MariaDB", "TestSupport", logging,
             ],
             swiftSettings: strict),

@@ -44,6 +44,7 @@ struct EndpointDescription {
         case .removeSharingGroup: removeSharingGroup
         case .removeUserFromSharingGroup: removeUserFromSharingGroup
         case .registerPushNotificationToken: registerPushNotificationToken
+        case .appleNotifications: appleNotifications
         case .discardUploads: discardUploads
         case .getSharingInvitations: getSharingInvitations
         case .revokeSharingInvitation: revokeSharingInvitation

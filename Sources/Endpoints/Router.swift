@@ -99,6 +99,7 @@ public struct Router: Sendable {
         case .createSharingInvitation: try run(CreateSharingInvitationEndpoint(), route, context)
         case .getSharingInvitationInfo: try run(GetSharingInvitationInfoEndpoint(), route, context)
         case .redeemSharingInvitation: try run(RedeemSharingInvitationEndpoint(), route, context)
+        case .appleNotifications: try run(AppleNotificationsEndpoint(), route, context)
         case .removeUser: try run(RemoveUserEndpoint(), route, context)
         case .uploadAppMetaData: try run(UploadAppMetaDataEndpoint(), route, context)
         case .uploadDeletion: try run(UploadDeletionEndpoint(), route, context)

@@ -21,6 +21,9 @@ public final class SandboxServer: Sendable {
 
     let directory: StateDirectory
     let breaks: Set<Break>
+    let appleKeys: AppleKeys
+    /// When each of Apple's refresh tokens was last checked.
+    let appleChecks = Mutex<[String: Date]>([:])
     let microsoftKeyStore: MicrosoftKeys
     private let state: Mutex<SandboxState>
     private let machineClock: @Sendable () -> Date
@@ -33,6 +36,7 @@ public final class SandboxServer: Sendable {
         wait: @escaping Wait
     ) throws(StorageError) {
         self.directory = directory
+        appleKeys = AppleKeys(directory: directory)
         microsoftKeyStore = MicrosoftKeys(directory: directory)
         self.breaks = breaks
         self.wait = wait
@@ -127,6 +131,7 @@ public final class SandboxServer: Sendable {
         switch request.host {
         case "oauth2.googleapis.com", "accounts.google.com", "openidconnect.googleapis.com", "www.googleapis.com":
             return try GoogleRoutes(server: self, effect: effect).respond(to: request)
+        case "appleid.apple.com", "account.apple.com": return try AppleRoutes(server: self).respond(to: request)
         case "graph.microsoft.com":
             return try GraphRoutes(server: self, effect: effect).respond(to: request)
         case OneDriveContentHost.name:

@@ -31,6 +31,16 @@ public struct ServerConfiguration: Sendable {
         public var allowsBareTokens: Bool
     }
 
+    public struct Apple: Sendable {
+        /// The app's identifier.
+        public var clientID: String
+        public var teamID: String
+        public var keyID: String
+        /// In PEM.
+        public var privateKey: Secret
+        public var redirectURI: String?
+    }
+
     public struct WarningFile: Sendable {
         public var name: String
         public var contents: String
@@ -90,6 +100,8 @@ public struct ServerConfiguration: Sendable {
     public var google: Google?
     /// `nil` if people may not sign in with Facebook.
     public var facebook: Facebook?
+    /// `nil` if people may not sign in with Apple.
+    public var apple: Apple?
     /// `nil` if people may not sign in with Microsoft.
     public var microsoft: Microsoft?
     /// `nil` if people may not sign in with Dropbox.
@@ -133,8 +145,8 @@ public struct ServerConfiguration: Sendable {
 
     init(
         database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
-        dropbox: Dropbox?, microsoft: Microsoft?, push: Push, warningFile: WarningFile?, maximumUploadBytes: Int64,
-        apiThreads: Int, transferThreads: Int,
+        dropbox: Dropbox?, microsoft: Microsoft?, apple: Apple?, push: Push, warningFile: WarningFile?,
+        maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
     ) {
@@ -142,6 +154,7 @@ public struct ServerConfiguration: Sendable {
         self.sealingKey = sealingKey
         self.google = google
         self.facebook = facebook
+        self.apple = apple
         self.microsoft = microsoft
         self.dropbox = dropbox
         self.push = push

@@ -14,7 +14,8 @@ struct SettingsReader {
         let accounts = accounts()
         return ServerConfiguration(
             database: database, sealingKey: sealingKey, google: accounts.google, facebook: accounts.facebook,
-            dropbox: accounts.dropbox, microsoft: accounts.microsoft, push: push(), warningFile: warningFile(),
+            dropbox: accounts.dropbox, microsoft: accounts.microsoft, apple: apple(), push: push(),
+            warningFile: warningFile(),
             maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
             apiThreads: reader.integer("apiThreads", in: 1...1_024) ?? 8,
             transferThreads: reader.integer("transferThreads", in: 1...4_096) ?? 256,
@@ -49,9 +50,6 @@ struct SettingsReader {
         let allowsFacebook = reader.bool("allowedSignInTypes.Facebook", default: false)
         let allowsDropbox = reader.bool("allowedSignInTypes.Dropbox", default: false)
         let allowsMicrosoft = reader.bool("allowedSignInTypes.Microsoft", default: false)
-        if reader.bool("allowedSignInTypes.AppleSignIn", default: false) {
-            reader.problem("allowedSignInTypes.AppleSignIn cannot be true: this release does not have these accounts")
-        }
         if !allowsGoogle && !allowsDropbox && !allowsMicrosoft {
             reader.problem(
                 "allowedSignInTypes must allow at least one type that brings storage: Google, Dropbox, Microsoft")
@@ -80,6 +78,24 @@ struct SettingsReader {
             allowsGoogle ? google : nil, allowsFacebook ? facebook : nil, allowsDropbox ? dropbox : nil,
             allowsMicrosoft ? microsoft : nil
         )
+    }
+
+    private mutating func apple() -> ServerConfiguration.Apple? {
+        let isAllowed = reader.bool("allowedSignInTypes.AppleSignIn", default: false)
+        // Older servers' files have the redirect URI empty where none is used.
+        let redirectURI = reader.string("appleSignIn.redirectURI").flatMap { $0.isEmpty ? nil : $0 }
+        let apple = ServerConfiguration.Apple(
+            clientID: appleText("clientId", isAllowed), teamID: appleText("teamId", isAllowed),
+            keyID: appleText("keyId", isAllowed),
+            privateKey: secret("appleSignIn.privateKey")
+                ?? (isAllowed ? missing("appleSignIn.privateKeyFile") : Secret("")),
+            redirectURI: redirectURI)
+        return isAllowed ? apple : nil
+    }
+
+    private mutating func appleText(_ name: String, _ isRequired: Bool) -> String {
+        let key = "appleSignIn." + name
+        return isRequired ? reader.required(key) : reader.string(key) ?? ""
     }
 
     private mutating func warningFile() -> ServerConfiguration.WarningFile? {

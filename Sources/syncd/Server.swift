@@ -5,6 +5,7 @@ import CurlTransport
 import Endpoints
 import FastCGI
 import HTTPTransport
+import JSONWebTokens
 import Jobs
 import Logging
 import MariaDB
@@ -64,6 +65,13 @@ struct Server {
                 DropboxAccount(
                     appKey: dropbox.appKey, appSecret: dropbox.appSecret.value, redirectURI: dropbox.redirectURI,
                     allowsBareTokens: dropbox.allowsBareTokens))
+        }
+        if let apple = configuration.apple {
+            accounts.append(
+                AppleAccount(
+                    AppleAccount.Registration(
+                        clientID: apple.clientID, teamID: apple.teamID, keyID: apple.keyID,
+                        key: try SigningKey(es256PEM: apple.privateKey.value), redirectURI: apple.redirectURI)))
         }
         storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: key)), backoff: Backoff(pause: pause),

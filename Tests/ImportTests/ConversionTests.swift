@@ -183,6 +183,9 @@ struct ConversionTests {
                 == StoredCredentials(accessToken: "a", refreshToken: "r"))
         #expect(try CredentialsConversion.credentials("{}", of: .facebook) == nil)
         #expect(try CredentialsConversion.credentials(json, of: .appleSignIn)?.refreshToken == "r")
+        let identity = try CredentialsConversion.credentials(json, of: .appleSignIn)?.identity
+        let tokenHash = IncrementalDigest.digest(of: Array("i".utf8), .sha256).hexLowercase
+        #expect(identity?.tokenHashes == [tokenHash])
         #expect(throws: CredentialsConversion.Failure.unreadable) {
             try CredentialsConversion.credentials("", of: .google)
         }

@@ -33,4 +33,14 @@ extension EndpointDescription {
         summary: "Registers the device for push notifications.",
         parameters: RegisterPushNotificationTokenRequest.parameters, reply: Schemas.empty,
         errors: [.pushNotConfigured, .pushUnavailable, .pushRefused, .pushTimeout])
+
+    static let appleNotifications = EndpointDescription(
+        summary: "Takes Apple's notices of people who withdraw their consent; for Apple, not for clients.",
+        parameters: AppleNotificationsRequest.parameters, reply: Schemas.empty,
+        body: [
+            "required": true,
+            "description": "A token that Apple has signed.",
+            "content": ["application/json": ["schema": Schemas.object(["payload": Schemas.text])]],
+        ],
+        errors: [.parameterOutOfRange, .bodyLengthMismatch, .credentialsRejected, .providerUnavailable, .cloudTimeout])
 }

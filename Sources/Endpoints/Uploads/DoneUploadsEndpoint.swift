@@ -29,10 +29,9 @@ struct DoneUploadsEndpoint: Endpoint {
                 let transferred = try session.commitStaged(
                     in: area, owningUser: membership.owningUser, as: version, at: context.now)
                 if let name = request.sharingGroupName { try session.rename(membership.groupID, to: name) }
-                if let text = pushText(request, membership, context) {
-                    try session.addPush(
-                        text, from: context.caller.userID, to: membership.groupID, at: context.now)
-                }
+                try context.notify(
+                    othersIn: membership, named: request.sharingGroupName ?? membership.groupName,
+                    of: request.pushNotificationMessage, using: &session)
                 try session.remember(
                     RememberedCommit(
                         userID: area.userID, deviceUUID: area.deviceUUID, requestHash: hash, masterVersion: version,
@@ -69,20 +68,6 @@ struct DoneUploadsEndpoint: Endpoint {
             // The same id for another master version, or it would have been stale.
             throw EndpointError.commitIDReused
         }
-    }
-
-    /// What the other members are told; `nil` if nothing.
-    private func pushText(
-        _ request: DoneUploadsRequest, _ membership: Membership, _ context: RequestContext
-    ) -> String? {
-        guard let message = request.pushNotificationMessage else { return nil }
-        guard !context.services.push.isEmpty else {
-            context.logger.debug("Nobody is notified: push is not configured")
-            return nil
-        }
-        return PushText.composed(
-            sender: context.caller.displayName, group: request.sharingGroupName ?? membership.groupName,
-            message: message)
     }
 
     /// The reply of the first of two equal requests, if nothing has happened in between.

@@ -41,7 +41,11 @@ enum CredentialsConversion {
         case .microsoft:
             return some(StoredCredentials(accessToken: stored.accessToken, refreshToken: stored.refreshToken))
         case .facebook: return nil
-        case .appleSignIn: return some(StoredCredentials(refreshToken: stored.refreshToken, codeHash: codeHash))
+        case .appleSignIn:
+            // The token had been checked when it was stored, so it goes on counting.
+            let identity = stored.idToken.flatMap { $0.isEmpty ? nil : IdentityRecord(tokenHashes: [hash($0)]) }
+            return some(
+                StoredCredentials(refreshToken: stored.refreshToken, codeHash: codeHash, identity: identity))
         }
     }
 

@@ -2,12 +2,7 @@ internal import FoundationEssentials
 
 /// A provider that the sandbox can stand in for.
 public enum Provider: String, Sendable, CaseIterable {
-    case google, facebook, dropbox, microsoft
-    /// Known by name, not emulated yet.
-    case apple
-
-    /// Whether accounts of this provider can be made.
-    var isEmulated: Bool { self != .apple }
+    case google, facebook, dropbox, microsoft, apple
 }
 
 /// Who asked for a token: an app on a device, or the app maker's server.

@@ -10,6 +10,12 @@ public enum RegisteredApps {
     public static let facebookAppID = "123456789012345"
     /// Its secret.
     public static let facebookSecret = "sandbox-facebook-secret"
+    /// The app's identifier at Apple.
+    public static let appleClientID = "com.example.sandbox"
+    /// The app maker's team at Apple.
+    public static let appleTeamID = "SANDBOX123"
+    /// The name of the key for client secrets; the key itself lies in the state directory.
+    public static let appleKeyID = "SANDBOXKEY"
     /// Microsoft application (client) id, of the app and of the server alike.
     public static let microsoftClientID = "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"
     /// The server's secret; with characters that must be escaped in a form.
@@ -52,7 +58,8 @@ public enum RegisteredApps {
         case .google: googleIOSClientID
         case .dropbox: dropboxAppKey
         case .microsoft: microsoftClientID
-        case .facebook, .apple: facebookAppID
+        case .apple: appleClientID
+        case .facebook: facebookAppID
         }
     }
 

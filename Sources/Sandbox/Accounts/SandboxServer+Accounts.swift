@@ -48,6 +48,7 @@ extension Account {
                         expiresAt: now.addingTimeInterval(FacebookGraph.shortLifeSeconds)))
                 hasChanged = true
             }
+        case .apple: hasChanged = AppleTokens.signIn(&self, at: now, soon: soon)
         case .microsoft: hasChanged = MicrosoftOAuth.signIn(&self, at: now, soon: soon, keys: keys)
         case .dropbox:
             if deviceToken(at: soon) == nil {
@@ -58,21 +59,29 @@ extension Account {
                 add(DropboxOAuth.code(for: self, at: now))
                 hasChanged = true
             }
-        case .apple: break
         }
         return hasChanged
     }
 }
 
 extension SandboxServer {
+    /// An id in the form that the provider gives its accounts.
+    private static func newAccountID(_ request: NewAccount) -> String {
+        switch request.provider {
+        case .google: RandomText.number(21)
+        case .microsoft: MicrosoftOAuth.newAccountID(isWork: request.tokenType == "WORK")
+        case .apple: AppleTokens.userID()
+        case .dropbox: "dbid:" + RandomText.token(35)
+        case .facebook: RandomText.number(17)
+        }
+    }
+
     /// Makes an account, signed in on a device.
     func makeAccount(_ request: NewAccount) throws(StorageError) -> Account {
         let time = now
         let keys = try microsoftKeys()
         var account = Account(
-            id: request.provider == .microsoft
-                ? MicrosoftOAuth.newAccountID(isWork: request.tokenType == "WORK") : Self.accountID(request.provider),
-            provider: request.provider,
+            id: Self.newAccountID(request), provider: request.provider,
             name: request.name, email: request.email, createdAt: time, audience: request.audience,
             scopes: request.scopes, tokenType: request.tokenType, quotaBytes: request.quotaBytes)
         _ = account.signInIfNeeded(at: time, keys: keys)
@@ -108,15 +117,6 @@ extension SandboxServer {
             state.put(made)
         }
         return made
-    }
-
-    /// A user id in the provider's form.
-    private static func accountID(_ provider: Provider) -> String {
-        switch provider {
-        case .google: RandomText.number(21)
-        case .dropbox: "dbid:" + RandomText.token(35)
-        case .facebook, .microsoft, .apple: RandomText.number(17)
-        }
     }
 
     /// Changes an account, in memory and on disk.

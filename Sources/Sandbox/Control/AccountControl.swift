@@ -19,6 +19,8 @@ struct AccountControl {
         }
         switch (request.method, path.dropFirst().first, path.count) {
         case ("GET", nil, _): return SandboxResponse(200, json: json(account))
+        case ("POST", let action?, 2) where account.provider == .apple && AppleControl.actions.contains(action):
+            return try AppleControl(server: server, account: account).respond(to: request, action, showing: json)
         case ("POST", "expire-access-token", 2):
             let holder = try holder(try ControlInterface.json(request), default: .server)
             let time = server.now
@@ -86,6 +88,12 @@ struct AccountControl {
             json["accessToken"] = .string(token)
             json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
             json["authorizationCode"] = .string(code) ?? .null
+        case .apple:
+            let headers = AppleControl.headers(of: account, on: server)
+            json["accessToken"] = headers["access_token"] ?? .null
+            json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
+            json["authorizationCode"] = headers["SyncServer-authorization-code"] ?? .null
+            json["headers"] = .object(headers)
         case .microsoft:
             let code = account.freshCode(at: now)?.value
             let idToken = account.deviceToken(at: now, for: account.audience)?.value ?? ""
@@ -109,7 +117,7 @@ struct AccountControl {
             json["accessToken"] = .string(token)
             json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
             json["authorizationCode"] = .string(code) ?? .null
-        case .facebook, .apple:
+        case .facebook:
             json["headers"] = ["X-token-type": "FacebookToken", "access_token": .string(token)]
             json["accessToken"] = .string(token)
             json["refreshToken"] = .null
@@ -129,13 +137,12 @@ extension SandboxServer {
 
 extension NewAccount {
     /// An account as `POST /sandbox/accounts` asks for it.
-    /// - Throws: ``ControlError`` naming what is wrong; 501 for a provider that is not emulated yet.
+    /// - Throws: ``ControlError`` naming what is wrong.
     init(json: JSONValue) throws(ControlError) {
         let providers = Provider.allCases.map(\.rawValue).joined(separator: ", ")
         guard let text = json["provider"]?.string, let provider = Provider(rawValue: text) else {
             throw .badRequest("provider is one of \(providers)")
         }
-        guard provider.isEmulated else { throw .notEmulated("\(text) is not emulated yet") }
         let known: Set<String> = ["provider", "name", "email", "audience", "scopes", "tokenType", "quotaBytes"]
         for member in json.object?.members ?? [] where !known.contains(member.name) {
             throw .badRequest("unknown member of an account: \(member.name)")

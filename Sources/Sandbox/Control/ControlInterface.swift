@@ -61,6 +61,9 @@ struct ControlInterface {
         case ("DELETE", "violations", 2):
             server.withState { $0.violations = [] }
             return SandboxResponse(204)
+        case ("POST", "apple", 3) where segments[2] == "rotate-keys":
+            try server.appleKeys.rotate()
+            return SandboxResponse(204)
         case ("GET", "clock", 2): return clock()
         case ("POST", "clock", 2): return try setClock(request)
         case ("GET", "settings", 2): return SandboxResponse(200, json: server.withState { $0.settings }.json)

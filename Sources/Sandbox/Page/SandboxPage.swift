@@ -127,7 +127,7 @@ struct SandboxPage {
         section{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;padding:1rem 1.2rem}
         h2 span{border-radius:1rem;color:#fff;font-size:.7rem;padding:.15rem .6rem;vertical-align:middle}
         .google{background:#1a73e8}.facebook{background:#0866ff}.dropbox{background:#0061fe}
-        .microsoft{background:#0f6cbd}
+        .microsoft{background:#0f6cbd}.apple{background:#111}
         .meta,.empty,small{margin:.2rem 0;opacity:.7}
         ul{display:grid;gap:.8rem;grid-template-columns:repeat(auto-fill,minmax(10.5rem,1fr));list-style:none;margin:0;padding:0}
         li{background:var(--soft);border-radius:.5rem;overflow:hidden;padding:.6rem}

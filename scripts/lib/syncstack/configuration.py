@@ -20,7 +20,7 @@ APP_SECRETS = {
     "dropbox-app-secret": "sandbox-dropbox-secret",
     "microsoft-client-secret": "sandbox~microsoft+secret/=",
 }
-
+APPLE = {"clientId": "com.example.sandbox", "teamId": "SANDBOX123", "keyId": "SANDBOXKEY"}
 APNS = {"teamId": "SANDBOX123", "keyId": "SANDBOXAPN", "topic": "com.example.sandbox", "environment": "production"}
 FCM_ACCOUNT = {
     "type": "service_account",
@@ -47,6 +47,7 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
     for name, value in APP_SECRETS.items():
         write(layout.secret(name), value + "\n")
     # The sandbox reads the same keys: they stand for those that the app maker has registered.
+    apple_key = _key(layout.sandbox / "apple-client-key.pem", "EC", "ec_paramgen_curve:P-256")
     apns_key = _key(layout.sandbox / "apns-key.pem", "EC", "ec_paramgen_curve:P-256")
     fcm_key = _key(layout.sandbox / "fcm-key.pem", "RSA", "rsa_keygen_bits:2048")
     fcm_account = layout.secret("fcm-service-account.json")
@@ -59,7 +60,9 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
             "passwordFile": str(layout.secret("database-password")),
         },
         "sealing": {"keyFile": str(sealing_key)},
-        "allowedSignInTypes": {"Google": True, "Facebook": True, "Microsoft": True, "Dropbox": True},
+        "allowedSignInTypes": {
+            "Google": True, "Facebook": True, "Microsoft": True, "Dropbox": True, "AppleSignIn": True,
+        },
         "GoogleServerClientId": GOOGLE_CLIENT_ID,
         "GoogleServerClientSecretFile": str(layout.secret("google-client-secret")),
         "googleClientIds": [GOOGLE_IOS_CLIENT_ID],
@@ -69,6 +72,7 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
         "MicrosoftClientSecretFile": str(layout.secret("microsoft-client-secret")),
         "DropboxAppKey": DROPBOX_APP_KEY,
         "DropboxAppSecretFile": str(layout.secret("dropbox-app-secret")),
+        "appleSignIn": APPLE | {"privateKeyFile": str(apple_key)},
         "owningUserAccountCreation": {"initialFileName": "README.txt", "initialFileContents": WARNING_FILE},
         "apns": APNS | {"privateKeyFile": str(apns_key)},
         "fcm": {"serviceAccountFile": str(fcm_account)},
