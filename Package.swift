@@ -66,6 +66,10 @@ let package = Package(
             dependencies: ["HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", httpTypes],
             swiftSettings: strict),
         .target(
+            name: "Push",
+            dependencies: ["HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", httpTypes],
+            swiftSettings: strict),
+        .target(
             name: "UserStorage",
             dependencies: [
                 "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", logging,
@@ -74,13 +78,17 @@ let package = Package(
         .target(
             name: "Endpoints",
             dependencies: [
-                "UserStorage", "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto",
-                logging,
+                "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "HTTPTransport", "SyncProtocol",
+                "OpenSSLCrypto", logging,
             ],
             swiftSettings: strict),
         .target(
             name: "Jobs",
-            dependencies: ["UserStorage", "Store", "CloudStorage", "HTTPTransport", "SyncProtocol", logging],
+            dependencies: ["UserStorage", "Store", "CloudStorage", "Push", "HTTPTransport", "SyncProtocol", logging],
+            swiftSettings: strict),
+        .target(name: "APIDescription", dependencies: ["SyncProtocol"], swiftSettings: strict),
+        .target(
+            name: "Import", dependencies: ["Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol"],
             swiftSettings: strict),
 
         // Composition roots.
@@ -89,15 +97,19 @@ let package = Package(
         .executableTarget(
             name: "syncd",
             dependencies: [
-                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "FastCGI", "Curl",
-                "CurlTransport", "MariaDB",
+                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "JSONWebTokens",
+                "FastCGI", "Curl", "CurlTransport", "MariaDB",
                 "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging,
                 argumentParser,
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "syncctl",
-            dependencies: ["Store", "MariaDB", "OpenSSLCrypto", "ServerConfiguration", argumentParser],
+            dependencies: [
+                "APIDescription", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
+                "ServerConfiguration",
+                argumentParser,
+            ],
             swiftSettings: strict),
 
         // Emulated providers for development and tests.
@@ -120,10 +132,20 @@ let package = Package(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
         ),
         .testTarget(
+            name: "APIDescriptionTests", dependencies: ["APIDescription", "SyncProtocol"], swiftSettings: strict),
+        .testTarget(
+            name: "ImportTests",
+            dependencies: [
+                "Import", "syncctl", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "ServerConfiguration",
+                "SyncProtocol",
+                "TestSupport",
+            ],
+            exclude: ["Fixtures"], swiftSettings: strict),
+        .testTarget(
             name: "EndpointsTests",
             dependencies: [
-                "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "SyncProtocol", "UserStorage",
-                "HTTPTransport",
+                "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "Push", "SyncProtocol", "UserStorage",
+                "HTTPTransport", "JSONWebTokens",
                 "OpenSSLCrypto", "MariaDB", "TestSupport", logging,
             ],
             swiftSettings: strict),
@@ -132,6 +154,13 @@ let package = Package(
             dependencies: [
                 "CloudStorage", "Accounts", "Curl", "CurlTransport", "HTTPTransport", "SyncProtocol", "TestSupport",
                 httpTypes,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PushTests",
+            dependencies: [
+                "Push", "Curl", "CurlTransport", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol",
+                "TestSupport", httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -10,6 +10,9 @@ public protocol AccountProvider: Sendable {
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile
 
+    /// Whether a token proves nothing here without a code that we have exchanged ourselves.
+    var requiresCode: Bool { get }
+
     /// Turns an authorization code into tokens that the server may keep.
     ///
     /// - Returns: the tokens, which belong to `profile`; `nil` if this kind of account has no codes.
@@ -38,9 +41,22 @@ public protocol AccountProvider: Sendable {
     /// Renews the access token.
     /// - Throws: ``AccountError/revoked`` if the provider says that it never will.
     func refresh(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) -> StoredCredentials
+
+    /// Whether it is time to ask the provider if what is stored still counts, where the server has to do that itself.
+    func isConfirmationDue(_ stored: StoredCredentials) -> Bool
+
+    /// Asks the provider if what is stored still counts; only if ``isConfirmationDue(_:)``.
+    /// - Returns: what to store from now on.
+    /// - Throws: ``AccountError/revoked`` if it does not; then ``withdrawn(_:)`` is what to store.
+    func confirm(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) -> StoredCredentials
+
+    /// What is left of stored credentials that the provider no longer honours.
+    func withdrawn(_ stored: StoredCredentials) -> StoredCredentials
 }
 
 extension AccountProvider {
+    public var requiresCode: Bool { false }
+
     public func exchange(
         code: String, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? { nil }
@@ -56,4 +72,12 @@ extension AccountProvider {
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials { throw .revoked }
+
+    public func isConfirmationDue(_ stored: StoredCredentials) -> Bool { false }
+
+    public func confirm(
+        _ stored: StoredCredentials, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials { stored }
+
+    public func withdrawn(_ stored: StoredCredentials) -> StoredCredentials { StoredCredentials() }
 }

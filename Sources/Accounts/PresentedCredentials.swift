@@ -28,7 +28,8 @@ public struct PresentedCredentials: Sendable {
 
     /// Everything that decides whose credentials these are, so that no two different ones are taken for each other.
     var identifyingText: String {
-        [accountType.rawValue, accessToken, accountID ?? "", microsoftAccessToken ?? ""].joined(separator: "\n")
+        [accountType.rawValue, accessToken, accountID ?? "", microsoftAccessToken ?? "", accountDetails ?? ""]
+            .joined(separator: "\n")
     }
 }
 
@@ -40,10 +41,16 @@ public struct SignInProfile: Equatable, Sendable {
     public var displayName: String
     /// How long the provider will honour the token at most; `nil` if it does not say.
     public var tokenLifetime: Duration?
+    /// Set where the token alone proves who it is and its end does not end the sign-in (Apple).
+    public var identityToken: IdentityToken?
 
-    public init(providerUserID: String, displayName: String, tokenLifetime: Duration? = nil) {
+    public init(
+        providerUserID: String, displayName: String, tokenLifetime: Duration? = nil,
+        identityToken: IdentityToken? = nil
+    ) {
         self.providerUserID = providerUserID
         self.displayName = displayName
         self.tokenLifetime = tokenLifetime
+        self.identityToken = identityToken
     }
 }

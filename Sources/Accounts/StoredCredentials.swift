@@ -4,11 +4,17 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     public var refreshToken: String?
     /// SHA-256, in hexadecimal digits, of the authorization code that these tokens came from.
     public var codeHash: String?
+    /// Apple: what is remembered of identity tokens.
+    public var identity: IdentityRecord?
 
-    public init(accessToken: String? = nil, refreshToken: String? = nil, codeHash: String? = nil) {
+    public init(
+        accessToken: String? = nil, refreshToken: String? = nil, codeHash: String? = nil,
+        identity: IdentityRecord? = nil
+    ) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken
         self.codeHash = codeHash
+        self.identity = identity
     }
 
     /// These credentials with newer ones laid over them: what the newer ones lack is kept.
@@ -17,7 +23,8 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     public func updated(with newer: StoredCredentials) -> StoredCredentials {
         StoredCredentials(
             accessToken: newer.accessToken ?? accessToken, refreshToken: newer.refreshToken ?? refreshToken,
-            codeHash: newer.codeHash ?? codeHash)
+            codeHash: newer.codeHash ?? codeHash,
+            identity: newer.identity.map { identity?.updated(with: $0) ?? $0 } ?? identity)
     }
 }
 

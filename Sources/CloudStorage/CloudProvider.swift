@@ -17,16 +17,20 @@ public protocol CloudProvider: Sendable {
     /// Decides what a new object will be called and, where the provider allows it, its identifier.
     ///
     /// What is returned is enough to find and delete the object later, so the caller records it before any byte is sent.
-    /// Nothing is created except the folder in which the object will lie.
+    /// Nothing is created except the folder in which the object will lie. Where names are unique, the reservation has a
+    /// spare name that nobody else uses.
     func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation
 
     /// Stores `content` under `reservation`.
     ///
     /// The object comes into being only when the last part, which ``UploadContent`` hands out after it has verified
     /// the whole, has been accepted. If the content ends early, nothing is left behind that the person could see.
+    ///
+    /// Where names are unique, an object of that name with the same contents counts as stored; if its contents differ, it
+    /// stays as it is, and the new object gets the reservation's spare name.
     /// - Throws: ``CloudStorageError/contentFailed(_:)`` with what the content threw;
     ///   ``CloudStorageError/contentMismatch`` if the provider reports another hash than that of the bytes sent: the
-    ///   object may exist then, and the caller deletes it.
+    ///   object may exist then, and the caller deletes it. The same if every name of the reservation is taken.
     func upload(
         _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> StoredObject
@@ -57,13 +61,16 @@ public protocol CloudProvider: Sendable {
 public struct ObjectReservation: Equatable, Sendable {
     /// The object's name in the person's folder.
     public var name: String
+    /// The name it gets instead if another object has ``name`` already; `nil` where names may repeat.
+    public var spareName: String?
     /// The identifier it will have, if the provider lets us choose it beforehand.
     public var objectID: String?
     /// The folder's identifier, if the provider addresses folders by one.
     public var folderID: String?
 
-    public init(name: String, objectID: String?, folderID: String? = nil) {
+    public init(name: String, objectID: String?, folderID: String? = nil, spareName: String? = nil) {
         self.name = name
+        self.spareName = spareName
         self.objectID = objectID
         self.folderID = folderID
     }
@@ -78,9 +85,6 @@ public struct StoredObject: Equatable, Sendable {
     public var providerHash: String?
     /// Changes whenever the contents change; `nil` if the provider does not tell.
     public var revision: String?
-    /// Whether an upload found the object there already, with the same contents: others may count on it, or be about to
-    /// delete it. Says nothing about the object, so it does not count in comparisons.
-    public var wasFound = false
 
     public init(objectID: String, name: String, sizeBytes: Int64, providerHash: String?, revision: String?) {
         self.objectID = objectID
@@ -88,11 +92,6 @@ public struct StoredObject: Equatable, Sendable {
         self.sizeBytes = sizeBytes
         self.providerHash = providerHash
         self.revision = revision
-    }
-
-    public static func == (left: StoredObject, right: StoredObject) -> Bool {
-        (left.objectID, left.name, left.sizeBytes, left.providerHash, left.revision)
-            == (right.objectID, right.name, right.sizeBytes, right.providerHash, right.revision)
     }
 }
 

@@ -10,6 +10,8 @@ struct ResumableDownload {
     private var client: ProviderClient
     private let access: StorageAccess
     private let patience: Duration
+    /// What each request looks like but for its address and range: GET unless the provider wants another method.
+    var form = OutgoingRequest(.get, "")
 
     private var received: Int64 = 0
     private var attempt = 0
@@ -20,7 +22,7 @@ struct ResumableDownload {
         patience = access.deadline.remaining
     }
 
-    /// Fetches `url` with GET and hands its body over in order, each byte once.
+    /// Fetches `url` and hands its body over in order, each byte once.
     mutating func run(_ url: String, receive: (Span<UInt8>) -> Bool) throws(CloudStorageError) {
         try run({ _ throws(CloudStorageError) in url }, receive)
     }
@@ -65,7 +67,8 @@ struct ResumableDownload {
         _ url: String, by deadline: Deadline, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) -> Outcome {
         while true {
-            var request = OutgoingRequest(.get, url)
+            var request = form
+            request.url = url
             if received > 0 { request.headers[.range] = "bytes=\(received)-" }
             let start = received
             var head: ReplyHead?

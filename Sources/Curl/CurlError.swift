@@ -20,6 +20,8 @@ public enum CurlError: Error, Equatable, Sendable {
     case partial(message: String)
     /// The response body is larger than the request's limit, or its headers than 256 KiB; the rest was not read.
     case responseTooLarge(limitBytes: Int)
+    /// The server does not speak the HTTP version that the request must have. It was sent the request all the same.
+    case otherHTTPVersion
     /// The caller's own closure stopped the transfer.
     case cancelled
     /// The request cannot be sent as it is (URL, method or a header is malformed): our defect. `reason` quotes nothing.
@@ -39,6 +41,7 @@ extension CurlError: CustomStringConvertible, CustomDebugStringConvertible {
         case .tooSlow: "The transfer was too slow; the outcome is unknown."
         case .partial: "The response is incomplete."
         case .responseTooLarge(let limit): "The response is larger than \(limit) bytes."
+        case .otherHTTPVersion: "The server does not speak HTTP/2."
         case .cancelled: "The transfer was stopped."
         case .invalidRequest: "The request is malformed."
         case .outOfMemory: "Out of memory."
@@ -55,6 +58,7 @@ extension CurlError: CustomStringConvertible, CustomDebugStringConvertible {
         case .tooSlow(let message): "too slow: \(message)"
         case .partial(let message): "partial: \(message)"
         case .responseTooLarge(let limit): "response larger than \(limit) bytes"
+        case .otherHTTPVersion: "other HTTP version"
         case .cancelled: "cancelled"
         case .invalidRequest(let reason): "invalid request: \(reason)"
         case .outOfMemory: "out of memory"
@@ -65,7 +69,7 @@ extension CurlError: CustomStringConvertible, CustomDebugStringConvertible {
     public var mayHaveBeenSent: Bool {
         switch self {
         case .notSent, .tls, .invalidRequest, .outOfMemory: false
-        case .interrupted, .timedOut, .tooSlow, .partial, .responseTooLarge, .cancelled: true
+        case .interrupted, .timedOut, .tooSlow, .partial, .responseTooLarge, .otherHTTPVersion, .cancelled: true
         }
     }
 }

@@ -79,7 +79,9 @@ public struct EasyHandle: ~Copyable {
         try request.validate()
         let outcome = withoutActuallyEscaping(onHead) { onHead in
             withoutActuallyEscaping(onBody) { onBody in
-                transfer(request, ResponseReceiver(onHead: onHead, onBody: onBody))
+                transfer(
+                    request,
+                    ResponseReceiver(requiresHTTP2: request.httpVersion == .http2Only, onHead: onHead, onBody: onBody))
             }
         }
         try outcome.get()
@@ -99,6 +101,7 @@ public struct EasyHandle: ~Copyable {
             }
         }
         guard case .failure = result else { return result }
+        if receiver.isOtherVersion { return .failure(.otherHTTPVersion) }
         if receiver.isCancelled { return .failure(.cancelled) }
         if receiver.headersOverflowed {
             return .failure(.responseTooLarge(limitBytes: ResponseReceiver.headerLimitBytes))

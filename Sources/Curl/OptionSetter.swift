@@ -59,7 +59,7 @@ extension OptionSetter {
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
         switch request.httpVersion {
         case .http11: set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        case .http2: set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        case .http2, .http2Only: set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
         }
         set(CURLOPT_TCP_KEEPALIVE, 1)
         set(CURLOPT_TCP_KEEPIDLE, 30)

@@ -17,6 +17,9 @@ public struct Request: Sendable {
         case http11
         /// HTTP/2 if the server offers it in the TLS handshake, else HTTP/1.1.
         case http2
+        /// HTTP/2, or the request fails: a server that does not offer it in the TLS handshake is sent the request all the
+        /// same, over HTTP/1.1, but nothing of its answer is passed on.
+        case http2Only
     }
 
     /// The method, such as `GET`: a token of RFC 9110, section 9.1.

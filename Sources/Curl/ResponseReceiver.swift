@@ -6,6 +6,8 @@ struct ResponseReceiver {
     /// Most bytes of header lines taken for one response.
     static let headerLimitBytes = 256 * 1024
 
+    /// Whether an answer over another version ends the transfer.
+    let requiresHTTP2: Bool
     let onHead: (ResponseHead) -> Bool
     let onBody: (Span<UInt8>) -> Bool
 
@@ -13,6 +15,8 @@ struct ResponseReceiver {
     private(set) var isCancelled = false
     /// Set once the header lines exceeded the limit.
     private(set) var headersOverflowed = false
+    /// Set once an answer began that was not HTTP/2 although it had to be.
+    private(set) var isOtherVersion = false
     /// Set once the final head was delivered.
     private(set) var headIsDelivered = false
 
@@ -20,7 +24,11 @@ struct ResponseReceiver {
     private var headers: [(name: String, value: String)] = []
     private var headerBytes = 0
 
-    init(onHead: @escaping (ResponseHead) -> Bool, onBody: @escaping (Span<UInt8>) -> Bool) {
+    init(
+        requiresHTTP2: Bool = false, onHead: @escaping (ResponseHead) -> Bool,
+        onBody: @escaping (Span<UInt8>) -> Bool
+    ) {
+        self.requiresHTTP2 = requiresHTTP2
         self.onHead = onHead
         self.onBody = onBody
     }
@@ -36,6 +44,10 @@ struct ResponseReceiver {
         guard !headIsDelivered else { return true }
         let text = Substring(line)
         if text.hasPrefix("HTTP/") && headers.isEmpty {
+            if requiresHTTP2, !text.hasPrefix("HTTP/2 ") {
+                isOtherVersion = true
+                return false
+            }
             status = text.split(separator: " ", maxSplits: 2).dropFirst().first.flatMap { Int($0.prefix(3)) } ?? 0
             return true
         }

@@ -66,6 +66,7 @@ final class CurlSender {
         // A handle that has sent one large part would keep a large buffer for ever.
         request.uploadBufferBytes = min(512 * 1024, max(64 * 1024, outgoing.body?.count ?? 0))
         request.usesFreshConnection = !outgoing.isRepeatable
+        if outgoing.requiresHTTP2 { request.httpVersion = .http2Only }
         request.connectTimeout = min(Self.connectTimeout, deadline.remaining)
         return request
     }
@@ -87,6 +88,7 @@ extension TransportError {
         case .interrupted, .partial: self = .interrupted
         case .timedOut, .tooSlow: self = .timedOut
         case .responseTooLarge: self = .replyTooLarge
+        case .otherHTTPVersion: self = .refused("the server does not speak HTTP/2")
         case .cancelled: self = .cancelled
         case .invalidRequest(let reason): self = .refused("request: \(reason)")
         case .outOfMemory: self = .notSent

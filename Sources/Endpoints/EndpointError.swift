@@ -36,6 +36,7 @@ enum EndpointError: Error, Equatable {
     case owningAccountRequired
     case alreadyMember
     case ownerMissing
+    case pushNotConfigured
     case tooManyDevices
     case fileVersionMismatch
     case appMetaDataVersionMismatch

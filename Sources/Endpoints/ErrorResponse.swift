@@ -1,5 +1,6 @@
 import Accounts
 import CloudStorage
+import Push
 import Store
 import SyncProtocol
 
@@ -24,6 +25,7 @@ struct ErrorResponse: Equatable {
         case let error as RequestError: self.init(error)
         case let error as AccountError: self.init(error)
         case let error as CloudStorageError: self.init(error)
+        case let error as PushError: self.init(error)
         case let error as StoreError: self.init(error)
         case let error as CommitRefusal: self.init(error)
         default: self.init(500, "internal", "the server made a mistake")
@@ -83,6 +85,8 @@ struct ErrorResponse: Equatable {
             self.init(409, "owning_account_required", "this needs an account with cloud storage")
         case .alreadyMember: self.init(409, "already_member", "the user is a member of this sharing group")
         case .ownerMissing: self.init(409, "owner_missing", "nobody's storage would take the files")
+        case .pushNotConfigured:
+            self.init(409, "push_not_configured", "this server does not notify devices of this kind")
         case .tooManyDevices: self.init(409, "too_many_devices", "the user has as many devices as allowed")
         case .fileVersionMismatch:
             self.init(409, "file_version_mismatch", "fileVersion is not the one that must come now")
@@ -152,6 +156,18 @@ struct ErrorResponse: Equatable {
         case .rejected: self.init(502, "cloud_refused", "the cloud storage refuses")
         case .contentFailed(let cause), .localFailure(let cause): self.init(for: cause)
         case .downloadCancelled: self.init(500, "internal", "the server made a mistake")
+        }
+    }
+
+    private init(_ error: PushError) {
+        switch error {
+        case .rateLimited(let delay):
+            self.init(502, "push_unavailable", "the push service is too busy", isRetryable: true)
+            retryAfter = delay
+        case .unavailable, .gone:
+            self.init(502, "push_unavailable", "the push service does not work now", isRetryable: true)
+        case .timedOut: self.init(504, "push_timeout", "the push service is too slow", isRetryable: true)
+        case .misconfigured, .rejected: self.init(502, "push_refused", "the push service refuses")
         }
     }
 

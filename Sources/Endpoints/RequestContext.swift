@@ -25,6 +25,8 @@ final class RequestContext {
         var profile: SignInProfile
         var device: DeviceUUID
         var user: UserRecord?
+        /// Whether the provider, or its signature, was asked for this very request.
+        var isFresh: Bool
     }
 
     init(
@@ -71,16 +73,21 @@ final class RequestContext {
             accountID: head.header(.accountID), microsoftAccessToken: head.header(.microsoftAccessToken),
             accountDetails: head.header(.accountDetails))
         let profile: SignInProfile
-        if let known = services.signInCache.profile(for: presented) {
+        let known = services.signInCache.profile(for: presented)
+        if let known {
             profile = known
         } else {
             profile = try account.verify(presented, through: accountClient)
             services.signInCache.remember(profile, for: presented)
         }
+        if let token = profile.identityToken {
+            try IdentityTokens(context: self).admit(token, of: type, profile.providerUserID)
+        }
         guard let text = head.header(.deviceUUID) else { throw EndpointError.missingDeviceUUID }
         guard let device = DeviceUUID(text) else { throw EndpointError.malformedDeviceUUID }
         self.presented = presented
-        identity = Identity(profile: profile, device: device)
+        identity = Identity(profile: profile, device: device, isFresh: known == nil)
+        if account.requiresCode { try CredentialExchange(self).requireExchangedCode() }
     }
 
     /// Finds the user of the presented account, and registers the device if it is new.
@@ -93,6 +100,9 @@ final class RequestContext {
         guard let found else { throw EndpointError.userUnknown }
         identity?.user = found.user
         logger[metadataKey: LogKey.userID.rawValue] = "\(found.user.userID)"
+        if let token = profile.identityToken, identity?.isFresh == true {
+            try IdentityTokens(context: self).remember(token, of: found.user.userID)
+        }
         guard !found.isDeviceKnown else { return }
         let registration = try store.transaction { session in
             try session.register(

@@ -53,7 +53,7 @@ public struct Router: Sendable {
                 let route = try route(context.head)
                 outcome.endpoint = route.endpoint.rawValue
                 let reply = try respond(to: route, in: context)
-                try send(reply, in: context, &outcome)
+                try send(reply, to: route, in: context, &outcome)
             } catch let gone as ClientGone {
                 throw gone
             } catch let interrupted as ReplyInterrupted {
@@ -99,6 +99,7 @@ public struct Router: Sendable {
         case .createSharingInvitation: try run(CreateSharingInvitationEndpoint(), route, context)
         case .getSharingInvitationInfo: try run(GetSharingInvitationInfoEndpoint(), route, context)
         case .redeemSharingInvitation: try run(RedeemSharingInvitationEndpoint(), route, context)
+        case .appleNotifications: try run(AppleNotificationsEndpoint(), route, context)
         case .removeUser: try run(RemoveUserEndpoint(), route, context)
         case .uploadAppMetaData: try run(UploadAppMetaDataEndpoint(), route, context)
         case .uploadDeletion: try run(UploadDeletionEndpoint(), route, context)
@@ -114,7 +115,7 @@ public struct Router: Sendable {
         case .getSharingGroupMembers: try run(GetSharingGroupMembersEndpoint(), route, context)
         case .updateSharingGroupMember: try run(UpdateSharingGroupMemberEndpoint(), route, context)
         case .removeSharingGroupMember: try run(RemoveSharingGroupMemberEndpoint(), route, context)
-        case .registerPushNotificationToken: throw EndpointError.endpointUnknown
+        case .registerPushNotificationToken: try run(RegisterPushNotificationTokenEndpoint(), route, context)
         }
     }
 
@@ -140,7 +141,9 @@ public struct Router: Sendable {
 
     // MARK: Replies
 
-    private func send(_ reply: EndpointReply, in context: RequestContext, _ outcome: inout Outcome) throws {
+    private func send(
+        _ reply: EndpointReply, to route: EndpointRoute, in context: RequestContext, _ outcome: inout Outcome
+    ) throws {
         switch reply {
         case .json(let body):
             try context.body.drain()
@@ -148,7 +151,11 @@ public struct Router: Sendable {
             outcome.bytesSent = Int64(body.count)
         case .header(let text):
             try context.body.drain()
-            let headers = context.replyHeaders + [(ResponseHeader.messageParams.rawValue, text)]
+            let contentType = route.responseKind == .data ? "application/octet-stream" : "application/json"
+            let headers =
+                context.replyHeaders + [
+                    (ResponseHeader.messageParams.rawValue, text), (name: "content-type", value: contentType),
+                ]
             try start(200, headers, [], context)
         case .notModified:
             try context.body.drain()

@@ -1,4 +1,5 @@
 public import Accounts
+public import Push
 public import Store
 public import SyncProtocol
 public import UserStorage
@@ -7,6 +8,8 @@ public import UserStorage
 public struct Services: Sendable {
     public var store: Store
     public var storage: StorageRegistry
+    /// How people are notified.
+    public var push: PushServices
     public var signInCache: SignInCache
     public var settings: Settings
     public var partBudget: PartBudget
@@ -18,12 +21,14 @@ public struct Services: Sendable {
     public var background: Background
 
     public init(
-        store: Store, storage: StorageRegistry, signInCache: SignInCache, settings: Settings, partBudget: PartBudget,
+        store: Store, storage: StorageRegistry, push: PushServices = PushServices(), signInCache: SignInCache,
+        settings: Settings, partBudget: PartBudget,
         now: @escaping @Sendable () -> WireDate, uptime: @escaping @Sendable () -> Duration,
         makeUUID: @escaping @Sendable () throws -> String, background: @escaping Background
     ) {
         self.store = store
         self.storage = storage
+        self.push = push
         self.signInCache = signInCache
         self.settings = settings
         self.partBudget = partBudget

@@ -13,6 +13,8 @@ public struct OutgoingRequest: Sendable {
     /// Whether the request may reach the server twice; `false` makes it travel on a connection of its own, since a kept
     /// one that dies under a request makes the HTTP library send it again.
     public var isRepeatable = true
+    /// Whether the server understands nothing but HTTP/2; over another version the call fails.
+    public var requiresHTTP2 = false
 
     public init(
         _ method: HTTPRequest.Method, _ url: String, headers: HTTPFields = [:], body: ArraySlice<UInt8>? = nil,

@@ -18,6 +18,9 @@ public struct Housekeeper: Sendable {
     /// How long it is remembered what an object's bytes are, in seconds: it can be found out again.
     private static let contentLifetimeSeconds: Int64 = 90 * 86_400
 
+    /// How long Apple's notices are remembered, in seconds: twice as long as one is believed.
+    private static let noticeLifetimeSeconds: Int64 = 60 * 86_400
+
     private let store: Store
     private let stagingLifetimeSeconds: Int64
     private let now: @Sendable () -> WireDate
@@ -57,6 +60,10 @@ public struct Housekeeper: Sendable {
             try session.forgetExchangedCodes(before: time(ago: Self.codeLifetimeSeconds), limit: Self.batch)
         }
         report("Results of old authorization codes forgotten", codes)
+        let notices = try store.transaction { session in
+            try session.forgetAppleNotices(before: time(ago: Self.noticeLifetimeSeconds), limit: Self.batch)
+        }
+        report("Old notices of Apple forgotten", notices)
         let contents = try store.transaction { session in
             try session.forgetContents(before: time(ago: Self.contentLifetimeSeconds), limit: Self.batch)
         }

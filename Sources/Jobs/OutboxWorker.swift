@@ -1,11 +1,12 @@
 import CloudStorage
 public import HTTPTransport
 public import Logging
+public import Push
 public import Store
 public import SyncProtocol
 public import UserStorage
 
-/// Does what the outbox says must still happen in the clouds.
+/// Does what the outbox says must still happen in the clouds and at push services.
 ///
 /// Any number of them may run, on any number of hosts: each leases its work first. All work may be done twice.
 public struct OutboxWorker: Sendable {
@@ -24,25 +25,26 @@ public struct OutboxWorker: Sendable {
     private static let batch = 8
     /// How long other workers leave leased rows alone; longer than a batch may take.
     private static let leaseSeconds: Int64 = 600
-    private static let itemTime: Duration = .seconds(60)
     /// After so many attempts at something that only a person could mend, the work is dropped.
-    private static let maximumAttempts = 60
+    static let maximumAttempts = 60
 
     private let store: Store
-    private let storage: StorageRegistry
-    private let warningFile: WarningFile?
+    private let cloudWork: CloudWork
+    private let pushWork: PushWork
     private let leaseOwner: String
     private let now: @Sendable () -> WireDate
     private let logger: Logger
 
     /// - Parameter leaseOwner: a text that no other worker uses.
     public init(
-        store: Store, storage: StorageRegistry, warningFile: WarningFile?, leaseOwner: String,
+        store: Store, storage: StorageRegistry, push: PushServices = PushServices(), warningFile: WarningFile?,
+        leaseOwner: String,
         now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {
         self.store = store
-        self.storage = storage
-        self.warningFile = warningFile
+        cloudWork = CloudWork(
+            store: store, storage: storage, warningFile: warningFile, leaseOwner: leaseOwner, now: now)
+        pushWork = PushWork(store: store, services: push, leaseOwner: leaseOwner, now: now)
         self.leaseOwner = leaseOwner
         self.now = now
         self.logger = logger
@@ -64,94 +66,24 @@ public struct OutboxWorker: Sendable {
         return items.count
     }
 
-    private func handle(_ item: OutboxItem, _ transport: Transport, _ beforeItem: () -> Void) throws {
+    private func handle(_ item: OutboxItem, _ transport: Transport, _ signOfLife: () -> Void) throws {
         var logger = logger
         logger[metadataKey: LogKey.outboxID.rawValue] = "\(item.id.rawValue)"
-        logger[metadataKey: LogKey.owningUserID.rawValue] = "\(item.owner.userID)"
+        logger[metadataKey: LogKey.owningUserID.rawValue] = "\(item.userID)"
         do {
-            guard let user = try store.withSession({ try $0.user(item.owner.userID) }) else {
-                // Their account is gone, and with it our access.
-                return try complete(item)
-            }
-            let storage = try storage.storage(
-                of: user, transport: transport, deadline: .after(Self.itemTime), logger: logger)
             switch item.kind {
-            case .deleteObject: try deleteObject(item, storage)
-            case .writeWarningFile: try writeWarningFile(item, storage)
-            case .hashObject: try hashObject(item, storage, beforeItem)
+            case .deleteObject, .writeWarningFile, .hashObject:
+                try cloudWork.carryOut(item, transport, logger, signOfLife)
+            case .sendPush, .removePushTopic: try pushWork.carryOut(item, transport, logger)
             }
             try complete(item)
             logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
         } catch let error as CloudStorageError {
-            try postpone(item, after: error, logger)
-        }
-    }
-
-    private func deleteObject(_ item: OutboxItem, _ storage: UserStorage) throws {
-        var objectID = item.objectID
-        if let name = item.objectName, storage.provider.storageType != .google {
-            // Objects are known by unique names: another upload may have found this one's object, and count on it.
-            let isShared = try store.withSession { session in
-                try session.isBeingUploaded(
-                    name, of: item.owner, otherThan: item.id, by: leaseOwner, at: now())
-            }
-            if isShared { throw CloudStorageError.unavailable(detail: "another upload goes by the same name") }
-            if objectID == nil, let found = try storage.provider.find(name: name, in: storage.access)?.objectID {
-                // Only an upload that died before it learned its object's identifier leaves a name alone. Recorded before
-                // the decision, so that nobody adopts the object from then on.
-                try store.transaction { session in try session.record(objectID: found, in: item.id, by: leaseOwner) }
-                objectID = found
-            }
-        }
-        guard let objectID else { return }
-        let isReferenced = try store.transaction { session in
-            try session.isReferenced(objectID, of: item.owner)
-        }
-        // From here on nobody adopts the object: while this row exists, adoption is refused.
-        if !isReferenced { try storage.provider.delete(objectID: objectID, in: storage.access) }
-    }
-
-    private func writeWarningFile(_ item: OutboxItem, _ storage: UserStorage) throws {
-        guard let warningFile else { return }
-        var reservation = try storage.provider.reserve(name: warningFile.name, in: storage.access)
-        if let objectID = item.objectID {
-            reservation.objectID = objectID
-        } else {
-            // A file of that name may be the person's own, or from an earlier account of theirs: it is left alone.
-            if try storage.provider.find(name: warningFile.name, in: storage.access) != nil { return }
-            if let objectID = reservation.objectID {
-                try store.transaction { session in
-                    try session.record(objectID: objectID, in: item.id, by: leaseOwner)
-                }
-            }
-        }
-        let content = BytesContent(warningFile.contents, for: storage.provider.storageType)
-        _ = try storage.provider.upload(content, as: reservation, mimeType: "text/plain", to: storage.access)
-    }
-
-    /// Finds out what the bytes of an object are, and whether the provider's own hash, which may have come late, fits.
-    private func hashObject(_ item: OutboxItem, _ storage: UserStorage, _ signOfLife: () -> Void) throws {
-        guard let objectID = item.objectID else { return }
-        do {
-            let object = try storage.provider.describe(objectID: objectID, in: storage.access)
-            guard object.providerHash != nil || item.attempts >= Self.maximumAttempts else {
-                throw CloudStorageError.unavailable(detail: "the provider has no hash yet")
-            }
-            let known = try store.withSession { try $0.knownContent(of: objectID, in: item.owner) }
-            let content: KnownContent
-            if let known, known.providerHash == object.providerHash {
-                content = known
-            } else {
-                content = try ContentReading.contents(of: object, in: storage) {
-                    signOfLife()
-                    return true
-                }
-            }
-            try store.transaction { session in
-                try session.remember(content, of: objectID, in: item.owner, at: now())
-            }
-        } catch CloudStorageError.notFound {
-            // Gone in the meantime: there is nothing left to find out.
+            try postpone(
+                item, word: CloudWork.word(for: error), isTransient: error.isTransient, told: error.retryAfter, logger)
+        } catch let error as PushError {
+            try postpone(
+                item, word: "\(error)", isTransient: error.isTransient, told: error.retryAfter, logger)
         }
     }
 
@@ -161,15 +93,17 @@ public struct OutboxWorker: Sendable {
 
     /// Puts the work off: for as long as the provider says, or twice as long as the last time; for a day if only a
     /// person can mend it.
-    private func postpone(_ item: OutboxItem, after error: CloudStorageError, _ logger: Logger) throws {
-        let word = Self.word(for: error)
-        guard error.isTransient || item.attempts < Self.maximumAttempts else {
+    private func postpone(
+        _ item: OutboxItem, word: String, isTransient: Bool, told: Duration?, _ logger: Logger
+    ) throws {
+        var seconds = min(3_600, Int64(2) << Int64(min(item.attempts, 11)))
+        if !isTransient { seconds = 86_400 }
+        if let told { seconds = max(seconds, told.components.seconds) }
+        let isHopeless = !isTransient && item.attempts >= Self.maximumAttempts
+        guard !isHopeless, !pushWork.isStale(item, at: time(in: seconds)) else {
             logger.warning("Outbox item dropped", metadata: .keyed([.reason: "\(word)", .count: "\(item.attempts)"]))
             return try complete(item)
         }
-        var seconds = min(3_600, Int64(2) << Int64(min(item.attempts, 11)))
-        if !error.isTransient { seconds = 86_400 }
-        if case .rateLimited(let told?) = error { seconds = max(seconds, told.components.seconds) }
         logger.warning(
             "Outbox item postponed",
             metadata: .keyed([
@@ -182,21 +116,5 @@ public struct OutboxWorker: Sendable {
 
     private func time(in seconds: Int64) -> WireDate {
         WireDate(secondsSince1970: now().secondsSince1970 + seconds)
-    }
-
-    /// A word for log and table that holds nothing of what the provider wrote.
-    private static func word(for error: CloudStorageError) -> String {
-        switch error {
-        case .notFound: "not found"
-        case .authorizationRevoked: "authorization revoked"
-        case .quotaExceeded: "quota exceeded"
-        case .rateLimited: "rate limited"
-        case .unavailable: "unavailable"
-        case .timedOut: "timed out"
-        case .contentMismatch: "content mismatch"
-        case .rejected(let code): "rejected: \(code)"
-        case .contentFailed, .downloadCancelled: "content failed"
-        case .localFailure: "local failure"
-        }
     }
 }

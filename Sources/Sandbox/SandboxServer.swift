@@ -11,6 +11,9 @@ public final class SandboxServer: Sendable {
         case wrongMD5 = "wrong-md5"
         case dropLastByte = "drop-last-byte"
         case acceptAnyChunk = "accept-any-chunk"
+        case wrongIDToken = "wrong-id-token"
+        case wrongContentHash = "wrong-content-hash"
+        case acceptAnyHash = "accept-any-hash"
     }
 
     /// How an answer is sent later: tests pass a closure that does not wait.
@@ -18,6 +21,9 @@ public final class SandboxServer: Sendable {
 
     let directory: StateDirectory
     let breaks: Set<Break>
+    let appleKeys: AppleKeys
+    /// When each of Apple's refresh tokens was last checked.
+    let appleChecks = Mutex<[String: Date]>([:])
     let microsoftKeyStore: MicrosoftKeys
     private let state: Mutex<SandboxState>
     private let machineClock: @Sendable () -> Date
@@ -30,6 +36,7 @@ public final class SandboxServer: Sendable {
         wait: @escaping Wait
     ) throws(StorageError) {
         self.directory = directory
+        appleKeys = AppleKeys(directory: directory)
         microsoftKeyStore = MicrosoftKeys(directory: directory)
         self.breaks = breaks
         self.wait = wait
@@ -46,6 +53,9 @@ public final class SandboxServer: Sendable {
 
     /// The providers' present time.
     var now: Date { machineClock().addingTimeInterval(withState { $0.settings.clockOffsetSeconds }) }
+
+    /// Lets an answer take so long.
+    func pause(_ milliseconds: Int) { wait(milliseconds) }
 
     /// Answers one request. The caller sends the response, and cuts the connection if it says so.
     public func respond(to request: SandboxRequest) -> SandboxResponse {
@@ -121,14 +131,21 @@ public final class SandboxServer: Sendable {
         switch request.host {
         case "oauth2.googleapis.com", "accounts.google.com", "openidconnect.googleapis.com", "www.googleapis.com":
             return try GoogleRoutes(server: self, effect: effect).respond(to: request)
+        case "appleid.apple.com", "account.apple.com": return try AppleRoutes(server: self).respond(to: request)
         case "graph.microsoft.com":
             return try GraphRoutes(server: self, effect: effect).respond(to: request)
         case OneDriveContentHost.name:
             return try OneDriveContentHost(server: self, effect: effect).respond(to: request)
         case "login.microsoftonline.com":
             return try MicrosoftOAuth(server: self).respond(to: request)
+        case let host where DropboxRoutes.hosts.contains(host):
+            return try DropboxRoutes(server: self, effect: effect).respond(to: request)
         case "graph.facebook.com":
             return try FacebookGraph(server: self).respond(to: request)
+        case "api.push.apple.com", "api.sandbox.push.apple.com":
+            return try APNsModel(server: self).respond(to: request)
+        case "fcm.googleapis.com":
+            return try FCMModel(server: self).respond(to: request)
         default:
             note(request, "unknown-host", "no provider of the sandbox has the host \(request.host)")
             return SandboxResponse(

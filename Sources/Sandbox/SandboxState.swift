@@ -12,11 +12,20 @@ struct SandboxState: Sendable {
     var oneDrives: [String: OneDrive] = [:]
     var oneDriveSessions: [String: OneDriveSession] = [:]
     var oneDriveDownloads: [String: OneDriveDownloads.Grant] = [:]
+    var dropboxes: [String: DropboxFolder] = [:]
+    var dropboxUploads: [String: DropboxUploadSession] = [:]
+    var dropboxJobs: [String: DropboxJob] = [:]
     var faults: [FaultRule] = []
     var nextFaultNumber = 1
     var log = RequestLog()
     var violations: [Violation] = []
     var settings = SandboxSettings()
+    /// What push services took, oldest first.
+    var pushes: [DeliveredPush] = []
+    /// What becomes of device tokens; those that are not here work.
+    var pushTokens: [String: PushTokenScript] = [:]
+    /// Access tokens of the service account, with the ends of their lives.
+    var serviceTokens: [String: Date] = [:]
 
     /// Adds or replaces an account and indexes its tokens.
     mutating func put(_ account: Account) {
@@ -24,6 +33,12 @@ struct SandboxState: Sendable {
         for token in account.accessTokens { owners[token.value] = account.id }
         for token in account.refreshTokens { owners[token.value] = account.id }
         for code in account.codes { owners[code.value] = account.id }
+    }
+
+    /// Remembers a notification.
+    mutating func add(_ push: DeliveredPush) {
+        pushes.append(push)
+        if pushes.count > DeliveredPush.capacity { pushes.removeFirst(pushes.count - DeliveredPush.capacity) }
     }
 
     /// The account and access token behind a token's text, expired and revoked ones included.
@@ -49,8 +64,10 @@ struct SandboxState: Sendable {
 struct SandboxSettings: Sendable, Equatable {
     /// How far the providers' clock is ahead of the machine's, in seconds.
     var clockOffsetSeconds = 0.0
-    /// How long a new or changed Drive file stays unknown to searches, in milliseconds of the providers' clock.
+    /// How long a new or changed file stays unknown to searches by name, in milliseconds of the providers' clock.
     var searchLagMilliseconds = 0
+    /// How long a write holds the namespace of a Dropbox, in milliseconds of this machine's clock.
+    var dropboxWriteMilliseconds = 0
     /// Whether Google's errors carry the `errors` array, as they mostly do.
     var hasGoogleErrorsArray = true
     /// Which hashes OneDrive reports.
@@ -70,7 +87,9 @@ struct SandboxSettings: Sendable, Equatable {
     var json: JSONValue {
         [
             "clockOffsetSeconds": .double(clockOffsetSeconds), "searchLagMs": .int(searchLagMilliseconds),
-            "googleErrorsArray": .bool(hasGoogleErrorsArray), "oneDriveHashes": .string(oneDriveHashes.rawValue),
+            "dropboxWriteMs": .int(dropboxWriteMilliseconds),
+            "googleErrorsArray": .bool(hasGoogleErrorsArray),
+            "oneDriveHashes": .string(oneDriveHashes.rawValue),
             "oneDriveHashDelayMs": .int(oneDriveHashDelayMilliseconds),
             "oneDriveClosedRanges": .bool(areOneDriveRangesClosed),
             "oneDriveAppFolderStrict": .bool(isOneDriveAppFolderStrict), "oneDriveSessionLag": .int(oneDriveSessionLag),
@@ -82,6 +101,7 @@ struct SandboxSettings: Sendable, Equatable {
     mutating func merge(_ json: JSONValue) {
         if let seconds = json["clockOffsetSeconds"]?.double { clockOffsetSeconds = seconds }
         if let lag = json["searchLagMs"]?.int { searchLagMilliseconds = max(0, lag) }
+        if let time = json["dropboxWriteMs"]?.int { dropboxWriteMilliseconds = max(0, time) }
         if let hasArray = json["googleErrorsArray"]?.bool { hasGoogleErrorsArray = hasArray }
         if let hashes = json["oneDriveHashes"]?.string.flatMap(OneDriveHashes.init(rawValue:)) {
             oneDriveHashes = hashes

@@ -22,9 +22,62 @@ public struct ServerConfiguration: Sendable {
         public var clientSecret: Secret
     }
 
+    public struct Dropbox: Sendable {
+        public var appKey: String
+        public var appSecret: Secret
+        /// With which phones ask for codes; `nil` if without one.
+        public var redirectURI: String?
+        /// Whether a token without a code is enough.
+        public var allowsBareTokens: Bool
+    }
+
+    public struct Apple: Sendable {
+        /// The app's identifier.
+        public var clientID: String
+        public var teamID: String
+        public var keyID: String
+        /// In PEM.
+        public var privateKey: Secret
+        public var redirectURI: String?
+    }
+
     public struct WarningFile: Sendable {
         public var name: String
         public var contents: String
+    }
+
+    /// Amazon's push service, as the predecessor used it.
+    public struct SNS: Sendable {
+        public var accessKeyID: String
+        public var secretKey: Secret
+        /// Such as `us-west-2`.
+        public var region: String
+        public var platformApplicationARN: String
+    }
+
+    /// Apple's push service.
+    public struct APNs: Sendable {
+        public var teamID: String
+        public var keyID: String
+        /// PEM of a P-256 key.
+        public var privateKey: Secret
+        /// The app's bundle identifier.
+        public var topic: String
+        /// Whether devices that do not say otherwise are those of developers.
+        public var isSandbox: Bool
+    }
+
+    /// Firebase's push service.
+    public struct FCM: Sendable {
+        /// The text of a service account's JSON file.
+        public var serviceAccount: Secret
+    }
+
+    /// The push services in use; any may be missing.
+    public struct Push: Sendable {
+        public var sns: SNS?
+        public var apns: APNs?
+        public var fcm: FCM?
     }
 
     /// Sends every call to a provider to the sandbox instead.
@@ -47,8 +100,13 @@ public struct ServerConfiguration: Sendable {
     public var google: Google?
     /// `nil` if people may not sign in with Facebook.
     public var facebook: Facebook?
+    /// `nil` if people may not sign in with Apple.
+    public var apple: Apple?
     /// `nil` if people may not sign in with Microsoft.
     public var microsoft: Microsoft?
+    /// `nil` if people may not sign in with Dropbox.
+    public var dropbox: Dropbox?
+    public var push: Push
     public var warningFile: WarningFile?
     public var maximumUploadBytes: Int64
     /// Threads of an `api` process, 1 to 1,024.
@@ -87,7 +145,8 @@ public struct ServerConfiguration: Sendable {
 
     init(
         database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
-        microsoft: Microsoft?, warningFile: WarningFile?, maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
+        dropbox: Dropbox?, microsoft: Microsoft?, apple: Apple?, push: Push, warningFile: WarningFile?,
+        maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
     ) {
@@ -95,7 +154,10 @@ public struct ServerConfiguration: Sendable {
         self.sealingKey = sealingKey
         self.google = google
         self.facebook = facebook
+        self.apple = apple
         self.microsoft = microsoft
+        self.dropbox = dropbox
+        self.push = push
         self.warningFile = warningFile
         self.maximumUploadBytes = maximumUploadBytes
         self.apiThreads = apiThreads

@@ -14,7 +14,8 @@ struct SettingsReader {
         let accounts = accounts()
         return ServerConfiguration(
             database: database, sealingKey: sealingKey, google: accounts.google, facebook: accounts.facebook,
-            microsoft: accounts.microsoft, warningFile: warningFile(),
+            dropbox: accounts.dropbox, microsoft: accounts.microsoft, apple: apple(), push: push(),
+            warningFile: warningFile(),
             maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
             apiThreads: reader.integer("apiThreads", in: 1...1_024) ?? 8,
             transferThreads: reader.integer("transferThreads", in: 1...4_096) ?? 256,
@@ -43,17 +44,15 @@ struct SettingsReader {
 
     private mutating func accounts() -> (
         google: ServerConfiguration.Google?, facebook: ServerConfiguration.Facebook?,
-        microsoft: ServerConfiguration.Microsoft?
+        dropbox: ServerConfiguration.Dropbox?, microsoft: ServerConfiguration.Microsoft?
     ) {
         let allowsGoogle = reader.bool("allowedSignInTypes.Google", default: false)
         let allowsFacebook = reader.bool("allowedSignInTypes.Facebook", default: false)
+        let allowsDropbox = reader.bool("allowedSignInTypes.Dropbox", default: false)
         let allowsMicrosoft = reader.bool("allowedSignInTypes.Microsoft", default: false)
-        for type in ["Dropbox", "AppleSignIn"]
-        where reader.bool("allowedSignInTypes.\(type)", default: false) {
-            reader.problem("allowedSignInTypes.\(type) cannot be true: this release does not have these accounts")
-        }
-        if !allowsGoogle && !allowsMicrosoft {
-            reader.problem("allowedSignInTypes must allow at least one type that brings storage: Google or Microsoft")
+        if !allowsGoogle && !allowsDropbox && !allowsMicrosoft {
+            reader.problem(
+                "allowedSignInTypes must allow at least one type that brings storage: Google, Dropbox, Microsoft")
         }
         let google = ServerConfiguration.Google(
             clientID: allowsGoogle
@@ -70,7 +69,33 @@ struct SettingsReader {
             clientID: allowsMicrosoft ? reader.required("MicrosoftClientId") : reader.string("MicrosoftClientId") ?? "",
             clientSecret: secret("MicrosoftClientSecret")
                 ?? (allowsMicrosoft ? missing("MicrosoftClientSecretFile") : Secret("")))
-        return (allowsGoogle ? google : nil, allowsFacebook ? facebook : nil, allowsMicrosoft ? microsoft : nil)
+        let dropbox = ServerConfiguration.Dropbox(
+            appKey: allowsDropbox ? reader.required("DropboxAppKey") : reader.string("DropboxAppKey") ?? "",
+            appSecret: secret("DropboxAppSecret") ?? (allowsDropbox ? missing("DropboxAppSecretFile") : Secret("")),
+            redirectURI: reader.string("DropboxRedirectURI"),
+            allowsBareTokens: reader.bool("allowDropboxBareTokens", default: true))
+        return (
+            allowsGoogle ? google : nil, allowsFacebook ? facebook : nil, allowsDropbox ? dropbox : nil,
+            allowsMicrosoft ? microsoft : nil
+        )
+    }
+
+    private mutating func apple() -> ServerConfiguration.Apple? {
+        let isAllowed = reader.bool("allowedSignInTypes.AppleSignIn", default: false)
+        // Older servers' files have the redirect URI empty where none is used.
+        let redirectURI = reader.string("appleSignIn.redirectURI").flatMap { $0.isEmpty ? nil : $0 }
+        let apple = ServerConfiguration.Apple(
+            clientID: appleText("clientId", isAllowed), teamID: appleText("teamId", isAllowed),
+            keyID: appleText("keyId", isAllowed),
+            privateKey: secret("appleSignIn.privateKey")
+                ?? (isAllowed ? missing("appleSignIn.privateKeyFile") : Secret("")),
+            redirectURI: redirectURI)
+        return isAllowed ? apple : nil
+    }
+
+    private mutating func appleText(_ name: String, _ isRequired: Bool) -> String {
+        let key = "appleSignIn." + name
+        return isRequired ? reader.required(key) : reader.string(key) ?? ""
     }
 
     private mutating func warningFile() -> ServerConfiguration.WarningFile? {
@@ -119,7 +144,7 @@ struct SettingsReader {
     }
 
     /// A secret that is given inline, or in the file that the same key with `File` names.
-    private mutating func secret(_ key: String) -> Secret? {
+    mutating func secret(_ key: String) -> Secret? {
         let inline = reader.string(key)
         guard let file = reader.string(key + "File") else { return inline.map(Secret.init) }
         if inline != nil { reader.problem("\(key) and \(key)File exclude each other") }
@@ -131,7 +156,7 @@ struct SettingsReader {
         }
     }
 
-    private mutating func missing(_ key: String) -> Secret {
+    mutating func missing(_ key: String) -> Secret {
         reader.problem("\(key) is missing")
         return Secret("")
     }

@@ -25,5 +25,7 @@ struct Migration: Equatable {
         Migration(
             version: 5, name: "content_hashes",
             sql: String(decoding: PackageResources._005_content_hashes_sql, as: UTF8.self)),
+        Migration(
+            version: 6, name: "imports", sql: String(decoding: PackageResources._006_imports_sql, as: UTF8.self)),
     ]
 }

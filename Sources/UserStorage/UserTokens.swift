@@ -7,8 +7,11 @@ import SyncProtocol
 
 /// One user's access token, read from the store when it is needed and renewed there when it is refused.
 ///
-/// Any number of processes may renew at once: the stored version decides which result is kept, and the others use it.
+/// Of all processes one at a time asks the provider (``RefreshTurn``); should two do so all the same, the stored version
+/// decides which result is kept.
 final class UserTokens: AccessTokens {
+    private static let maximumAttempts = 5
+
     private let user: UserRecord
     private let store: Store
     private let sealer: CredentialSealer
@@ -37,31 +40,69 @@ final class UserTokens: AccessTokens {
         return token
     }
 
+    /// Asks the provider for a new token, unless somebody else has, or is doing it: then their result is waited for.
     func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
-        guard let stored = try load() else { throw .authorizationRevoked }
-        if let token = stored.credentials.accessToken, token != rejected { return token }
+        var known: String?
+        do {
+            let turn = RefreshTurn(of: user.userID, store: store, backoff: backoff)
+            let renewed = try turn.take(by: deadline) {
+                guard let stored = try load() else { throw CloudStorageError.authorizationRevoked }
+                known = stored.credentials.accessToken.flatMap { $0 == rejected ? nil : $0 }
+                return known != nil
+            } _: {
+                try renew(insteadOf: rejected, by: deadline)
+            }
+            if let token = renewed ?? known { return token }
+        } catch let error as CloudStorageError {
+            throw error
+        } catch {
+            throw .localFailure(error)
+        }
+        throw .unavailable(detail: "token endpoint: another request has been asking for too long")
+    }
+
+    private func renew(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+        guard let stored = try load()?.credentials else { throw .authorizationRevoked }
         let fresh: StoredCredentials
         do {
-            let client = AccountClient(transport: transport, deadline: deadline, backoff: backoff)
-            fresh = try account.refresh(stored.credentials, through: client)
+            let client = AccountClient(
+                transport: transport, deadline: deadline.orAfter(RefreshTurn.askingLimit), backoff: backoff)
+            fresh = try account.refresh(stored, through: client)
         } catch {
             throw CloudStorageError(ofRenewal: error)
         }
         logger.info("Access token renewed", metadata: .keyed([.owningUserID: "\(user.userID)"]))
         do {
-            let record = try sealer.seal(fresh, for: .user(user.userID))
-            let isKept = try store.transaction { session in
-                try session.storeCredentials(record, of: user.userID, ifVersion: stored.version)
-            }
-            if !isKept, let newer = try load()?.credentials.accessToken, newer != rejected { return newer }
-        } catch let error as CloudStorageError {
-            throw error
+            if let newer = try keep(fresh, renewedFrom: stored), newer != rejected { return newer }
         } catch {
             // The new token works all the same; the next request renews it again.
             logger.warning("Renewed token could not be stored", metadata: .keyed([.reason: "\(error)"]))
         }
         guard let token = fresh.accessToken else { throw .authorizationRevoked }
         return token
+    }
+
+    /// Stores what the provider gave in place of `old`.
+    ///
+    /// Something else may have been stored in the meantime. A new sign-in, which brings another refresh token, stands;
+    /// with anything else the new tokens are laid over it, so that a refresh token that was given only once is not lost.
+    /// - Returns: the access token that is stored in the end.
+    private func keep(_ fresh: StoredCredentials, renewedFrom old: StoredCredentials) throws -> String? {
+        for _ in 0..<Self.maximumAttempts {
+            guard let present = try load() else { return nil }
+            guard present.credentials.refreshToken == old.refreshToken else {
+                return present.credentials.accessToken
+            }
+            var merged = present.credentials.updated(with: fresh)
+            merged.codeHash = present.credentials.codeHash
+            merged.identity = present.credentials.identity
+            let record = try sealer.seal(merged, for: .user(user.userID))
+            let isKept = try store.transaction { session in
+                try session.storeCredentials(record, of: user.userID, ifVersion: present.version)
+            }
+            if isKept { return fresh.accessToken }
+        }
+        throw StoreError.busy
     }
 
     private func load() throws(CloudStorageError) -> (credentials: StoredCredentials, version: Int64)? {

@@ -5,11 +5,13 @@ import CurlTransport
 import Endpoints
 import FastCGI
 import HTTPTransport
+import JSONWebTokens
 import Jobs
 import Logging
 import MariaDB
 import OpenSSLCrypto
 import Posix
+import Push
 import ServerConfiguration
 import Store
 import SyncProtocol
@@ -27,6 +29,7 @@ struct Server {
     private let logFile: LogFile
     private let store: Store
     private let storage: StorageRegistry
+    private let push: PushServices
     private let senders: CurlSenderPool
     private let processID: String
 
@@ -57,9 +60,23 @@ struct Server {
             accounts.append(
                 MicrosoftAccount(clientID: microsoft.clientID, clientSecret: microsoft.clientSecret.value))
         }
+        if let dropbox = configuration.dropbox {
+            accounts.append(
+                DropboxAccount(
+                    appKey: dropbox.appKey, appSecret: dropbox.appSecret.value, redirectURI: dropbox.redirectURI,
+                    allowsBareTokens: dropbox.allowsBareTokens))
+        }
+        if let apple = configuration.apple {
+            accounts.append(
+                AppleAccount(
+                    AppleAccount.Registration(
+                        clientID: apple.clientID, teamID: apple.teamID, keyID: apple.keyID,
+                        key: try SigningKey(es256PEM: apple.privateKey.value), redirectURI: apple.redirectURI)))
+        }
         storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: key)), backoff: Backoff(pause: pause),
-            providers: [GoogleDrive(), OneDrive()], accounts: accounts)
+            providers: [GoogleDrive(), Dropbox(), OneDrive()], accounts: accounts)
+        push = try PushServices(configuration.push)
         senders = CurlSenderPool(routing: Routing(configuration.sandbox))
         processID = try RandomBytes.uuidText()
     }
@@ -84,7 +101,8 @@ struct Server {
         }
         let started = ContinuousClock.now
         let services = Services(
-            store: store, storage: storage, signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive),
+            store: store, storage: storage, push: push,
+            signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive),
             settings: Services.Settings(
                 serverVersion: ServerVersion.text, minimumIOSClientVersion: configuration.minimumIOSClientVersion,
                 maximumUploadBytes: configuration.maximumUploadBytes,
@@ -127,7 +145,7 @@ struct Server {
         let loops = try (0..<Self.jobsThreads).map { _ in
             JobsLoop(
                 worker: OutboxWorker(
-                    store: store, storage: storage,
+                    store: store, storage: storage, push: push,
                     warningFile: configuration.warningFile.map {
                         OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
                     }, leaseOwner: try RandomBytes.uuidText(), now: Self.now, logger: logger),

@@ -9,7 +9,7 @@ extension SandboxServer.Break: ExpressibleByArgument {}
 struct SandboxCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "syncsandbox",
-        abstract: "Emulates Google and Facebook behind nginx, for development and tests.",
+        abstract: "Emulates Google, Dropbox, Microsoft and Facebook behind nginx, for development and tests.",
         discussion: """
             Takes the listening socket that it is handed, as standard input or by LISTEN_FDS; with --socket it makes \
             one itself. Stops on SIGTERM after the requests in flight.
@@ -48,7 +48,7 @@ struct SandboxCommand: ParsableCommand {
             directory: StateDirectory(state), breaks: Set(breaks), wait: { Pause.sleep(.milliseconds($0)) })
         let workers = try Workers(count: threads, socket: listening, server: server)
         let manager = ServiceManager()
-        manager.ready("Emulating Google and Facebook")
+        manager.ready("Emulating Google, Dropbox and Facebook")
         while Signals.wait(upTo: .seconds(3_600)) != .stop {}
         manager.stopping()
         workers.stop()

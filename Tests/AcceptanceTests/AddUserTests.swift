@@ -42,7 +42,7 @@ struct AddUserTests {
         #expect(contents.map { String(decoding: $0, as: UTF8.self) } == configuration.contents)
     }
 
-    @Test("A file of that name that the user already has is left alone [67]")
+    @Test("A file of that name that the user already has is left alone [67] [F38]")
     func initialFileExists() async throws {
         let configuration = try InitialFile(of: server)
         let early = try server.newcomer()
@@ -145,7 +145,9 @@ struct AddUserTests {
         expectError(try bob.checkCredentials(), 401)
     }
 
-    @Test("Names with apostrophes, quotes and emoji are kept [68]", arguments: ["Conan O'Brien", "a\"b\\c'--", "李 🐱"])
+    @Test(
+        "Names with apostrophes, quotes and emoji are kept [68] [F1]",
+        arguments: ["Conan O'Brien", "a\"b\\c'--", "李 🐱"])
     func names(name: String) throws {
         let alice = try server.signUpOwningUser(name: name)
 

@@ -107,7 +107,7 @@ struct AppMetaDataTests {
         expectError(try alice.changeMetadata(of: file, TestMetadata(0, "x"), masterVersion: 0), 404)
     }
 
-    @Test("Without metadata the request is refused as input [146]")
+    @Test("Without metadata the request is refused as input [146] [F6]")
     func missing() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -184,7 +184,7 @@ struct AppMetaDataTests {
             try reader.download(file, masterVersion: 4, metadataVersion: 0), of: file, metadata: "by the writer")
     }
 
-    @Test("Two devices stage the same next version; the slower one's is refused at its commit")
+    @Test("Two devices stage the same next version; the slower one's is refused at its commit [F41]")
     func race() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()

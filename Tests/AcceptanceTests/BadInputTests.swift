@@ -29,7 +29,7 @@ struct BadInputTests {
     }
 
     @Test(
-        "Each wrong request is refused for what it is, never with a 5xx [7] [11] [15] [20] [30] [44] [99] [125] [128] [262] [265] [274] [279] [320] [322] [324]",
+        "Each wrong request is refused for what it is, never with a 5xx [7] [11] [15] [20] [30] [44] [99] [125] [128] [262] [265] [274] [279] [320] [322] [324] [F30]",
         arguments: BadInput.all)
     func refused(input: BadInput) throws {
         let people = try Self.people.get()

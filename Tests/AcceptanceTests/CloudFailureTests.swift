@@ -79,7 +79,7 @@ extension PrivateStackTests {
         }
 
         @Test(
-            "A lost reply to any step of an upload makes no second object",
+            "A lost reply to any step of an upload makes no second object [F26]",
             arguments: [(50_000, 0), (600_000, 0), (600_000, 1), (600_000, 2)], [503, nil] as [Int?])
         func lostReply(step: (bytes: Int, number: Int), status: Int?) async throws {
             let alice = try server.signUpOwningUser()
@@ -152,7 +152,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("Rate limits are respected and overcome", arguments: [429, 403])
+        @Test("Rate limits are respected and overcome [F28]", arguments: [429, 403])
         func rateLimited(status: Int) async throws {
             let alice = try server.signUpOwningUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, status: status, times: 2)

@@ -66,7 +66,7 @@ struct CommitTests {
         #expect(try alice.groups().group(alice.group)?.sharingGroupName?.text == "New & shiny + 100% 'it'")
     }
 
-    @Test("A writer may rename too")
+    @Test("A writer may rename too [F33]")
     func writerRenames() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -129,7 +129,8 @@ struct CommitTests {
     }
 
     @Test(
-        "A push message that cannot be sent does no harm [209]", arguments: ["Hello", "100% done & dusted + 🎉\n", ""])
+        "A push message that cannot be sent does no harm [209] [F10]",
+        arguments: ["Hello", "100% done & dusted + 🎉\n", ""])
     func push(message: String) throws {
         let alice = try server.signUpOwningUser()
         _ = try alice.newMember(.read)
@@ -141,7 +142,7 @@ struct CommitTests {
         #expect(reply.json?.numberUploadsTransferred?.integer == 1)
     }
 
-    @Test("The same commit again, after a lost reply, gives the same answer and counts once [211]")
+    @Test("The same commit again, after a lost reply, gives the same answer and counts once [211] [F13]")
     func repeated() throws {
         let alice = try server.signUpOwningUser()
         try alice.stage(TestFile(), masterVersion: 0)

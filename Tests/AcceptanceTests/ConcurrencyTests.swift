@@ -8,7 +8,7 @@ struct ConcurrencyTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Two identical uploads at once both end well, with one row, one object and the right bytes [131]")
+    @Test("Two identical uploads at once both end well, with one row, one object and the right bytes [131] [F5]")
     func identicalUploads() async throws {
         let alice = try server.signUpOwningUser()
         for count in [10, 800_000] {

@@ -8,7 +8,8 @@ struct CredentialTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A junk token is a 401 at every level that needs one [17] [27] [58]", arguments: ["Google", "Facebook"])
+    @Test(
+        "A junk token is a 401 at every level that needs one [17] [27] [58] [F32]", arguments: ["Google", "Facebook"])
     func junkToken(type: String) throws {
         let headers = [
             ("X-token-type", "\(type)Token"), ("access_token", "junk-\(UUID().uuidString)"),
@@ -104,7 +105,7 @@ struct CredentialTests {
         expectJSON(try server.call("GET", "CheckCreds", headers: headers))
     }
 
-    @Test("Levels primary and secondary need a device UUID that is one [15]")
+    @Test("Levels primary and secondary need a device UUID that is one [15] [F21]")
     func device() throws {
         let alice = try server.signUpOwningUser()
         let newcomer = try server.newcomer()
@@ -141,7 +142,7 @@ struct CredentialTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("People who sign in at the same time are never taken for each other [48]")
+    @Test("People who sign in at the same time are never taken for each other [48] [F18]")
     func identitiesAreNotMixed() async throws {
         let alice = try server.signUpOwningUser()
         let users =

@@ -121,6 +121,49 @@ struct DepartureRaceTests {
         }
     }
 
+    @Test("A group is removed, twice at once, while a member uploads and commits: one wins, and no loser's bytes stay")
+    func groupRemovedAtWork() async throws {
+        for size in [1_000, 300_000, 1_500_000] {
+            let alice = try server.signUpOwningUser()
+            let bob = try alice.newMember(.write)
+            let committed = TestFile("staged before")
+            let uploaded = TestFile(randomBytes: size)
+            try bob.stage(committed, masterVersion: 1)
+
+            let replies = try await Threads.run(4) { number in
+                switch number {
+                case 0: try bob.commit(masterVersion: 1)
+                case 1: try bob.upload(uploaded, masterVersion: 1)
+                default: try alice.removeGroup(masterVersion: 1)
+                }
+            }
+
+            let isCommitted = replies[0].json?.numberUploadsTransferred != nil
+            let removals = replies[2...].filter { $0.json == .object([:]) }.count
+            #expect(removals == (isCommitted ? 0 : 1), "\(replies)")
+            #expect(replies.allSatisfy { $0.status == 200 || $0.status == 410 }, "\(replies)")
+            if isCommitted { #expect(try alice.removeGroup(masterVersion: 2).json == .object([:])) }
+            #expect(try bob.groups().groups.isEmpty)
+            try await eventually("what was not committed is not stored") { try alice.stored(uploaded).isEmpty }
+            try await eventually("what was committed stays") {
+                try alice.stored(committed).count == (isCommitted ? 1 : 0)
+            }
+        }
+    }
+
+    @Test("Two names at once: one is taken, the other is told to look again")
+    func twoNames() async throws {
+        let alice = try server.signUpOwningUser()
+        for version in Int64(0)..<4 {
+            let replies = try await Threads.run(2) { try alice.rename(to: "name \($0)", masterVersion: version) }
+
+            #expect(replies.filter { $0.json == .object([:]) }.count == 1, "\(replies)")
+            #expect(replies.filter { $0.masterVersionUpdate == version + 1 }.count == 1, "\(replies)")
+            let winner = replies[0].masterVersionUpdate == nil ? "name 0" : "name 1"
+            #expect(try alice.groups().group(alice.group)?.sharingGroupName?.text == winner)
+        }
+    }
+
     @Test("A group is removed while somebody redeems: either it is gone, or the removal was stale")
     func removedWhileRedeeming() async throws {
         for round in 0..<6 {
@@ -201,7 +244,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("A file is deleted while it is being downloaded: all of it comes, or the reader is told to look again")
+    @Test("A file is deleted while it is being downloaded: all of it comes, or the reader is told to look again [F29]")
     func deletedWhileDownloading() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()

@@ -77,7 +77,7 @@ func expectDownload(
     let message = reply.messageParameters
     #expect(message?.checkSum?.text == file.checkSum, sourceLocation: sourceLocation)
     #expect(message?.contentsChanged?.bool == contentsChanged, sourceLocation: sourceLocation)
-    #expect(message?.cloudStorageType?.text == "Google", sourceLocation: sourceLocation)
+    #expect(message?.cloudStorageType?.text == file.cloudStorageType, sourceLocation: sourceLocation)
     #expect(message?.appMetaData?.text == metadata, sourceLocation: sourceLocation)
     #expect(message?.masterVersionUpdate == nil, sourceLocation: sourceLocation)
     #expect(message?.gone == nil, sourceLocation: sourceLocation)

@@ -154,7 +154,7 @@ struct FileVersionTests {
         expectError(try alice.upload(next.next("3"), masterVersion: 2, metadata: TestMetadata(2, "x")), 409)
     }
 
-    @Test("Undelete of a new file is refused; of a live one it is a normal next version [123]")
+    @Test("Undelete of a new file is refused; of a live one it is a normal next version [123] [F57]")
     func undelete() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("old")
@@ -169,7 +169,7 @@ struct FileVersionTests {
         expectDownload(try alice.download(next, masterVersion: 2), of: next)
     }
 
-    @Test("A file that lives in one group is refused in another one")
+    @Test("A file that lives in one group is refused in another one [F42]")
     func otherGroup() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")

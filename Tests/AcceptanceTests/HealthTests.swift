@@ -67,7 +67,7 @@ struct HealthTests {
         expectError(try server.address.perform(HTTPCall("GET", path)), 404)
     }
 
-    @Test("An unknown path is a 404 with a JSON error [7] [11]")
+    @Test("An unknown path is a 404 with a JSON error [7] [11] [F31]")
     func unknownPath() throws {
         expectError(try server.call("POST", "NoSuchEndpoint"), 404)
     }
@@ -78,6 +78,20 @@ struct HealthTests {
 
         expectError(reply, 405)
         #expect(reply.values(of: "allow").joined().contains("GET"))
+    }
+
+    @Test("No reply sets a cookie, and one that comes along changes nothing [F36]")
+    func cookies() throws {
+        let alice = try server.signUpOwningUser()
+        let cookie = (name: "Cookie", value: "session=1")
+
+        let replies = [
+            try server.call("GET", "HealthCheck"), try server.call("GET", "Index", headers: [cookie]),
+            try alice.call("GET", "Index"), try server.call("GET", "Index", headers: alice.headers + [cookie]),
+        ]
+
+        #expect(replies.map(\.status) == [200, 401, 200, 200])
+        for reply in replies { #expect(reply.values(of: "set-cookie").isEmpty) }
     }
 
     @Test("The failure header has no effect on a release build; a debugging build fails when it is asked to [8] [9]")

@@ -9,17 +9,24 @@ extension PrivateStackTests {
         static let growthLimit = 16 << 20
         static let size = 4 << 30
 
-        @Test("4 GiB stream up and down in constant memory", .tags(.large), .enabled(if: hasRoom(for: size * 2)))
-        func fourGibibytes() async throws {
+        @Test("4 GiB stream up and down in constant memory [F27]", .tags(.large), .enabled(if: hasRoom(for: size * 2)))
+        func fourGibibytes() async throws { try await stream(Self.size, through: .google) }
+
+        @Test(
+            "1 GiB streams up and down in constant memory through Dropbox", .tags(.large),
+            .enabled(if: hasRoom(for: 2 << 30)))
+        func oneGibibyteThroughDropbox() async throws { try await stream(1 << 30, through: .dropbox) }
+
+        private func stream(_ size: Int, through storage: SandboxProvider) async throws {
             let server = try TestServer.withFaults()
-            let alice = try server.signUpOwningUser()
-            let data = EndlessData(count: Self.size)
-            let checkSum = try await Threads.run { data.checkSum() }
+            let alice = try server.signUpOwningUser(storage)
+            let data = EndlessData(count: size)
+            let checkSum = try await Threads.run { data.checkSum(in: storage) }
             // A first upload, so that what is loaded once does not count as growth.
-            try alice.publish(TestFile(randomBytes: 20_000_000), masterVersion: 0)
+            try alice.publish(TestFile(randomBytes: 20_000_000).stored(at: storage), masterVersion: 0)
             let before = try Memory(of: server)
 
-            var file = TestFile("")
+            var file = TestFile("").stored(at: storage)
             file.mimeType = "image/jpeg"
             let parameters = alice.uploadParameters(file, masterVersion: 1, overriding: ["checkSum": checkSum])
             let upload = try await Threads.run { try Self.upload(data, parameters, by: alice) }
@@ -28,18 +35,21 @@ extension PrivateStackTests {
             let growthOfUpload = try before.growth()
             #expect(growthOfUpload <= Self.growthLimit)
             #expect(try alice.commitStaged(masterVersion: 1) == 1)
-            #expect(try alice.stored(file).map(\.size) == [Self.size])
+            #expect(try alice.stored(file).map(\.size) == [size])
             #expect(try alice.stored(file).map(\.checkSum) == [checkSum])
 
             let beforeDownload = try Memory(of: server)
             let parametersOfDownload = alice.downloadParameters(file, masterVersion: 2)
-            let (reply, received) = try await Threads.run { try Self.download(parametersOfDownload, by: alice) }
+            let (reply, received) = try await Threads.run {
+                try Self.download(parametersOfDownload, by: alice, from: storage)
+            }
 
             #expect(reply.status == 200 && reply.isComplete)
             #expect(reply.messageParameters?.checkSum?.text == checkSum)
             #expect(received == checkSum)
             let growthOfDownload = try beforeDownload.growth()
             #expect(growthOfDownload <= Self.growthLimit)
+            print("\(storage): grew by \(growthOfUpload) bytes going up and \(growthOfDownload) coming down")
             try server.sandbox.delete(file.cloudName(device: alice.device), in: alice.account)
         }
 
@@ -52,11 +62,13 @@ extension PrivateStackTests {
             return try conversation.reply()
         }
 
-        static func download(_ parameters: [String: String?], by user: TestUser) throws -> (HTTPReply, String) {
+        static func download(
+            _ parameters: [String: String?], by user: TestUser, from storage: SandboxProvider
+        ) throws -> (HTTPReply, String) {
             let call = HTTPCall("GET", "/DownloadFile/\(ClientQuery.text(parameters))", headers: user.headers)
             var conversation = try HTTPConversation(to: user.server.address)
             try conversation.send(call.head(for: user.server.address))
-            var digest = IncrementalMD5()
+            var digest = IncrementalCheckSum(in: storage)
             let reply = try conversation.reply { digest.update($0) }
             return (reply, digest.finish())
         }
@@ -84,15 +96,15 @@ struct EndlessData: Sendable {
         }
     }
 
-    func checkSum() -> String {
-        var digest = IncrementalMD5()
+    func checkSum(in storage: SandboxProvider) -> String {
+        var digest = IncrementalCheckSum(in: storage)
         forEachPiece { digest.update($0) }
         return digest.finish()
     }
 }
 
 /// The memory of the transfer role's processes at one moment.
-private struct Memory {
+struct Memory {
     private let resident: [StackProcess: Int]
 
     init(of server: TestServer) throws {

@@ -125,7 +125,7 @@ struct LeavingTests {
         #expect(try bob.stored(file).contains { $0.name == file.cloudName(device: bob.device) })
     }
 
-    @Test("What the leaving member had staged, in whosever storage, is withdrawn, and invitations with it")
+    @Test("What the leaving member had staged, in whosever storage, is withdrawn, and invitations with it [F16]")
     func stagedRows() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin)
@@ -188,7 +188,7 @@ struct LeavingTests {
         #expect(try carol.groups().group(alice.group)?.permission?.text == "write")
     }
 
-    @Test("After the last admin the owning member with the highest permission runs the group")
+    @Test("After the last admin the owning member with the highest permission runs the group [F53]")
     func owningSuccessor() throws {
         let alice = try server.signUpOwningUser()
         let facebook = try alice.newMember(.write, name: "First")

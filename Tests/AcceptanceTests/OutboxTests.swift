@@ -26,7 +26,7 @@ struct OutboxTests {
         expectDownload(try alice.download(next, masterVersion: 2), of: next)
     }
 
-    @Test("Nothing is deleted before the commit, and a stale commit deletes nothing")
+    @Test("Nothing is deleted before the commit, and a stale commit deletes nothing [F9]")
     func nothingTooEarly() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("old")
@@ -74,7 +74,7 @@ extension PrivateStackTests {
         deinit { try? server.sandbox.clearFaults() }
 
         @Test(
-            "The commit succeeds without a count, and the deletion is tried until it is done [200] [208]",
+            "The commit succeeds without a count, and the deletion is tried until it is done [200] [208] [F11] [F12]",
             arguments: [500, 429])
         func retried(status: Int) async throws {
             let alice = try server.signUpOwningUser()

@@ -15,7 +15,7 @@ struct QueryDecodingTests {
         "\u{2028}\u{FEFF}", "</script>", "a=b;c,d", "", " ", "null", "?#[]@!$'()*~", "; DROP TABLE users; --",
     ]
 
-    @Test("Metadata with any characters [96] [97] [127] [236] [319] [325]", arguments: texts)
+    @Test("Metadata with any characters [96] [97] [127] [236] [319] [325] [F6]", arguments: texts)
     func metadata(text: String) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -29,7 +29,7 @@ struct QueryDecodingTests {
     }
 
     @Test(
-        "Group names with any characters",
+        "Group names with any characters [F1] [F7]",
         arguments: ["Tom & Jerry", "a&b&c", "1+1", "50% & more", "Zoë\n🐱", "'; --", "x=y"])
     func groupNames(name: String) throws {
         let alice = try server.signUpOwningUser()

@@ -35,7 +35,7 @@ struct RedemptionTests {
         #expect(try carol.index().file(file)?.owningUserId == .integer(carol.userID))
     }
 
-    @Test("A new Google user finds the warning file in their storage [51]")
+    @Test("A new Google user finds the warning file in their storage [51] [F37]")
     func warningFile() async throws {
         let configuration = try InitialFile(of: server)
         let alice = try server.signUpOwningUser()

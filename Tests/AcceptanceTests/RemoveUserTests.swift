@@ -70,7 +70,7 @@ struct RemoveUserTests {
         #expect(try again.stored(file).count == 2)
     }
 
-    @Test("Files of a removed owner stay listed, as deleted, and each of their groups moves on by one [61] [62]")
+    @Test("Files of a removed owner stay listed, as deleted, and each of their groups moves on by one [61] [62] [F14]")
     func ownedFiles() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google, name: "Bob")
@@ -137,7 +137,7 @@ struct RemoveUserTests {
         expectDownload(try alice.download(files[1], masterVersion: 3), of: files[1])
     }
 
-    @Test("A group whose last member removes the account is gone [299]")
+    @Test("A group whose last member removes the account is gone [299] [F15]")
     func lastMember() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)

@@ -89,7 +89,7 @@ struct RemovedGroupTests {
         #expect(try scene.alice.stored(scene.file).map(\.name) == [scene.file.cloudName(device: scene.alice.device)])
     }
 
-    @Test("Invitations to it are gone, for those who ask and those who redeem [293] [302]")
+    @Test("Invitations to it are gone, for those who ask and those who redeem [293] [302] [F16]")
     func invitations() throws {
         let scene = try Scene(server)
         let invitation = try scene.bob.invite(.write, group: scene.alice.group)

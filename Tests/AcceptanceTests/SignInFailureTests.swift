@@ -129,7 +129,7 @@ extension PrivateStackTests {
             try alice.publish(TestFile(), masterVersion: 0)
         }
 
-        @Test("A Facebook exchange that fails does not fail CheckCreds [70]")
+        @Test("A Facebook exchange that fails does not fail CheckCreds [70] [F54]")
         func longLivedTokenFails() async throws {
             let alice = try server.signUpOwningUser()
             let bob = try alice.newMember(.read)

@@ -77,7 +77,7 @@ struct StagedReplacementTests {
         #expect(entry?.appMetaDataVersion == nil)
     }
 
-    @Test("A deletion replaces a staged upload and gives its object up at once")
+    @Test("A deletion replaces a staged upload and gives its object up at once [F4]")
     func deletionAfterUpload() async throws {
         let (alice, file) = try withFile()
         try alice.stage(file.next("in vain"), masterVersion: 1)
@@ -94,7 +94,7 @@ struct StagedReplacementTests {
         try await eventually("nothing is stored") { try alice.stored(file).isEmpty }
     }
 
-    @Test("An upload replaces a staged deletion")
+    @Test("An upload replaces a staged deletion [F4]")
     func uploadAfterDeletion() throws {
         let (alice, file) = try withFile()
         let next = file.next("changed my mind")

@@ -95,7 +95,7 @@ struct UndeleteTests {
         try await eventually("nothing is stored") { try alice.stored(file).isEmpty }
     }
 
-    @Test("A deletion that a commit got in front of is not undone by an older upload")
+    @Test("A deletion that a commit got in front of is not undone by an older upload [F56]")
     func deletedMeanwhile() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()

@@ -8,7 +8,7 @@ struct UploadRepeatTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("The same upload again, before the commit, is a success with the same dates and one object [95] [182]")
+    @Test("The same upload again, before the commit, is a success with the same dates and one object [95] [182] [F39]")
     func repeated() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 300_000)
@@ -42,7 +42,7 @@ struct UploadRepeatTests {
         }
     }
 
-    @Test("A staged row left by a lost commit is replaced by the next upload of the file [133]")
+    @Test("A staged row left by a lost commit is replaced by the next upload of the file [133] [F2]")
     func leftOver() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()

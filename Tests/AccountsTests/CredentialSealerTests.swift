@@ -15,7 +15,7 @@ struct CredentialSealerTests {
         sealer = CredentialSealer(keys: KeyRing(current: key))
     }
 
-    @Test("What was sealed opens again, and nothing of it can be read")
+    @Test("What was sealed opens again, and nothing of it can be read [F20]")
     func roundTrip() throws {
         let record = try sealer.seal(Self.credentials, for: alice)
 

@@ -87,7 +87,7 @@ struct SignInCacheTests {
         #expect(held.allSatisfy { $0 >= 92 })
     }
 
-    @Test("Identities are never mixed when many sign in at once [48]")
+    @Test("Identities are never mixed when many sign in at once [48] [F18]")
     func concurrent() async throws {
         let cache = SignInCache(timeToLive: .seconds(60), maximumEntries: 64)
 

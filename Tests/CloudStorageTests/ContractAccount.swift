@@ -33,13 +33,18 @@ final class ContractAccount: Sendable {
         let client = AccountClient(
             transport: sender.transport, deadline: .after(.seconds(20)), backoff: pauses.backoff())
         let presented = PresentedCredentials(
-            accountType: kind.account.accountType, accessToken: account.accessToken,
-            authorizationCode: account.header("SyncServer-authorization-code"))
+            accountType: kind.account.accountType,
+            accessToken: account.header("access_token") ?? account.accessToken,
+            authorizationCode: account.header("SyncServer-authorization-code"),
+            accountID: account.header("X-account-id"),
+            microsoftAccessToken: account.header("X-microsoft-access-token"))
         let profile = try kind.account.verify(presented, through: client)
         var credentials = kind.account.credentials(from: presented)
         if let code = presented.authorizationCode,
             let exchanged = try kind.account.exchange(code: code, of: profile, through: client)
         {
+            credentials = credentials.updated(with: exchanged)
+        } else if let exchanged = try kind.account.exchange(presented, of: profile, through: client) {
             credentials = credentials.updated(with: exchanged)
         }
         self.credentials = Mutex(credentials)
@@ -51,16 +56,23 @@ final class ContractAccount: Sendable {
     /// What lies in the storage, as its owner sees it.
     func files() throws -> [StoredFile] { try sandbox.files(of: account) }
 
-    /// How many requests `body` makes to the provider's host, or to another one.
-    func calls(to host: String? = nil, during body: () throws -> Void) throws -> Int {
-        try requests(to: host, during: body).count
+    /// How many requests `body` makes that concern objects.
+    func calls(during body: () throws -> Void) throws -> Int { try requests(during: body).count }
+
+    /// How many requests `body` makes that renew a token.
+    func renewals(during body: () throws -> Void) throws -> Int {
+        try all(during: body).filter(kind.renewsToken).count
     }
 
-    /// The requests that `body` makes to the provider's host, or to another one.
-    func requests(to host: String? = nil, during body: () throws -> Void) throws -> [JSONValue] {
+    /// The requests that `body` makes that concern objects.
+    func requests(during body: () throws -> Void) throws -> [JSONValue] {
+        try all(during: body).filter(kind.concernsObjects)
+    }
+
+    private func all(during body: () throws -> Void) throws -> [JSONValue] {
         let before = try sandbox.lastRequest()
         try body()
-        return try sandbox.requests(since: before).filter { $0.host?.text == host ?? kind.host }
+        return try sandbox.requests(since: before)
     }
 }
 

@@ -24,7 +24,7 @@ private struct DriveOwner: StorageOwner {
         try call(.patch, "\(Self.files)/\(objectID)", ["name": name], storage)
     }
 
-    func moveToRoot(_ objectID: String, from folderID: String?, in storage: ContractStorage) throws {
+    func moveAway(_ objectID: String, from folderID: String?, in storage: ContractStorage) throws {
         try call(.patch, "\(Self.files)/\(objectID)?addParents=root&removeParents=\(folderID ?? "")", [:], storage)
     }
 
@@ -65,8 +65,4 @@ private struct DriveOwner: StorageOwner {
         guard (200..<300).contains(reply.status) else { throw OwnerFailure(reply: reply) }
         return reply
     }
-}
-
-private struct OwnerFailure: Error {
-    let reply: Reply
 }

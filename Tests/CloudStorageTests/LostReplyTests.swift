@@ -9,8 +9,8 @@ enum Mishap: String, Sendable, CaseIterable {
     case unavailableBefore = "503 before it took effect"
     case errorAfterEffect = "took effect, 500 as reply"
 
-    func fault(_ host: String, skip: Int) -> SandboxFault {
-        var fault = SandboxFault(host: host, times: 1)
+    func fault(_ kind: ProviderUnderTest, skip: Int) -> SandboxFault {
+        var fault = kind.fault(times: 1)
         fault.skip = skip
         switch self {
         case .connectionCutBefore: fault.resetAfterBytes = 0
@@ -28,7 +28,7 @@ extension CloudProviderTests {
     @Suite("CloudProviderContract: one mishap at any request")
     struct LostReplyTests {
         @Test(
-            "A first upload ends with exactly one object in one folder", arguments: ProviderUnderTest.all,
+            "A first upload ends with exactly one object in one folder [F26]", arguments: ProviderUnderTest.all,
             Mishap.allCases)
         func upload(kind: ProviderUnderTest, mishap: Mishap) throws {
             for size in [0, 1_000, 700_000] {
@@ -37,7 +37,7 @@ extension CloudProviderTests {
                     let account = try ContractAccount(kind)
                     let storage = try account.open()
                     let bytes = RandomData.bytes(size)
-                    try account.sandbox.inject(mishap.fault(kind.host, skip: step))
+                    try account.sandbox.inject(mishap.fault(kind, skip: step))
 
                     let stored = try storage.store(bytes)
 
@@ -54,7 +54,7 @@ extension CloudProviderTests {
             let account = try ContractAccount(kind)
             let storage = try account.open()
             let stored = try storage.store(RandomData.bytes(100))
-            try account.sandbox.inject(mishap.fault(kind.host, skip: 0))
+            try account.sandbox.inject(mishap.fault(kind, skip: 0))
 
             try storage.provider.delete(objectID: stored.objectID, in: storage.access())
 
@@ -68,11 +68,11 @@ extension CloudProviderTests {
             let bytes = RandomData.bytes(100)
             let stored = try storage.store(bytes)
 
-            try account.sandbox.inject(mishap.fault(kind.host, skip: 0))
+            try account.sandbox.inject(mishap.fault(kind, skip: 0))
             #expect(try storage.describe(stored.objectID) == stored)
-            try account.sandbox.inject(mishap.fault(kind.host, skip: 0))
+            try account.sandbox.inject(mishap.fault(kind, skip: 0))
             #expect(try storage.provider.find(name: "file.bin", in: storage.access()) == stored)
-            try account.sandbox.inject(mishap.fault(kind.host, skip: 0))
+            try account.sandbox.inject(mishap.fault(kind, skip: 0))
             #expect(try storage.read(stored.objectID) == bytes)
         }
 

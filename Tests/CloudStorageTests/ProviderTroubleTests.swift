@@ -7,7 +7,7 @@ import Testing
 extension CloudProviderTests {
     @Suite("CloudProviderContract: a provider in trouble")
     struct ProviderTroubleTests {
-        static let operations = StorageOperation.allCases
+        static let operations = StorageOperation.ofAllProviders
 
         /// An account with one object, `file.bin`.
         private func storage(_ kind: ProviderUnderTest) throws -> (ContractStorage, StoredObject) {
@@ -16,11 +16,10 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Asked to wait, it waits as long as it was told, and then succeeds", arguments: ProviderUnderTest.all,
-            operations)
+            "Asked to wait, it waits as long as it was told, and then succeeds", arguments: operations)
         func retryAfter(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let (storage, object) = try storage(kind)
-            var fault = SandboxFault(host: kind.host, status: 429, times: 1)
+            var fault = kind.fault(status: 429, times: 1)
             fault.retryAfter = 7
             try storage.account.sandbox.inject(fault)
 
@@ -31,10 +30,10 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "Asked to wait longer than there is time, it says so at once", arguments: ProviderUnderTest.all, operations)
+            "Asked to wait longer than there is time, it says so at once", arguments: operations)
         func longRetryAfter(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let (storage, object) = try storage(kind)
-            var fault = SandboxFault(host: kind.host, status: 429, times: 1)
+            var fault = kind.fault(status: 429, times: 1)
             fault.retryAfter = 3_600
             try storage.account.sandbox.inject(fault)
 
@@ -47,23 +46,23 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A burst of errors is overcome", arguments: ProviderUnderTest.all,
-            operations.flatMap { operation in [500, 502, 503, 504].map { (operation, $0) } })
-        func burst(kind: ProviderUnderTest, trouble: (operation: StorageOperation, status: Int)) throws {
+            "A burst of errors is overcome", arguments: operations, [500, 502, 503, 504])
+        func burst(operation: (ProviderUnderTest, StorageOperation), status: Int) throws {
+            let (kind, operation) = operation
             let (storage, object) = try storage(kind)
-            try storage.account.sandbox.inject(SandboxFault(host: kind.host, status: trouble.status, times: 3))
+            try storage.account.sandbox.inject(kind.fault(status: status, times: 3))
 
-            try trouble.operation.perform(on: object, in: storage)
+            try operation.perform(on: object, in: storage)
 
             #expect(storage.account.pauses.pauses.count == 3)
         }
 
         @Test(
             "An error that stays ends as unavailable after five tries, and leaves nothing",
-            arguments: ProviderUnderTest.all, operations)
+            arguments: operations)
         func lastingError(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let (storage, object) = try storage(kind)
-            try storage.account.sandbox.inject(SandboxFault(host: kind.host, status: 503))
+            try storage.account.sandbox.inject(kind.fault(status: 503))
 
             let calls = try storage.account.calls {
                 #expect(throws: CloudStorageError.unavailable(detail: "")) {
@@ -75,10 +74,10 @@ extension CloudProviderTests {
             #expect(try storage.account.files().map(\.name) == ["file.bin"])
         }
 
-        @Test("A silent provider is given up at the deadline", arguments: ProviderUnderTest.all, operations)
+        @Test("A silent provider is given up at the deadline", arguments: operations)
         func silence(kind: ProviderUnderTest, operation: StorageOperation) async throws {
             let (storage, object) = try storage(kind)
-            var fault = SandboxFault(host: kind.host)
+            var fault = kind.fault()
             fault.latencyMilliseconds = 4_000
             try storage.account.sandbox.inject(fault)
 
@@ -93,11 +92,11 @@ extension CloudProviderTests {
         }
 
         @Test(
-            "A page of HTML instead of an answer is a failure that may pass", arguments: ProviderUnderTest.all,
-            operations.filter { $0 != .download && $0 != .delete })
+            "A page of HTML instead of an answer is a failure that may pass",
+            arguments: operations.filter { $0.1 != .download && $0.1 != .delete })
         func page(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let (storage, object) = try storage(kind)
-            var fault = SandboxFault(host: kind.host, status: 200)
+            var fault = kind.fault(status: 200)
             fault.body = "<html>Welcome to the hotel's wireless network</html>"
             try storage.account.sandbox.inject(fault)
 
@@ -109,7 +108,7 @@ extension CloudProviderTests {
         @Test("A 404 that is not in the provider's own words proves nothing", arguments: ProviderUnderTest.all)
         func foreignNotFound(kind: ProviderUnderTest) throws {
             let (storage, object) = try storage(kind)
-            var fault = SandboxFault(host: kind.host, status: 404)
+            var fault = kind.fault(status: 404)
             fault.body = "<html>404 Not Found</html>"
             try storage.account.sandbox.inject(fault)
 
@@ -200,7 +199,7 @@ extension CloudProviderTests {
             let storage = try account.open()
             let bytes = RandomData.bytes(2_000_000)
             let stored = try storage.store(bytes)
-            var fault = SandboxFault(host: kind.host, method: "GET", times: 2)
+            var fault = kind.downloadFault(times: 2)
             fault.truncateAfterBytes = after
             try account.sandbox.inject(fault)
 
@@ -220,10 +219,10 @@ extension CloudProviderTests {
             let storage = try account.open()
             let bytes = RandomData.bytes(2_000_000)
             let stored = try storage.store(bytes)
-            var cut = SandboxFault(host: kind.host, method: "GET", times: 1)
+            var cut = kind.downloadFault(times: 1)
             cut.truncateAfterBytes = 700_000
             try account.sandbox.inject(cut)
-            var errors = SandboxFault(host: kind.host, method: "GET", status: 500, times: 2)
+            var errors = kind.downloadFault(status: 500, times: 2)
             errors.skip = 1
             try account.sandbox.inject(errors)
 
@@ -268,7 +267,7 @@ extension CloudProviderTests {
             let storage = try account.open()
             let bytes = RandomData.bytes(2_000_000)
             let stored = try storage.store(bytes)
-            var fault = SandboxFault(host: kind.host, method: "GET", times: 1)
+            var fault = kind.downloadFault(times: 1)
             fault.truncateAfterBytes = 1_000_000
             try account.sandbox.inject(fault)
             let access = storage.access(within: .seconds(1))

@@ -32,6 +32,20 @@ struct FailureTests {
         #expect(error?.kind == "not sent")
     }
 
+    @Test("A server that does not speak HTTP/2 where nothing else will do has answered nothing")
+    func otherVersion() throws {
+        let server = try LocalHTTPServer { peer in
+            _ = peer.readRequest()
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        var request = Request(url: server.url())
+        request.httpVersion = .http2Only
+        let error = failure(of: request, on: &handle)
+        #expect(error == .otherHTTPVersion)
+        #expect(error?.mayHaveBeenSent == true)
+    }
+
     @Test("A connection that is closed without an answer leaves the outcome open", arguments: [true, false])
     func closedWithoutAnswer(isReset: Bool) throws {
         let server = try LocalHTTPServer { peer in

@@ -190,7 +190,8 @@ struct BatchTests {
 
         #expect(reply.status == 409 && reply.code == "file_version_mismatch")
         #expect(try files == 0 && staged == 1 && masterVersion == 0)
-        #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND lease_owner IS NULL") == 1)
+        #expect(
+            try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND lease_owner IS NULL") == 1)
     }
 
     @Test("A batch's id and a commit's id are the same thing")

@@ -2,6 +2,7 @@ import Accounts
 import CloudStorage
 import Foundation
 import MariaDB
+import Push
 import Store
 import SyncProtocol
 import Testing
@@ -21,7 +22,8 @@ struct ErrorResponseTests {
             .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
             .invitationGone,
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
-            .ownerMissing, .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch, .mimeTypeChanged,
+            .ownerMissing, .pushNotConfigured, .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch,
+            .mimeTypeChanged,
             .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .notAMember, .ownerRemoved,
             .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
         ]
@@ -34,6 +36,10 @@ struct ErrorResponseTests {
             .rejected, .codeRejected, .scopeMissing, .revoked, .unavailable(detail: "s3cret"), .timedOut,
             .misconfigured(detail: "s3cret"),
         ]
+        let push: [PushError] = [
+            .gone(since: nil), .rateLimited(retryAfter: nil), .unavailable(detail: "s3cret"), .timedOut,
+            .misconfigured(detail: "s3cret"), .rejected(detail: "s3cret"),
+        ]
         let cloud: [CloudStorageError] = [
             .notFound, .authorizationRevoked, .quotaExceeded, .rateLimited(retryAfter: nil),
             .unavailable(detail: "s3cret"), .timedOut, .contentMismatch, .rejected(code: "s3cret"),
@@ -45,7 +51,7 @@ struct ErrorResponseTests {
             .corrupt(table: "s3cret", column: "s3cret"), .defect(database),
         ]
         let refusals: [CommitRefusal] = [.outdated(someFile()), .belongsElsewhere(someFile()), .ownerGone]
-        return endpoint + request + account + cloud + store + refusals + [Unknown()]
+        return endpoint + request + account + push + cloud + store + refusals + [Unknown()]
     }()
 
     /// The table of section 4.2 in docs/protocol.md: code to status and `retryable`.

@@ -38,6 +38,7 @@ final class FakeCloud: CloudProvider {
     var deleted: [String] { state.withLock { $0.deleted } }
     var describeCalls: Int { state.withLock { $0.describeCalls } }
     var objects: [String: [UInt8]] { state.withLock { $0.objects.mapValues(\.bytes) } }
+    var names: [String] { state.withLock { $0.objects.values.map(\.name) } }
     func replace(_ objectID: String, by bytes: [UInt8]?) {
         state.withLock { state in
             if let bytes { state.objects[objectID]?.bytes = bytes } else { state.objects[objectID] = nil }

@@ -59,7 +59,7 @@ struct GroupAdministrationTests {
             server.send(GetSharingGroupMembersRequest(sharingGroupUUID: alice.group), as: eve).code == "not_a_member")
     }
 
-    @Test("A permission is changed at once, and raises the master version by one")
+    @Test("A permission is changed at once, and raises the master version by one [F34]")
     func permission() throws {
         let bob = try server.join(alice, as: "bob", .write)
 
@@ -73,7 +73,7 @@ struct GroupAdministrationTests {
         #expect(members().map { $0["permission"] as? String } == ["admin", "admin"])
     }
 
-    @Test("The last admin stays admin, whoever asks, and stays a member")
+    @Test("The last admin stays admin, whoever asks, and stays a member [F53]")
     func lastAdmin() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         #expect(try update(alice, to: .write, by: bob).status == 200)
@@ -118,7 +118,7 @@ struct GroupAdministrationTests {
         #expect(try server.count("SELECT MAX(master_version) FROM sharing_groups") == 1)
     }
 
-    @Test("A removed member sees the group no more; files, staged changes and invitations go as if they had left")
+    @Test("A removed member sees the group no more; files, staged changes and invitations go as if they had left [F34]")
     func removal() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         _ = server.upload(someBytes(9), of: someFile(), master: 1, by: bob)
@@ -185,7 +185,7 @@ struct GroupAdministrationTests {
         #expect(invitations(by: bob).code == "permission_too_low")
     }
 
-    @Test("A revoked invitation cannot be redeemed; revoking again, or what never was, is as good")
+    @Test("A revoked invitation cannot be redeemed; revoking again, or what never was, is as good [F34]")
     func revoked() throws {
         let invitation = try invite()
         let eve = try server.signUp("eve")

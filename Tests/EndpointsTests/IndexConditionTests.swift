@@ -33,7 +33,7 @@ struct IndexConditionTests {
         try #require(server.commit(from: master, by: alice).status == 200)
     }
 
-    @Test("Who names the present state gets 304 without a body; who names none gets 200")
+    @Test("Who names the present state gets 304 without a body; who names none gets 200 [F51]")
     func unchanged() throws {
         let tag = try tag()
 

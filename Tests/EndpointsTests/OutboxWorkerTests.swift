@@ -100,7 +100,7 @@ struct OutboxWorkerTests {
         server.cloud.put("orphan", "name", [1])
         _ = try server.store.transaction { session in
             try session.addIntent(
-                toStore: "orphan", named: "name", in: owner, leaseOwner: "dead",
+                toStore: "orphan", named: ["name"], in: owner, leaseOwner: "dead",
                 until: WireDate(secondsSince1970: noon.secondsSince1970 + 90), at: noon)
         }
         try work()
@@ -214,7 +214,7 @@ struct OutboxWorkerTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("Housekeeping withdraws what was never committed, and the object follows")
+    @Test("Housekeeping withdraws what was never committed, and the object follows [F3]")
     func housekeeping() throws {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
         let log = server.log

@@ -219,7 +219,7 @@ struct RouterTests {
 
     // MARK: The log
 
-    @Test("One line is written about every request, with neither tokens nor what the request says")
+    @Test("One line is written about every request, with neither tokens nor what the request says [F19]")
     func log() throws {
         let server = try TestServer()
         let alice = try server.signUp()

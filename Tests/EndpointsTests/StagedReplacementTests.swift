@@ -147,7 +147,7 @@ struct StagedReplacementTests {
         let decided = StagedReplacement.of(row.requested, over: row.staged, current: row.current)
 
         #expect(decided.change == row.result)
-        #expect(decided.givenUp?.objectID == row.givenUp)
+        #expect(decided.givenUp?.content?.objectID == row.givenUp)
         #expect(decided.isRepetition == row.isRepetition)
     }
 

@@ -23,10 +23,16 @@ struct TestServer: Sendable {
     let exchanges = FakeAccount.Exchanges()
     let log = LogKeeper()
     let settings: ConnectionSettings?
+    /// What providers answer; without it nothing may be asked of any.
+    let providers: ScriptedTransport?
 
     /// Without a database every use of the store throws that it is unavailable.
-    init(withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30) throws
-    {
+    init(
+        withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30,
+        signInTimeToLive: Duration = .seconds(60), accounts: [any AccountProvider] = [],
+        providers: ScriptedTransport? = nil
+    ) throws {
+        self.providers = providers
         let settings = withDatabase ? try ScratchDatabase.shared().makeDatabase() : nil
         self.settings = settings
         store = Store(
@@ -43,9 +49,10 @@ struct TestServer: Sendable {
         let storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: try SealingKey(Array(0..<32)))),
             backoff: Backoff(pause: { _ in }), providers: [cloud],
-            accounts: [FakeAccount(accountType: .google, exchanges: exchanges), FakeAccount(accountType: .facebook)])
+            accounts: [FakeAccount(accountType: .google, exchanges: exchanges), FakeAccount(accountType: .facebook)]
+                + accounts)
         services = Services(
-            store: store, storage: storage, signInCache: SignInCache(timeToLive: .seconds(60)),
+            store: store, storage: storage, signInCache: SignInCache(timeToLive: signInTimeToLive),
             settings: Services.Settings(
                 serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,
                 maximumUploadBytes: maximumUploadBytes, maximumDevicesPerUser: nil, mimeTypes: .standard,
@@ -75,7 +82,7 @@ struct TestServer: Sendable {
             RequestHead(
                 method: method, path: path, query: query, contentLength: length, requestID: "request-1",
                 headers: headers),
-            on: connection, transport: .unused)
+            on: connection, transport: providers?.transport ?? .unused)
         return connection
     }
 

@@ -193,6 +193,30 @@ struct RequestSlotTests {
         #expect(outcomes.all == Array(repeating: "whole", count: 200))
     }
 
+    @Test("Who writes only when 64 KiB are taken at once never waits for a peer that does not read, and loses nothing")
+    func writingWithoutWaiting() throws {
+        let outcomes = Outcomes()
+        let chunk = [UInt8](repeating: 7, count: 64 * 1024)
+        let responder = try Responder { slot in
+            var chunks = 0
+            try? slot.write(header)
+            while chunks < 100, slot.canWriteWithoutWaiting {
+                try? slot.write(chunk)
+                chunks += 1
+            }
+            outcomes.add("\(chunks)")
+        }
+        let client = FastCGIClient(path: responder.path)
+        client.begin([])
+        client.endBody()
+
+        // The peer has not read anything yet.
+        #expect(outcomes.wait(for: 1))
+        let chunks = try #require(outcomes.all.first.flatMap { Int($0) })
+        #expect((1..<100).contains(chunks))
+        #expect(client.reply() == header + Array(repeating: chunk, count: chunks).joined())
+    }
+
     @Test("An abandoned reply ends without the end that a whole one has")
     func abandon() throws {
         let responder = try Responder { slot in

@@ -22,7 +22,7 @@ struct ConnectionPoolTests {
         }
     }
 
-    @Test("One connection serves leases one after the other")
+    @Test("One connection serves leases one after the other [F35]")
     func reuse() throws {
         let pool = ConnectionPool(
             settings: try ScratchDatabase.shared().makeDatabase(), maximumConnections: 4, leaseTimeout: .seconds(1))

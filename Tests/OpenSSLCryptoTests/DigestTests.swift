@@ -48,8 +48,10 @@ struct DigestTests {
         arguments: [
             (UInt8(0), 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
             (0x61, 1, "bf5d3affb73efd2ec6c36ad3112dd933efed63c4e1cbffcfa88e2759c144f2d8"),
+            (0x61, 4_194_303, "49c0a79929eacf8ccbe77f99ff043ca55f97000c68bccefc644791170969a3b2"),
             (0x61, 4_194_304, "907a506cf5e706bda5c7a29b43c9c65d8344bd2fa2f22339b359c214812af5a1"),
             (0x61, 4_194_305, "5f858b62ccd88447586305aec6fd53c96747cfebf527cbba129a6dfed47d9624"),
+            (0x61, 104_857_600, "88d6f11fcd1ed48ea41554a71064b5472bc9cfbf5640262639ca8ae06fe5467e"),
             (0, 10_485_760, "cfbbdae2c77066b55ee0bca512cfca2299904017a44f1dc362f4cc4e3924925d"),
         ])
     func dropboxRepeatedByte(byte: UInt8, count: Int, hash: String) {

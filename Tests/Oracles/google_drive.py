@@ -3,7 +3,6 @@
 Only the way to the server is changed: every TCP connection that would go to port 443 of any host goes to the sandbox's
 port on this machine, and its certificate authority is the only one trusted.
 
-Environment: SANDBOX_URL (control interface), SANDBOX_TLS_PORT, SANDBOX_CA.
 Exit status 0 if all is as Google would do it; 1 and a line per failure otherwise.
 """
 
@@ -11,19 +10,10 @@ import hashlib
 import io
 import json
 import os
-import random
 import socket
-import sys
-import traceback
-import urllib.request
 
-PORT = int(os.environ["SANDBOX_TLS_PORT"])
-CA = os.environ["SANDBOX_CA"]
-CONTROL = os.environ["SANDBOX_URL"]
+from sandbox import CA, PORT, broken_rules, check, control, put_file, random_bytes, run
 
-# Trust settings of the machine would override the authority given to the libraries.
-for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "HTTPS_PROXY", "https_proxy"):
-    os.environ.pop(name, None)
 os.environ["REQUESTS_CA_BUNDLE"] = CA
 
 _resolve = socket.getaddrinfo
@@ -54,23 +44,6 @@ CLIENT = "1234567890-server.apps.googleusercontent.com"
 SECRET = "sandbox-google-secret"
 FOLDER = "application/vnd.google-apps.folder"
 SUMS = "id,name,size,md5Checksum,sha1Checksum,sha256Checksum,parents,trashed"
-failures = []
-
-
-def control(method, path, value=None):
-    data = None if value is None else json.dumps(value).encode()
-    request = urllib.request.Request(CONTROL + path, data, {"Content-Type": "application/json"}, method=method)
-    with urllib.request.urlopen(request) as reply:
-        text = reply.read()
-        return json.loads(text) if text else None
-
-
-def check(condition, sentence):
-    if not condition:
-        failures.append(sentence)
-        print("not ok:", sentence)
-    else:
-        print("ok:", sentence)
 
 
 def status_of(action):
@@ -87,10 +60,6 @@ def drive_service(credentials):
     http.redirect_codes = http.redirect_codes - {308}
     authorized = google_auth_httplib2.AuthorizedHttp(credentials, http=http)
     return build("drive", "v3", http=authorized, static_discovery=True, cache_discovery=False)
-
-
-def content(size, seed):
-    return random.Random(seed).randbytes(size)
 
 
 def verify_sums(file, data, what):
@@ -168,10 +137,10 @@ def main():
     check(twin["id"] != folder["id"], "two folders may have one name")
     drive.files().delete(fileId=twin["id"]).execute()
 
-    small = content(70_000, 1) + b"\r\n"
+    small = random_bytes(70_000, 1) + b"\r\n"
     stored, _ = upload(drive, "small's \\ file.jpg", folder["id"], small)
     verify_sums(stored, small, "multipart upload")
-    large = content(1_500_000, 2)
+    large = random_bytes(1_500_000, 2)
     new_id = drive.files().generateIds(count=1, space="drive", type="files").execute()["ids"][0]
     picture, steps = upload(drive, "large.jpg", folder["id"], large, chunk=262_144, id=new_id)
     verify_sums(picture, large, "resumable upload")
@@ -210,10 +179,7 @@ def main():
     drive.files().delete(fileId=stored["id"]).execute()
     check(status_of(lambda: drive.files().get(fileId=stored["id"]).execute()) == 404, "a deleted file is gone")
     check(status_of(lambda: drive.files().delete(fileId=stored["id"]).execute()) == 404, "and cannot be deleted again")
-    own = urllib.request.Request(
-        CONTROL + f"/sandbox/accounts/{account['id']}/files/private.txt?visible=0", b"mine",
-        {"Content-Type": "text/plain"}, method="PUT")
-    hidden = json.loads(urllib.request.urlopen(own).read())["id"]
+    hidden = put_file(account, "private.txt", b"mine", "?visible=0")["id"]
     check(status_of(lambda: drive.files().get(fileId=hidden).execute()) == 404, "the user's own files are invisible")
 
     control("POST", f"/sandbox/accounts/{account['id']}/expire-access-token", {"which": "all"})
@@ -227,7 +193,7 @@ def main():
     partial, _ = upload(drive, "partial.jpg", folder["id"], large, chunk=524_288)
     verify_sums(partial, large, "an upload of which the server once kept less than was sent")
 
-    rules = [violation["rule"] for violation in control("GET", "/sandbox/violations")]
+    rules = broken_rules()
     check(set(rules) == {"client-secret"}, f"Google's own client breaks no rule but the one it was told to: {rules}")
     check_chunk_rule(credentials)
     control("POST", f"/sandbox/accounts/{account['id']}/revoke", {})
@@ -238,10 +204,4 @@ def main():
         check("invalid_grant" in str(error), "a revoked grant cannot be refreshed: invalid_grant")
 
 
-try:
-    main()
-except Exception:  # a crash of the client is a finding as well
-    traceback.print_exc()
-    failures.append("the client failed")
-print(f"{len(failures)} failures")
-sys.exit(1 if failures else 0)
+run(main)

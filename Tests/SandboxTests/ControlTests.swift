@@ -25,14 +25,6 @@ struct ControlTests {
         #expect(status("localhost", peer: "::1", type: "application/json", site: "cross-site") == 403)
     }
 
-    @Test("Providers that are known but not emulated say so", arguments: ["dropbox", "microsoft", "apple"])
-    func notEmulated(provider: String) throws {
-        let response = try TestSandbox().send("POST", "/sandbox/accounts", json: ["provider": .string(provider)])
-
-        #expect(response.status == 501)
-        #expect(try response.json()["code"] == "not_emulated_yet")
-    }
-
     @Test("A Facebook user signs in, with and without a version in the path, and the proof is checked")
     func facebook() throws {
         let sandbox = try TestSandbox()

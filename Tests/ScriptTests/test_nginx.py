@@ -112,11 +112,14 @@ class WebServerTests(unittest.TestCase):
         self.assertEqual(reply.headers["syncserver-error-code"], code)
         self.assertEqual(reply.headers["Content-Type"], "application/json")
         self.assertEqual(json.loads(body)["code"], code)
+        self.assertEqual(json.loads(body)["status"], status)
+        self.assertTrue(json.loads(body)["title"])
         self.assertLess(len(body), 1024)
 
     def test_only_the_protocol_s_headers_are_passed_on(self) -> None:
         sent = {"access_token": "a", "X-token-type": "b", "SyncServer-Device-UUID": "c", "X-account-id": "d",
                 "SyncServer-authorization-code": "e", "X-account-details": "f", "X-microsoft-access-token": "g",
+                "If-None-Match": '"h"', "Accept": "i",
                 "Cookie": "no", "X-Other": "no", "Proxy": "no"}
 
         _, body = self.request("PATCH", "/Some%20Path/?b=1+2%20&a=%2F", headers=sent)
@@ -125,7 +128,8 @@ class WebServerTests(unittest.TestCase):
         self.assertEqual({name: value for name, value in parameters.items() if name.startswith("HTTP_")}, {
             "HTTP_ACCESS_TOKEN": "a", "HTTP_X_TOKEN_TYPE": "b", "HTTP_SYNCSERVER_DEVICE_UUID": "c",
             "HTTP_X_ACCOUNT_ID": "d", "HTTP_SYNCSERVER_AUTHORIZATION_CODE": "e", "HTTP_X_ACCOUNT_DETAILS": "f",
-            "HTTP_X_MICROSOFT_ACCESS_TOKEN": "g"})
+            "HTTP_X_MICROSOFT_ACCESS_TOKEN": "g",
+            "HTTP_IF_NONE_MATCH": '"h"', "HTTP_ACCEPT": "i"})
         self.assertEqual(parameters["REQUEST_METHOD"], "PATCH")
         self.assertEqual(parameters["QUERY_STRING"], "b=1+2%20&a=%2F")
         self.assertEqual(parameters["DOCUMENT_URI"], "/Some Path/")
@@ -155,6 +159,9 @@ class WebServerTests(unittest.TestCase):
         for path in ("/Index/", "/DownloadFile/", "/UploadFil/"):
             with self.subTest(path=path):
                 self.expect_error(*self.request("POST", path, bytes(65_537)), 413, "body_too_large")
+        for path in ("/UploadAppMetaData", "/UploadAppMetaData/"):
+            self.assertEqual(self.request("POST", path, bytes(524_288))[0].status, 200)
+            self.expect_error(*self.request("POST", path, bytes(524_289)), 413, "body_too_large")
         reply = self.request("POST", "/UploadFile/", headers={"Content-Length": "5368709121"})
         self.expect_error(*reply, 413, "body_too_large")
 

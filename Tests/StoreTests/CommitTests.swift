@@ -121,7 +121,7 @@ struct CommitTests {
         #expect(try owner.objectsToDelete() == [])
     }
 
-    @Test("A deletion keeps the row and has the object deleted; deleting again is accepted and does nothing")
+    @Test("A deletion keeps the row and has the object deleted; deleting again is accepted and does nothing [F52]")
     func deletion() throws {
         let file = try owner.addFile(object: "o1")
         try owner.stage(.deletion(of: file, version: 0))
@@ -221,7 +221,7 @@ struct CommitTests {
         try expectRefusal(.outdated(file))
     }
 
-    @Test("A deleted file takes no plain upload, no metadata, and no deletion of another version")
+    @Test("A deleted file takes no plain upload, no metadata, and no deletion of another version [F56]")
     func deletedFile() throws {
         let file = try owner.addFile()
         try owner.stage(.deletion(of: file, version: 0))
@@ -358,7 +358,7 @@ struct CommitTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM staged_changes") == 5)
     }
 
-    @Test("Devices that stage and commit in one group at the same time all get through")
+    @Test("Devices that stage and commit in one group at the same time all get through [F46] [F47]")
     func stageAndCommitTogether() throws {
         let devices = try (0..<4).map { _ in try fixture.member(owner.user, of: owner.group) }
 

@@ -214,6 +214,19 @@ struct DepartureTests {
                 permission: .read, allowsSocialAcceptance: true, acceptors: 1, expires: noon(plus: 60))
             try session.addWarningFile(for: OwningUser(userID: user, storageType: .google), at: noon)
         }
+        var connection = try Connection(fixture.settings)
+        try connection.executeScript(
+            """
+            INSERT INTO commits
+            SELECT user_id, device_uuid, 1, device_uuid, UNHEX(SHA2('x', 256)), 1, 1, registered_at FROM devices;
+            INSERT INTO commit_members
+            SELECT user_id, device_uuid, 1, device_uuid, device_uuid, UNHEX(SHA2('x', 256)), NULL, NULL, registered_at
+              FROM devices;
+            INSERT INTO batches SELECT user_id, device_uuid, 99, device_uuid, 2, 1, NULL, registered_at FROM devices;
+            INSERT INTO content_hashes SELECT user_id, 'object', 'hash', 'sum', registered_at FROM devices;
+            """)
+        #expect(
+            try fixture.count("SELECT COUNT(*) FROM commits JOIN commit_members JOIN batches JOIN content_hashes") == 1)
         let theirs = OwningUser(userID: scene.second.user, storageType: .google)
         try scene.owner.stage(.upload(of: scene.secondsFile, version: 1, object: "into second's", owner: theirs))
         try scene.owner.stage(
@@ -229,6 +242,8 @@ struct DepartureTests {
             "SELECT COUNT(*) FROM invitations WHERE inviting_user_id = ?",
             "SELECT COUNT(*) FROM staged_changes WHERE user_id = ?", "SELECT COUNT(*) FROM outbox WHERE user_id = ?",
             "SELECT COUNT(*) FROM files WHERE owning_user_id = ? AND NOT is_deleted",
+            "SELECT COUNT(*) FROM commits WHERE user_id = ?", "SELECT COUNT(*) FROM commit_members WHERE user_id = ?",
+            "SELECT COUNT(*) FROM batches WHERE user_id = ?", "SELECT COUNT(*) FROM content_hashes WHERE user_id = ?",
         ] {
             #expect(try fixture.count(table, [.int(user.rawValue)]) == 0, "\(table)")
         }

@@ -106,7 +106,7 @@ struct IndexUseTests {
         }
     }
 
-    @Test("No single read or write of a request looks at more than a few rows")
+    @Test("No single read or write of a request looks at more than a few rows [F55]")
     func singleRows() throws {
         let crowd = try Crowd.shared.get()
         let expect: (String, Int, (inout StoreSession) throws -> Void) throws -> Void = { name, maximum, body in

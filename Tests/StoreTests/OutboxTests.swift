@@ -38,7 +38,8 @@ struct OutboxTests {
         #expect(
             item
                 == OutboxItem(
-                    id: second, kind: .deleteObject, owner: owner, objectID: "second", objectName: nil, attempts: 0))
+                    id: second, kind: .deleteObject, userID: owner.userID, owner: owner, objectID: "second",
+                    objectNames: [], push: nil, attempts: 0))
         #expect(try lease(by: "w").isEmpty)
         let later = try lease(by: "w", at: noon(plus: 2))
         #expect(later.map(\.id).first == late)
@@ -66,7 +67,7 @@ struct OutboxTests {
     func renewal() throws {
         let item = try store.transaction { session in
             try session.addIntent(
-                toStore: "o", named: "n", in: owner, leaseOwner: "upload", until: noon(plus: 10), at: noon)
+                toStore: "o", named: ["n"], in: owner, leaseOwner: "upload", until: noon(plus: 10), at: noon)
         }
         let renew: (String) throws -> Bool = { worker in
             try store.transaction { try $0.renewLease(of: item, by: worker, until: noon(plus: 100)) }
@@ -78,7 +79,7 @@ struct OutboxTests {
         #expect(try lease(by: "w", at: noon(plus: 99)).isEmpty)
         let leased = try lease(by: "w", at: noon(plus: 100))
         #expect(leased.map(\.objectID) == ["o"])
-        #expect(leased.map(\.objectName) == ["n"])
+        #expect(leased.map(\.objectNames) == [["n"]])
         #expect(try !renew("upload"), "the work was taken over")
     }
 
@@ -87,7 +88,7 @@ struct OutboxTests {
         let add: (String) throws -> OutboxID = { worker in
             try store.transaction { session in
                 try session.addIntent(
-                    toStore: nil, named: worker, in: owner, leaseOwner: worker, until: noon(plus: 100), at: noon)
+                    toStore: nil, named: [worker], in: owner, leaseOwner: worker, until: noon(plus: 100), at: noon)
             }
         }
         let (given, done) = (try add("a"), try add("b"))

@@ -29,7 +29,7 @@ struct StoreFixture: Sendable {
         try connection.query(
             """
             CHECKSUM TABLE users, devices, sharing_groups, memberships, invitations, files, staged_changes, outbox,
-                           exchanged_codes
+                           exchanged_codes, batches, commits, commit_members
             """
         ) { (row) throws(MariaDBError) in sums[try row.text(0)] = try row.int(1) }
         return sums

@@ -41,7 +41,7 @@ struct TransactionTests {
         try fixture.store.check()
     }
 
-    @Test("A deadlock makes the whole transaction run again, and both succeed in the end")
+    @Test("A deadlock makes the whole transaction run again, and both succeed in the end [F8]")
     func deadlock() throws {
         let fixture = try StoreFixture()
         let users = [try fixture.addUser(), try fixture.addUser()]

@@ -115,7 +115,7 @@ struct UserTests {
         try store.transaction { try $0.register(device, of: user, maximum: maximum, at: noon) }
     }
 
-    @Test("A device is registered once, is known then, and belongs to its user only [329]")
+    @Test("A device is registered once, is known then, and belongs to its user only [329] [F21]")
     func device() throws {
         let user = try store.transaction { session in
             try session.addUser(.google, "me", displayName: "", cloudFolderName: nil, at: noon)
@@ -144,7 +144,7 @@ struct UserTests {
         for device in devices { #expect(try register(device, of: user, maximum: nil) == .registered) }
     }
 
-    @Test("Devices that register at the same moment do not exceed the maximum [329]")
+    @Test("Devices that register at the same moment do not exceed the maximum [329] [F21]")
     func maximumDevicesRace() throws {
         let user = try fixture.addUser()
 

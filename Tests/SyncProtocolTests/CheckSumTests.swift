@@ -34,7 +34,7 @@ struct CheckSumTests {
         #expect(CheckSum(String(repeating: "0", count: 129)) == nil)
     }
 
-    @Test("The three types that every client knows may be uploaded, and nothing else")
+    @Test("The three types that every client knows may be uploaded, and nothing else [F40]")
     func standardTypes() throws {
         let table = MIMETypeTable.standard
         #expect(table.fileExtension(for: try #require(MIMEType("text/plain"))) == "txt")

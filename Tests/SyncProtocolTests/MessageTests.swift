@@ -81,6 +81,9 @@ struct MessageTests {
         try survives(
             RemoveUserFromSharingGroupRequest(sharingGroupUUID: Sample.group, masterVersion: MasterVersion(1)))
         try survives(RegisterPushNotificationTokenRequest(pushNotificationToken: Sample.nasty))
+        try survives(
+            RegisterPushNotificationTokenRequest(
+                pushNotificationToken: "0a", pushNotificationKind: .apns, pushNotificationEnvironment: .sandbox))
     }
 
     @Test("All replies survive encoding and decoding, as a body and as a header")

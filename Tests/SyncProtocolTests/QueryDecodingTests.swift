@@ -222,7 +222,7 @@ struct QueryDecodingTests {
         .init(done, "masterVersion=4&pushNotificationMessage=x&masterVersion=5", error: .repeated(.masterVersion)),
     ]
 
-    @Test("Characters are decoded exactly once, and `+` is a plus sign", arguments: characters)
+    @Test("Characters are decoded exactly once, and `+` is a plus sign [F6] [F7]", arguments: characters)
     func decodesCharacters(of example: DecodingCase) {
         #expect(DecodingCase.decode(Array(example.query.utf8), example.parameters) == example.outcome)
     }

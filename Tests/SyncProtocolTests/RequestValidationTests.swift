@@ -86,6 +86,16 @@ struct RequestValidationTests {
         .init(RemoveSharingGroupRequest.self, group, .missing(.masterVersion)),
         .init(RemoveUserFromSharingGroupRequest.self, "masterVersion=1", .missing(.sharingGroupUUID)),
         .init(RegisterPushNotificationTokenRequest.self, "", .missing(.pushNotificationToken)),
+        .init(
+            RegisterPushNotificationTokenRequest.self, "pushNotificationKind=sns&pushNotificationToken=a",
+            .malformed(.pushNotificationKind, expected: .pushNotificationKind)),
+        .init(
+            RegisterPushNotificationTokenRequest.self, "pushNotificationEnvironment=test&pushNotificationToken=a",
+            .malformed(.pushNotificationEnvironment, expected: .pushNotificationEnvironment)),
+        .init(
+            RegisterPushNotificationTokenRequest.self,
+            "pushNotificationToken=\(String(repeating: "a", count: 4_097))",
+            .tooLong(.pushNotificationToken, maximumCharacters: 4_096)),
         .init(DownloadAppMetaDataRequest.self, "\(file)&masterVersion=1&\(group)", .missing(.appMetaDataVersion)),
         .init(CreateSharingInvitationRequest.self, group, .missing(.permission)),
         .init(

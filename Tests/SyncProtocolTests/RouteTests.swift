@@ -52,8 +52,8 @@ struct RouteTests {
         func names(_ condition: (EndpointRoute) -> Bool) -> Set<EndpointName> {
             Set(routes.filter(condition).map(\.endpoint))
         }
-        #expect(routes.count == 27)
-        #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo])
+        #expect(routes.count == 28)
+        #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo, .appleNotifications])
         #expect(names { $0.authentication == .primary } == [.checkPrimaryCreds, .addUser, .redeemSharingInvitation])
         #expect(names { $0.responseKind == .header } == [.uploadFile])
         #expect(names { $0.responseKind == .data } == [.downloadFile])

@@ -2,11 +2,62 @@ import OpenSSLCrypto
 
 /// Checksums in the form of the wire.
 public enum Checksum {
+    /// The checksum that a storage's files have on the wire.
+    public static func of(_ bytes: [UInt8], in storage: SandboxProvider) -> String {
+        switch storage {
+        case .dropbox: dropbox(bytes)
+        case .microsoft: IncrementalDigest.digest(of: bytes, .sha1).hexUppercase
+        case .google, .facebook, .apple: md5(bytes)
+        }
+    }
+
+    /// Dropbox's content hash in 64 lower-case hexadecimal digits.
+    public static func dropbox(_ bytes: [UInt8]) -> String {
+        var hash = DropboxContentHash()
+        hash.update(bytes)
+        return hash.finish().hexLowercase
+    }
+
     /// MD5 in 32 lower-case hexadecimal digits, as Google Drive has it.
     public static func md5(_ bytes: [UInt8]) -> String {
         var digest = IncrementalMD5()
         digest.update(bytes)
         return digest.finish()
+    }
+
+    /// SHA-1 in 40 upper-case hexadecimal digits, as OneDrive once had it.
+    public static func sha1(_ bytes: [UInt8]) -> String { IncrementalDigest.digest(of: bytes, .sha1).hexUppercase }
+}
+
+/// The checksum that a storage's files have, of data that come in pieces.
+public struct IncrementalCheckSum: ~Copyable {
+    private let storage: SandboxProvider
+    private var md5 = IncrementalDigest(.md5)
+    private var sha1 = IncrementalDigest(.sha1)
+    private var dropbox = DropboxContentHash()
+
+    /// Begins with nothing.
+    public init(in storage: SandboxProvider) { self.storage = storage }
+
+    /// Adds a piece.
+    public mutating func update(_ bytes: [UInt8]) {
+        switch storage {
+        case .dropbox: dropbox.update(bytes)
+        case .microsoft: sha1.update(bytes)
+        case .google, .facebook, .apple: md5.update(bytes)
+        }
+    }
+
+    /// The checksum of all pieces.
+    public mutating func finish() -> String {
+        switch storage {
+        case .dropbox:
+            var ended = DropboxContentHash()
+            swap(&ended, &dropbox)
+            return ended.finish().hexLowercase
+        case .microsoft: return sha1.finishAndRestart().hexUppercase
+        case .google, .facebook, .apple: return md5.finishAndRestart().hexLowercase
+        }
     }
 }
 

@@ -49,6 +49,20 @@ public struct SandboxControl: Sendable {
         return try self.account(account.id)
     }
 
+    /// An identity token of an account at Apple, odd in the ways that docs/sandbox.md lists.
+    public func identityToken(of account: SandboxAccount, _ oddities: [String: Any]) throws -> String {
+        let reply = try post("/accounts/\(account.id)/identity-token", oddities, expecting: 201)
+        guard let token = reply.identityToken?.text else { throw StackError.malformedSetting("identityToken \(reply)") }
+        return token
+    }
+
+    /// A notice of Apple to the server about an account.
+    public func notice(about account: SandboxAccount, _ details: [String: Any]) throws -> String {
+        let reply = try post("/accounts/\(account.id)/notice", details, expecting: 201)
+        guard let payload = reply.payload?.text else { throw StackError.malformedSetting("notice \(reply)") }
+        return payload
+    }
+
     /// Everything in the user's storage.
     public func files(of account: SandboxAccount) throws -> [StoredFile] {
         try get("/accounts/\(account.id)/files").array?.compactMap(StoredFile.init) ?? []

@@ -1,7 +1,7 @@
 /// Something that goes wrong at a provider from now on, `times` times or until the faults are cleared.
 public struct SandboxFault: Sendable {
-    /// The provider's host name.
-    public var host: String
+    /// The provider's host name; nil means any.
+    public var host: String?
     /// Only requests whose path begins so.
     public var pathPrefix: String?
     /// Only requests of this method.
@@ -35,7 +35,7 @@ public struct SandboxFault: Sendable {
 
     /// A fault of that host; the rest is set one by one.
     public init(
-        host: String = "www.googleapis.com", pathPrefix: String? = nil, method: String? = nil, status: Int? = nil,
+        host: String? = "www.googleapis.com", pathPrefix: String? = nil, method: String? = nil, status: Int? = nil,
         times: Int? = nil
     ) {
         self.host = host

@@ -10,6 +10,8 @@ public struct TestFile: Sendable {
     public var mimeType = "text/plain"
     /// This version's number, 0 for a new file.
     public var version = 0
+    /// In whose storage it goes, which decides about the checksum: that of its owner.
+    public var storage = SandboxProvider.google
     /// The file group, only sent with version 0.
     public var fileGroup: String?
 
@@ -31,8 +33,21 @@ public struct TestFile: Sendable {
         return copy
     }
 
-    /// The checksum in Google's flavour: MD5 in lower-case hexadecimal digits.
-    public var checkSum: String { Checksum.md5(contents) }
+    /// The same file for another kind of storage.
+    public func stored(at storage: SandboxProvider) -> TestFile {
+        var copy = self
+        copy.storage = storage
+        return copy
+    }
+
+    /// The checksum in the flavour of its storage.
+    public var checkSum: String { Checksum.of(contents, in: storage) }
+
+    /// The name of its storage on the wire.
+    public var cloudStorageType: String { storage.rawValue.prefix(1).uppercased() + storage.rawValue.dropFirst() }
+
+    /// The checksum in OneDrive's flavour: SHA-1 in upper-case hexadecimal digits.
+    public var sha1: String { Checksum.sha1(contents) }
 
     /// The name in the owner's storage if `device` uploads this version.
     public func cloudName(device: String) -> String {

@@ -29,7 +29,7 @@ public struct TestServer: Sendable {
         {
             "allowedSignInTypes": {"Google": true}, "iOSMinimumClientVersion": "19.3.0",
             "maxNumberDeviceUUIDPerUser": 2, "maximumUploadBytes": 1000000, "signInTokenTimeToLive": 2,
-            "transferThreads": 4
+            "transferThreads": 4, "apns": {}, "fcm": {}
         }
         """
     private static let fragileResult = Result { try TestServer(PrivateStack("resilience", responders: 3)) }
@@ -96,15 +96,19 @@ public struct TestServer: Sendable {
         return TestUser(server: self, account: account, userID: 0, group: UUID().uuidString, folder: folder)
     }
 
-    /// Creates a Google account and signs its owner up with a group of their own.
+    /// Creates an account that brings storage and signs its owner up with a group of their own.
     public func signUpOwningUser(
-        name: String = "Alice Example", folder: String = "Sync Tests", groupName: String? = nil,
+        _ provider: SandboxProvider = .google, name: String = "Alice Example", folder: String = "Sync Tests",
+        groupName: String? = nil,
         quotaBytes: Int? = nil
     ) throws -> TestUser {
-        var user = try newcomer(name: name, folder: folder, quotaBytes: quotaBytes)
+        var user = try newcomer(provider, name: name, folder: folder, quotaBytes: quotaBytes)
         let reply = try user.call(
             "POST", "AddUser",
-            ["sharingGroupUUID": user.group, "sharingGroupName": groupName, "cloudFolderName": folder])
+            [
+                "sharingGroupUUID": user.group, "sharingGroupName": groupName,
+                "cloudFolderName": provider == .google ? folder : nil,
+            ])
         guard reply.status == 200, let userID = reply.json?.userId?.integer else {
             throw UnexpectedReply("AddUser", reply)
         }

@@ -36,6 +36,22 @@ def sign_up(stack: BenchStack, name: str) -> Person:
     return Person(phone, account["id"], group, int(user_id), int(group_id), account["accessToken"])
 
 
+def give_many_files(stack: BenchStack, person: Person, count: int) -> None:
+    """The same for so many that the database has to make up the rows itself."""
+    stack.sql(f"""
+        INSERT INTO files (sharing_group_id, file_uuid, file_group_uuid, owning_user_id, storage_type, device_uuid,
+               created_at, updated_at, mime_type, app_metadata, app_metadata_version, file_version, check_sum, sha256,
+               size_bytes, object_id, changed_at_master_version)
+        SELECT {person.group_id}, UUID(), UUID(), {person.user_id}, 'Google', '{person.phone.device}',
+               '2026-01-01 00:00:00' + INTERVAL seq MINUTE, '2026-01-01 00:00:00' + INTERVAL seq MINUTE, 'image/jpeg',
+               CONCAT('{{"title":"Picture ', seq, '"}}'), 0, 0, MD5(seq), UNHEX(SHA2(seq, 256)), 2000000 + seq,
+               CONCAT('object-', {person.user_id}, '-', seq), 1
+          FROM seq_1_to_{count};
+        UPDATE sharing_groups SET master_version = 1 WHERE sharing_group_id = {person.group_id};
+        ANALYZE TABLE files, sharing_groups, memberships, users;
+        """)
+
+
 def give_files(stack: BenchStack, person: Person, count: int) -> None:
     """Puts rows of committed files straight into the database: through the protocol it would take minutes.
 

@@ -1,17 +1,19 @@
-"""P1 and P2: short requests that the database answers."""
+"""P1 to P3: short requests that the database answers."""
 
 import json
+import time
 from collections.abc import Callable
 
 from demonstration.web import Website
 
 from .bench_stack import BenchStack
 from .load import LoadError, requests_per_second
-from .people import Person
+from .people import Person, give_many_files, sign_up
 from .table import Result
 
 CONNECTIONS = 16  # as many as there are threads in all responders
 FILES = 1000
+FEW_FILES, MANY_FILES, LONG_INDEX = 100, 100_000, 10_000
 
 
 def interleaved(
@@ -48,6 +50,43 @@ def index(stack: BenchStack, person: Person, repetitions: int, seconds: float) -
 
     ours, baseline = interleaved(*map(measure, urls), repetitions)
     return [Result("P2", f"Index of {FILES:,} files, against a C responder", "/s", 0.5, 0.9, ours, baseline)]
+
+
+def unchanged_index(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]:
+    """What Index costs a client that has the present state, in a large group against a small one; and a long Index."""
+    url = stack.environment["SYNC_HTTP_URL"]
+    measures = []
+    for count in (MANY_FILES, FEW_FILES):
+        person = sign_up(stack, f"Owner of {count}")
+        give_many_files(stack, person, count)
+        path = f"/Index/?sharingGroupUUID={person.group}"
+        headers = person.headers() | {"If-None-Match": Website(url).call("GET", path, person.headers()).headers["etag"]}
+        if Website(url).call("GET", path, headers).status != 304:
+            raise LoadError("Index of a group in which nothing has changed is not answered with 304.")
+        # Microseconds for each request, as many at a time as there are threads.
+        measures.append(lambda short, path=path, headers=headers: 1e6 / requests_per_second(
+            url + path, short or seconds, CONNECTIONS, headers))
+    many, few = interleaved(*measures, repetitions)
+    return [
+        Result("P3", f"Index, nothing changed: {MANY_FILES:,} files against {FEW_FILES}", "µs", 1.5, 1.05, many, few,
+               is_cost=True),
+        long_index(stack, repetitions)]
+
+
+def long_index(stack: BenchStack, repetitions: int) -> Result:
+    """How long one client waits for a long list."""
+    url = stack.environment["SYNC_HTTP_URL"]
+    person = sign_up(stack, f"Owner of {LONG_INDEX}")
+    give_many_files(stack, person, LONG_INDEX)
+    durations = []
+    for _ in range(repetitions + 1):
+        begin = time.monotonic()
+        body = fetch(url, f"/Index/?sharingGroupUUID={person.group}", person.headers())
+        durations.append((time.monotonic() - begin) * 1e3)
+        if len(json.loads(body)["fileIndex"]) != LONG_INDEX:
+            raise LoadError("The long Index is not whole.")
+    # The first one also fills the database's buffers.
+    return Result("P3b", f"Index of {LONG_INDEX:,} files, one client", "ms", 300, 150, durations[1:])
 
 
 def fetch(url: str, path: str, headers: dict[str, str]) -> bytes:

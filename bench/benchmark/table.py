@@ -9,7 +9,7 @@ class Result:
     """One line of the table.
 
     `ours` and `baseline` are the single repetitions. Where there is a baseline, `gate` and `aim` are about the ratio
-    and more is better; without one they are about our own value and less is better.
+    and more is better, unless what is measured is a cost; without one they are about our own value and less is better.
     """
 
     number: str
@@ -20,6 +20,7 @@ class Result:
     ours: list[float]
     baseline: list[float] = field(default_factory=list)
     note: str = ""
+    is_cost: bool = False
 
     @property
     def ratio(self) -> float | None:
@@ -31,6 +32,8 @@ class Result:
         if ratio is None:
             value = statistics.median(self.ours)
             return "aim" if value <= self.aim else "gate" if value <= self.gate else "MISSED"
+        if self.is_cost:
+            return "aim" if ratio <= self.aim else "gate" if ratio <= self.gate else "MISSED"
         return "aim" if ratio >= self.aim else "gate" if ratio >= self.gate else "MISSED"
 
     def row(self) -> list[str]:

@@ -23,6 +23,15 @@ struct DriveFolder {
         return chosen
     }
 
+    /// The folder's identifier, if there is one; makes none.
+    ///
+    /// A user taken over from an older server has a folder whose name alone is known.
+    func existing() throws(CloudStorageError) -> String? {
+        if let remembered = access.folder.folderID { return remembered }
+        guard let name = access.folder.name, let found = try search(name) else { return nil }
+        return try access.folder.replace(nil, by: found)
+    }
+
     /// Whether the folder is still there, and not in the bin.
     private func isUsable(_ folderID: String) throws(CloudStorageError) -> Bool {
         var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }

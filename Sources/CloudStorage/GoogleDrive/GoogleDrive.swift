@@ -67,7 +67,7 @@ public struct GoogleDrive: CloudProvider {
     }
 
     public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
-        guard let folderID = access.folder.folderID else { return nil }
+        guard let folderID = try DriveFolder(access: access, identifiers: identifiers).existing() else { return nil }
         var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
         let query =
             "name = \(DriveQuery.literal(name)) and \(DriveQuery.literal(folderID)) in parents"

@@ -1,5 +1,11 @@
 import Synchronization
 
+/// The address that one download uses, until it is refused.
+final class DownloadAddress {
+    var url: String?
+    init(_ url: String?) { self.url = url }
+}
+
 /// Download addresses that came with a description, for the download that mostly follows at once: one request less.
 ///
 /// In this process's memory only. Each is used once, and soon; an address that does not work any more is asked for again.

@@ -6,11 +6,9 @@ public import SyncProtocol
 ///
 /// OneDrive gives out identifiers only when an object exists, and names in a folder are unique whatever their letter case.
 /// So every creation says that it must fail if the name is taken; what is there then is compared. Equal contents are
-/// the work of an earlier attempt, and are the result; otherwise the newcomer gets a name with a number behind it.
+/// the work of an earlier attempt, and are the result; otherwise the newcomer gets the spare name.
 public struct OneDrive: CloudProvider {
     static let drive = "https://graph.microsoft.com/v1.0/me/drive"
-    /// Names tried for one object: the one asked for, then with the numbers from 2.
-    private static let namesTried = 9
 
     private let addresses = DownloadAddresses()
 
@@ -20,13 +18,16 @@ public struct OneDrive: CloudProvider {
 
     /// Sees to the app's folder only if it is unknown or due for a look: everything else is decided by the upload itself.
     public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
-        ObjectReservation(name: name, objectID: nil, folderID: try AppFolder(access: access).identifier())
+        ObjectReservation(
+            name: name, objectID: nil, folderID: try AppFolder(access: access).identifier(),
+            spareName: try Dropbox.spareName(for: name))
     }
 
     public func upload(
         _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> StoredObject {
-        try OneDriveUpload(content: content, names: Self.names(reservation.name), access: access).run()
+        let names = [reservation.name, reservation.spareName].compactMap(\.self)
+        return try OneDriveUpload(content: content, names: names, access: access).run()
     }
 
     public func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {
@@ -43,16 +44,21 @@ public struct OneDrive: CloudProvider {
     }
 
     /// The bytes come from another host, by an address that is itself the permission: our token is not shown there.
-    /// A new one is asked for after every interruption, since it may have ended its short life.
+    /// A new one is asked for when it is refused, since it may have ended its short life.
     public func download(
         objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
-        var known = addresses.take(objectID, access.tokens.accountKey)
-        var download = ResumableDownload(access: access) { ContentHost.judge($0) }
+        let address = DownloadAddress(addresses.take(objectID, access.tokens.accountKey))
+        var download = ResumableDownload(access: access) { reply in
+            if reply.status >= 300 { address.url = nil }
+            return ContentHost.judge(reply)
+        }
         try download.run(
             locating: { deadline throws(CloudStorageError) in
-                if let url = known.take() { return url }
-                return try Self.downloadAddress(of: objectID, access, by: deadline)
+                if let url = address.url { return url }
+                let url = try Self.downloadAddress(of: objectID, access, by: deadline)
+                address.url = url
+                return url
             }, receive: receive)
     }
 
@@ -82,11 +88,7 @@ public struct OneDrive: CloudProvider {
     }
 
     public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
-        // Where the object itself is gone, one that had to take the next name may be left.
-        for name in Self.names(name).prefix(2) {
-            if let item = try Self.item(named: name, access) { return item.stored }
-        }
-        return nil
+        try Self.item(named: name, access)?.stored
     }
 
     // MARK: Addresses
@@ -109,11 +111,5 @@ public struct OneDrive: CloudProvider {
     /// The address of a name in the app's folder; an action follows after `:/`.
     static func address(ofName name: String) -> String {
         drive + "/special/approot:/" + PercentEncoding.encode(name)
-    }
-
-    /// The names that an object may get, in the order in which they are tried.
-    static func names(_ name: String) -> [String] {
-        let dot = name.lastIndex(of: ".") ?? name.endIndex
-        return [name] + (2...namesTried).map { "\(name[..<dot]) (\($0))\(name[dot...])" }
     }
 }

@@ -29,7 +29,7 @@ struct OneDriveUpload {
 
     func run() throws(CloudStorageError) -> StoredObject {
         let first = try part()
-        let (item, wasFound) =
+        let item =
             if first.isLast && first.bytes.count <= Self.simpleLimitBytes {
                 try sendWhole(first.bytes)
             } else {
@@ -40,12 +40,8 @@ struct OneDriveUpload {
             try? OneDrive.delete(item.id, access)
             throw .contentMismatch
         }
-        var stored = item.stored
-        stored.wasFound = wasFound
-        return stored
+        return item.stored
     }
-
-    private typealias Result = (item: DriveItem, wasFound: Bool)
 
     /// Whether an item has the size and, if OneDrive knows it yet, the hash of the content.
     private func isOurs(_ item: DriveItem) -> Bool {
@@ -68,23 +64,30 @@ struct OneDriveUpload {
 
     // MARK: Small content
 
-    private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> Result {
+    private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> DriveItem {
         for name in names {
             let url = OneDrive.address(ofName: name) + ":/content"
             var request = OutgoingRequest(
                 .put, PercentEncoding.url(url, [("@microsoft.graph.conflictBehavior", "fail")]), body: bytes)
             request.headers[.contentType] = "application/octet-stream"
             let reply = try create(request)
-            if reply.status != 409 { return (try GraphJSON.decode(DriveItem.self, reply.body), false) }
-            if let item = try existing(name), isEqual(item) { return (item, true) }
+            if reply.status != 409 { return try GraphJSON.decode(DriveItem.self, reply.body) }
+            if let item = try existing(name), isEqual(item) { return item }
         }
-        throw .unavailable(detail: "all names of the object are taken")
+        throw .contentMismatch
     }
 
     // MARK: Upload session
 
-    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> Result {
-        var (session, rivals) = try startSession()
+    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> DriveItem {
+        var (begun, rivals) = try startSession()
+        guard var session = begun.take() else {
+            // Nothing can be made; but the whole content may be there already.
+            var isLast = first.isLast
+            while !isLast { isLast = try part().isLast }
+            guard let rival = rivals.first(where: isEqual) else { throw .contentMismatch }
+            return rival
+        }
         do throws(CloudStorageError) {
             // The only holder of the bytes, so that their memory can be used again.
             var part = consume first
@@ -92,10 +95,10 @@ struct OneDriveUpload {
             while true {
                 if part.isLast, let rival = rivals.first(where: isEqual) {
                     session.cancel()
-                    return (rival, true)
+                    return rival
                 }
                 switch try session.send(part, by: .after(patience)) {
-                case .finished(let item): return (item, false)
+                case .finished(let item): return item
                 case .taken:
                     guard !part.isLast else { throw .unavailable(detail: "OneDrive wants more than the whole file") }
                     // The old part is let go before the next one is read, so that its memory can be used again.
@@ -106,14 +109,16 @@ struct OneDriveUpload {
                         throw .unavailable(detail: "the object's name was taken during the upload")
                     }
                     session.cancel()
-                    return (item, true)
+                    return item
                 case .lost:
-                    if part.isLast, let item = try existing(session.name), isEqual(item) { return (item, true) }
+                    if part.isLast, let item = try existing(session.name), isEqual(item) { return item }
                     // What was in earlier parts is gone; with the first part still at hand there is nothing lost.
                     guard part.offset == 0, mayRestart else {
                         throw .unavailable(detail: "OneDrive lost the upload session")
                     }
-                    (session, rivals) = try startSession()
+                    (begun, rivals) = try startSession()
+                    guard let fresh = begun.take() else { throw .unavailable(detail: "the object's names were taken") }
+                    session = fresh
                     mayRestart = false
                 }
             }
@@ -123,9 +128,9 @@ struct OneDriveUpload {
         }
     }
 
-    /// Begins a session under the first name that is free.
+    /// Begins a session under the first name that is free; `nil` if none is.
     /// - Returns: also the items of the same size that had the names before it: one of them may turn out to be equal.
-    private func startSession() throws(CloudStorageError) -> (OneDriveUploadSession, rivals: [DriveItem]) {
+    private func startSession() throws(CloudStorageError) -> (OneDriveUploadSession?, rivals: [DriveItem]) {
         var rivals: [DriveItem] = []
         for name in names {
             var request = OutgoingRequest(.post, OneDrive.address(ofName: name) + ":/createUploadSession")
@@ -142,7 +147,7 @@ struct OneDriveUpload {
             }
             if let item = try existing(name), item.size == content.lengthBytes { rivals.append(item) }
         }
-        throw .unavailable(detail: "all names of the object are taken")
+        return (nil, rivals)
     }
 
     // MARK: Both

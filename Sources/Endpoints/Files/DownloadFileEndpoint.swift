@@ -74,9 +74,9 @@ struct DownloadFileEndpoint: Endpoint {
                 }
             }
         }
-        guard let name = name(of: file, context),
-            let found = try storage.provider.find(name: name, in: storage.access)
-        else { throw CloudStorageError.notFound }
+        guard let found = try storage.provider.find(name: name(of: file, context), in: storage.access) else {
+            throw CloudStorageError.notFound
+        }
         let isAdopted = try context.store.transaction { session in
             try session.adopt(
                 objectID: found.objectID, revision: found.revision, as: file, in: group.groupID)
@@ -85,9 +85,10 @@ struct DownloadFileEndpoint: Endpoint {
         return found
     }
 
-    private func name(of file: FileRecord, _ context: RequestContext) -> String? {
+    /// The object's name in storage; an older server may have stored types that this one does not accept.
+    private func name(of file: FileRecord, _ context: RequestContext) -> String {
         guard let fileExtension = context.services.settings.mimeTypes.fileExtension(for: file.mimeType) else {
-            return nil
+            return file.nameByOlderServer.rawValue
         }
         return CloudFileName(
             fileUUID: file.fileUUID, deviceUUID: file.deviceUUID, fileVersion: file.fileVersion,

@@ -51,7 +51,7 @@ struct BatchMember {
         switch try session.joinBatch(ticket, with: file, in: area, at: now) {
         case .mismatch: throw EndpointError.batchMismatch
         case .incomplete: return nil
-        case .complete:
+        case .complete(let pushMessage):
             guard
                 case .advanced(let version) = try session.advanceMasterVersion(
                     of: area.groupID, from: ticket.masterVersion)
@@ -61,6 +61,8 @@ struct BatchMember {
             try session.record(
                 RecordedCommit(requestHash: ticket.requestHash, masterVersion: version, transferred: transferred),
                 as: ticket.batch.batchUUID.commitID, in: area, at: now)
+            try context.notify(
+                othersIn: membership, named: membership.groupName, of: pushMessage, using: &session)
             return version
         }
     }

@@ -1,4 +1,6 @@
+import Logging
 import OpenSSLCrypto
+import Push
 import Store
 import SyncProtocol
 
@@ -29,6 +31,9 @@ struct DoneUploadsEndpoint: Endpoint {
                 let transferred = try session.commitStaged(
                     in: area, owningUser: membership.owningUser, as: version, at: context.now)
                 if let name = request.sharingGroupName { try session.rename(membership.groupID, to: name) }
+                try context.notify(
+                    othersIn: membership, named: request.sharingGroupName ?? membership.groupName,
+                    of: request.pushNotificationMessage, using: &session)
                 try session.remember(
                     RememberedCommit(
                         userID: area.userID, deviceUUID: area.deviceUUID, requestHash: hash, masterVersion: version,

@@ -10,7 +10,7 @@ struct StagedReplacement: Equatable {
     /// Just this is staged already, so nothing needs to be written.
     var isRepetition = false
     /// What was staged and is no longer; its object must be deleted.
-    var givenUp: StoredContent?
+    var givenUp: StagedChange?
 
     /// Decides about a change that fits what the group has.
     ///
@@ -31,7 +31,7 @@ struct StagedReplacement: Equatable {
                 change.appMetaData = staged.appMetaData
                 change.appMetaDataVersion = version
             }
-            return StagedReplacement(change: change, givenUp: staged.content)
+            return StagedReplacement(change: change, givenUp: staged)
         case .metadata:
             // Together with an upload that can still be committed; one that lost to another device gives way.
             let isJoining = staged.content != nil && staged.fileVersion == current?.fileVersion.next
@@ -40,18 +40,19 @@ struct StagedReplacement: Equatable {
             change.appMetaData = requested.appMetaData
             change.appMetaDataVersion = requested.appMetaDataVersion
             return StagedReplacement(
-                change: change, isRepetition: change == staged, givenUp: isJoining ? nil : staged.content)
+                change: change, isRepetition: change == staged, givenUp: isJoining ? nil : staged)
         case .deletion:
             return StagedReplacement(
-                change: requested, isRepetition: requested == staged, givenUp: staged.content)
+                change: requested, isRepetition: requested == staged, givenUp: staged)
         }
     }
 
     /// Writes the decision into the row that ``StoreSession/claimStaging(of:in:at:)`` has locked; it is in no batch then.
     func apply(in area: StagingArea, at now: WireDate, _ session: inout StoreSession) throws(StoreError) {
         if isRepetition { return }
-        if let givenUp, let objectID = givenUp.objectID {
-            try session.addDeletion(of: objectID, in: givenUp.owningUser, availableAt: now, at: now)
+        // Where names are unique, what comes may have found the object of what goes.
+        if let givenUp, givenUp.content?.objectID == nil || givenUp.content?.objectID != change.content?.objectID {
+            try session.addDeletion(ofObjectOf: givenUp, in: area, at: now)
         }
         try session.stage(change, in: area, at: now)
     }

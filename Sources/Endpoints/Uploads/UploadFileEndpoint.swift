@@ -36,15 +36,8 @@ struct UploadFileEndpoint: Endpoint {
             fileExtension: fileExtension)
         let upload = try Upload(name: name, mimeType: request.mimeType, length: length, plan: plan, context: context)
         do {
-            let (content, stored) = try upload.run()
-            let step = StagingStep(request: request, context: context)
-            let response = try step.stage(content, upload.intent)
-            if stored.wasFound {
-                do { try upload.confirm(stored) } catch {
-                    try step.withdraw(content)
-                    throw error
-                }
-            }
+            let content = try upload.run()
+            let response = try StagingStep(request: request, context: context).stage(content, upload.intent)
             return .header(response)
         } catch {
             upload.intent.giveUp()
@@ -104,7 +97,6 @@ private struct Upload {
     let mimeType: MIMEType
     let plan: UploadPlan
     let storage: UserStorage
-    let reservation: ObjectReservation
     let intent: UploadIntent
     let content: PhoneUpload
 
@@ -115,7 +107,7 @@ private struct Upload {
         self.mimeType = mimeType
         self.plan = plan
         storage = try context.storage(of: plan.owner)
-        reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
+        let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
         let intent = try UploadIntent(toStore: reservation, in: plan.owner, context: context)
         self.intent = intent
         content = PhoneUpload(
@@ -125,34 +117,22 @@ private struct Upload {
             beforeLastPart: { try intent.confirm() })
     }
 
-    func run() throws -> (StoredContent, StoredObject) {
+    func run() throws -> StoredContent {
         defer { content.stopReading() }
         // Parts have deadlines of their own, from the moment each has arrived; slow phones are nginx's business.
         let stored: StoredObject
         do {
             stored = try storage.provider.upload(
-                content, as: reservation, mimeType: mimeType.rawValue, to: storage.access)
+                content, as: intent.reservation, mimeType: mimeType.rawValue, to: storage.access)
         } catch .contentFailed(let cause) {
             // What the phone sent, or that it is gone, is no failure of the cloud.
             throw cause
         }
-        if reservation.objectID == nil { intent.objectID = stored.objectID }
         guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
-        let staged = StoredContent(
+        return StoredContent(
             owningUser: plan.owner, checkSum: hashes.checkSum, sha256: hashes.sha256,
             sizeBytes: content.lengthBytes, objectID: stored.objectID, objectRevision: stored.revision,
             providerHash: stored.providerHash == hashes.checkSum.rawValue ? nil : stored.providerHash)
-        return (staged, stored)
-    }
-
-    /// Makes sure that an object that was there before still is, now that a row refers to it: until then somebody else
-    /// may have deleted it, from now on nobody does.
-    func confirm(_ stored: StoredObject) throws {
-        do {
-            _ = try storage.provider.describe(objectID: stored.objectID, in: storage.access)
-        } catch CloudStorageError.notFound {
-            throw EndpointError.uploadConflict
-        }
     }
 }
 
@@ -218,12 +198,10 @@ private struct StagingStep {
             let replacement = StagedReplacement.of(
                 change(content, plan, current, at: now), over: staged, current: current)
             try replacement.apply(in: area, at: now, &session)
-            guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
-            if let objectID = intent.objectID {
-                guard try !session.isDoomed(objectID, of: content.owningUser, otherThan: intent.item) else {
-                    throw EndpointError.uploadConflict
-                }
+            if let objectID = content.objectID, try intent.isDoomed(objectID, using: &session) {
+                throw EndpointError.uploadConflict
             }
+            guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
             if content.providerHash == nil, !content.owningUser.storageType.reportsCheckSum, let id = content.objectID {
                 try session.addHashing(
                     of: id, in: content.owningUser,
@@ -231,22 +209,6 @@ private struct StagingStep {
             }
             let committed = try member?.join(in: area, by: membership, &session)
             return (.staged(plan.existingCreationDate ?? now, now, committedAs: committed), true)
-        }
-    }
-
-    /// Takes back a row whose object turned out to be gone.
-    func withdraw(_ content: StoredContent) throws {
-        guard let objectID = content.objectID else { return }
-        try context.store.transaction { session in
-            let now = context.now
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .write, using: &session)
-            let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
-            let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
-            guard staged == nil || staged?.content?.objectID == objectID else { return }
-            try session.unstage(request.fileUUID, in: area)
-            try session.addDeletion(of: objectID, in: content.owningUser, availableAt: now, at: now)
         }
     }
 

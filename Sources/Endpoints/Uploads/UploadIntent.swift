@@ -15,10 +15,16 @@ final class UploadIntent {
     private static let confirmationAge: Duration = .milliseconds(50)
     private static let confirmationLimit: Duration = .seconds(3)
 
+    /// More objects about to be deleted than that are not looked through.
+    private static let maximumDoomed = 500
+
     let item: OutboxID
     let leaseOwner: String
-    /// The object that the upload has made or found, where it was not known beforehand.
-    var objectID: String?
+    /// What to upload to: the plain name only if no other upload may mean the same.
+    let reservation: ObjectReservation
+    /// Objects that were about to be deleted when the upload began; what has their contents must not count as stored.
+    private let doomed: Set<String>
+    private let owner: OwningUser
     private let context: RequestContext
     private var renewed = ContinuousClock.now
 
@@ -28,11 +34,38 @@ final class UploadIntent {
         let leaseOwner = try context.services.makeUUID()
         item = try context.store.withSession { session in
             try session.addIntent(
-                toStore: reservation.objectID, named: reservation.name, in: owner, leaseOwner: leaseOwner,
-                until: Self.leaseEnd(context), at: context.now)
+                toStore: reservation.objectID,
+                named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
+                leaseOwner: leaseOwner, until: Self.leaseEnd(context), at: context.now)
         }
         self.leaseOwner = leaseOwner
+        self.owner = owner
         self.context = context
+        (self.reservation, doomed) = try Self.settle(reservation, item, leaseOwner, owner, context)
+    }
+
+    /// Decides, where names are unique, whether the plain name can be used.
+    private static func settle(
+        _ reservation: ObjectReservation, _ item: OutboxID, _ leaseOwner: String, _ owner: OwningUser,
+        _ context: RequestContext
+    ) throws -> (ObjectReservation, Set<String>) {
+        guard let spareName = reservation.spareName else { return (reservation, []) }
+        return try context.store.withSession { session in
+            let doomed = try session.doomedObjects(of: owner, limit: maximumDoomed)
+            guard
+                try doomed.count == maximumDoomed
+                    || session.isNamedElsewhere(reservation.name, of: owner, than: item)
+            else { return (reservation, doomed) }
+            try session.restrict(item, by: leaseOwner, toName: spareName)
+            return (ObjectReservation(name: spareName, objectID: nil, folderID: reservation.folderID), [])
+        }
+    }
+
+    /// Whether an object, to which a row refers now, may be deleted all the same. Ask in that row's transaction.
+    func isDoomed(_ objectID: String, using session: inout StoreSession) throws -> Bool {
+        if reservation.objectID != nil { return false }
+        if doomed.contains(objectID) { return true }
+        return try session.isDoomed(objectID, of: owner)
     }
 
     /// Gives a sign of life if it is time for one.
@@ -67,7 +100,6 @@ final class UploadIntent {
     func giveUp() {
         do {
             try context.store.transaction { session in
-                if let objectID { try session.record(objectID: objectID, in: item, by: leaseOwner) }
                 try session.releaseLease(of: item, by: leaseOwner, at: context.now)
             }
         } catch {

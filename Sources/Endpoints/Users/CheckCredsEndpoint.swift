@@ -14,6 +14,7 @@ struct CheckCredsEndpoint: Endpoint {
     func respond(to request: CheckCredsRequest, in context: RequestContext) throws -> EndpointReply {
         let exchange = try CredentialExchange(context)
         try takeOver(exchange, context)
+        try CredentialConfirmation(context: context, account: exchange.account).confirmIfDue()
         addReplacementToken(exchange, context)
         return .json(UserIDResponse(userId: context.caller.userID))
     }

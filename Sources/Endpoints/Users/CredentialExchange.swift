@@ -76,6 +76,26 @@ struct CredentialExchange {
         }
     }
 
+    /// Makes sure that the presented code is one that we have exchanged for the caller's account, or exchanges it.
+    /// - Throws: ``AccountError/rejected`` if it is not; ``StoreError``.
+    func requireExchangedCode() throws {
+        guard let code = presented.authorizationCode else { throw AccountError.rejected }
+        let hash = Self.hash(code)
+        if try rememberedResult(hash) != nil { return }
+        let user = try context.store.withSession { session in
+            try session.user(presented.accountType, context.profile.providerUserID, device: nil)?.user.userID
+        }
+        if let user, let sealed = try context.store.withSession({ try $0.credentials(of: user) }) {
+            let stored = try context.services.storage.sealer.open(sealed.record, from: .user(user))
+            if stored.codeHash == hash.hexLowercase { return }
+        }
+        do {
+            guard try exchange(code, isNeeded: true) != nil else { throw AccountError.rejected }
+        } catch AccountError.codeRejected {
+            throw AccountError.rejected
+        }
+    }
+
     /// - Parameter isNeeded: whether a refused code is worth waiting for a twin of this request to store its result.
     private func exchange(_ code: String, isNeeded: Bool) throws -> StoredCredentials? {
         let hash = Self.hash(code)

@@ -26,11 +26,15 @@ extension Account {
                     ]
                 }),
             "codes": .array(
-                codes.map {
-                    [
-                        "value": .string($0.value), "clientID": .string($0.clientID), "expiresAt": $0.expiresAt.json,
-                        "promptsConsent": .bool($0.promptsConsent), "isUsed": .bool($0.isUsed),
+                codes.map { code in
+                    var json: JSONObject = [
+                        "value": .string(code.value), "clientID": .string(code.clientID),
+                        "expiresAt": code.expiresAt.json, "promptsConsent": .bool(code.promptsConsent),
+                        "isUsed": .bool(code.isUsed),
                     ]
+                    json["challenge"] = .string(code.challenge)
+                    json["redirect"] = .string(code.redirect)
+                    return .object(json)
                 }),
         ]
     }
@@ -69,7 +73,8 @@ extension Account {
             else { return nil }
             return AuthorizationCode(
                 value: value, clientID: clientID, expiresAt: expiresAt,
-                promptsConsent: code["promptsConsent"]?.bool ?? false, isUsed: code["isUsed"]?.bool ?? false)
+                promptsConsent: code["promptsConsent"]?.bool ?? false, challenge: code["challenge"]?.string,
+                redirect: code["redirect"]?.string, isUsed: code["isUsed"]?.bool ?? false)
         }
     }
 }

@@ -2,12 +2,7 @@ internal import FoundationEssentials
 
 /// A provider that the sandbox can stand in for.
 public enum Provider: String, Sendable, CaseIterable {
-    case google, facebook, microsoft
-    /// Known by name, not emulated yet.
-    case dropbox, apple
-
-    /// Whether accounts of this provider can be made.
-    var isEmulated: Bool { self == .google || self == .facebook || self == .microsoft }
+    case google, facebook, dropbox, microsoft, apple
 }
 
 /// Who asked for a token: an app on a device, or the app maker's server.
@@ -38,7 +33,7 @@ struct RefreshToken: Sendable {
     var predecessor: String?
 }
 
-/// A Google authorization code: works once, for ten minutes.
+/// An authorization code: works once, for ten minutes.
 struct AuthorizationCode: Sendable {
     /// Life of a code; Google states no figure, RFC 6749 section 4.1.2 recommends at most ten minutes.
     static let lifeSeconds = 600.0
@@ -47,6 +42,10 @@ struct AuthorizationCode: Sendable {
     let expiresAt: Date
     /// Whether the user was asked for consent again, which earns another refresh token.
     let promptsConsent: Bool
+    /// PKCE's challenge, if the code was asked for with one (Dropbox).
+    var challenge: String?
+    /// The redirect URI with which the code was asked for (Dropbox).
+    var redirect: String?
     var isUsed = false
 }
 
@@ -58,7 +57,7 @@ struct Account: Sendable {
     let name: String
     let email: String
     let createdAt: Date
-    /// The client id (Google) or app id (Facebook) for which device tokens are made.
+    /// The client id (Google), app id (Facebook) or app key (Dropbox) for which device tokens are made.
     let audience: String
     /// What the user granted.
     let scopes: [String]

@@ -10,6 +10,12 @@ public enum RegisteredApps {
     public static let facebookAppID = "123456789012345"
     /// Its secret.
     public static let facebookSecret = "sandbox-facebook-secret"
+    /// The app's identifier at Apple.
+    public static let appleClientID = "com.example.sandbox"
+    /// The app maker's team at Apple.
+    public static let appleTeamID = "SANDBOX123"
+    /// The name of the key for client secrets; the key itself lies in the state directory.
+    public static let appleKeyID = "SANDBOXKEY"
     /// Microsoft application (client) id, of the app and of the server alike.
     public static let microsoftClientID = "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"
     /// The server's secret; with characters that must be escaped in a form.
@@ -20,11 +26,52 @@ public enum RegisteredApps {
     public static let microsoftScopes = [
         "openid", "profile", "email", "offline_access", "User.Read", "Files.ReadWrite.AppFolder",
     ]
+    /// Dropbox app key.
+    public static let dropboxAppKey = "sandboxdropboxkey"
+    /// Its secret.
+    public static let dropboxSecret = "sandbox-dropbox-secret"
+    /// The key of somebody else's Dropbox app.
+    public static let otherDropboxAppKey = "anotherdropboxkey"
+    /// Scopes that a Dropbox account grants if it is not told otherwise.
+    public static let dropboxScopes = [
+        "account_info.read", "files.metadata.read", "files.content.read", "files.content.write",
+    ]
+    /// Apple's developer team, of the app and of the key for push.
+    public static let apnsTeamID = "SANDBOX123"
+    /// The key for push; the key itself is a file in the state directory, see docs/sandbox.md.
+    public static let apnsKeyID = "SANDBOXAPN"
+    /// The app's bundle identifier, which is what notifications are sent to.
+    public static let apnsTopic = "com.example.sandbox"
+    /// The Firebase project.
+    public static let fcmProject = "sandbox-project"
+    /// The service account of the server; its key is a file as well.
+    public static let fcmServiceAccount = "syncserver@sandbox-project.iam.gserviceaccount.com"
     /// Scopes that a Google account grants if it is not told otherwise.
     public static let googleScopes = [
         "openid", "https://www.googleapis.com/auth/userinfo.email", "https://www.googleapis.com/auth/userinfo.profile",
         "https://www.googleapis.com/auth/drive.file",
     ]
+
+    /// The app for which an account's tokens are made if it is not told otherwise.
+    static func standardAudience(_ provider: Provider) -> String {
+        switch provider {
+        case .google: googleIOSClientID
+        case .dropbox: dropboxAppKey
+        case .microsoft: microsoftClientID
+        case .apple: appleClientID
+        case .facebook: facebookAppID
+        }
+    }
+
+    /// What an account grants if it is not told otherwise.
+    static func standardScopes(_ provider: Provider) -> [String] {
+        switch provider {
+        case .google: googleScopes
+        case .dropbox: dropboxScopes
+        case .microsoft: microsoftScopes
+        case .facebook, .apple: ["public_profile", "email"]
+        }
+    }
 
     /// The Cloud project of a Google client id: what stands before the first hyphen.
     static func project(of clientID: String) -> String { String(clientID.prefix { $0 != "-" }) }

@@ -48,31 +48,52 @@ extension Account {
                         expiresAt: now.addingTimeInterval(FacebookGraph.shortLifeSeconds)))
                 hasChanged = true
             }
+        case .apple: hasChanged = AppleTokens.signIn(&self, at: now, soon: soon)
         case .microsoft: hasChanged = MicrosoftOAuth.signIn(&self, at: now, soon: soon, keys: keys)
-        case .dropbox, .apple: break
+        case .dropbox:
+            if deviceToken(at: soon) == nil {
+                add(DropboxOAuth.accessToken(for: audience, holder: .device, at: now))
+                hasChanged = true
+            }
+            if freshCode(at: soon) == nil {
+                add(DropboxOAuth.code(for: self, at: now))
+                hasChanged = true
+            }
         }
         return hasChanged
     }
 }
 
 extension SandboxServer {
+    /// An id in the form that the provider gives its accounts.
+    private static func newAccountID(_ request: NewAccount) -> String {
+        switch request.provider {
+        case .google: RandomText.number(21)
+        case .microsoft: MicrosoftOAuth.newAccountID(isWork: request.tokenType == "WORK")
+        case .apple: AppleTokens.userID()
+        case .dropbox: "dbid:" + RandomText.token(35)
+        case .facebook: RandomText.number(17)
+        }
+    }
+
     /// Makes an account, signed in on a device.
     func makeAccount(_ request: NewAccount) throws(StorageError) -> Account {
         let time = now
         let keys = try microsoftKeys()
         var account = Account(
-            id: request.provider == .microsoft
-                ? MicrosoftOAuth.newAccountID(isWork: request.tokenType == "WORK")
-                : RandomText.number(request.provider == .google ? 21 : 17), provider: request.provider,
+            id: Self.newAccountID(request), provider: request.provider,
             name: request.name, email: request.email, createdAt: time, audience: request.audience,
             scopes: request.scopes, tokenType: request.tokenType, quotaBytes: request.quotaBytes)
         _ = account.signInIfNeeded(at: time, keys: keys)
+        // For clients that are not the app's server: independent checks with the provider's own libraries.
         if account.provider == .google {
-            // For clients that are not the app's server: independent checks with the provider's own libraries.
             account.add(
                 RefreshToken(
                     value: GoogleOAuth.refreshTokenText(),
                     clientID: RegisteredApps.serverClientID(for: account.audience), holder: .server))
+        } else if account.provider == .dropbox {
+            account.add(
+                RefreshToken(value: DropboxOAuth.refreshTokenText(), clientID: account.audience, holder: .server))
         }
         try directory.makeFolders(of: account.id)
         let drive = account.provider == .google ? Drive(account: account.id, madeAt: time) : nil
@@ -92,6 +113,7 @@ extension SandboxServer {
                 }
                 state.oneDrives[made.id] = oneDrive
             }
+            if made.provider == .dropbox { state.dropboxes[made.id] = DropboxFolder(account: made.id) }
             state.put(made)
         }
         return made
@@ -154,6 +176,9 @@ extension SandboxState {
                         directory.readJSON(directory.metadataPath(name, object)).flatMap(OneDriveItem.init)
                     })
             }
+            if account.provider == .dropbox {
+                dropboxes[name] = DropboxFolder(account: name, entries: try Self.entries(of: name, in: directory))
+            }
             guard account.provider == .google else { continue }
             var files: [DriveFile] = []
             for object in try directory.names(in: "accounts/\(name)/metadata", suffix: ".json") {
@@ -166,8 +191,11 @@ extension SandboxState {
         }
         for account in restored.sorted(by: { $0.createdAt < $1.createdAt }) { put(account) }
         for name in try directory.names(in: "uploads", suffix: ".json") {
-            if let json = directory.readJSON(directory.uploadFile(name)),
-                let upload = UploadSession(id: name, json: json, partBytes: directory.size(directory.uploadPath(name)))
+            guard let json = directory.readJSON(directory.uploadFile(name)) else { continue }
+            if let session = DropboxUploadSession(json: json) {
+                dropboxUploads[session.id] = session
+            } else if let upload = UploadSession(
+                id: name, json: json, partBytes: directory.size(directory.uploadPath(name)))
             {
                 uploads[name] = upload
             }

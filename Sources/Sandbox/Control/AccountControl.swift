@@ -19,6 +19,8 @@ struct AccountControl {
         }
         switch (request.method, path.dropFirst().first, path.count) {
         case ("GET", nil, _): return SandboxResponse(200, json: json(account))
+        case ("POST", let action?, 2) where account.provider == .apple && AppleControl.actions.contains(action):
+            return try AppleControl(server: server, account: account).respond(to: request, action, showing: json)
         case ("POST", "expire-access-token", 2):
             let holder = try holder(try ControlInterface.json(request), default: .server)
             let time = server.now
@@ -29,15 +31,7 @@ struct AccountControl {
             try server.changeAccount(account.id) { $0.revoke(holder) }
             return SandboxResponse(204)
         case ("POST", "new-authorization-code", 2):
-            guard account.provider == .google || account.provider == .microsoft else {
-                throw ControlError.badRequest("\(account.provider.rawValue) has no authorization codes here")
-            }
-            let promptsConsent = try ControlInterface.json(request)["prompt"]?.string == "consent"
-            if account.provider == .microsoft {
-                let code = MicrosoftOAuth.code(for: account, at: server.now)
-                return SandboxResponse(201, json: json(try server.changeAccount(account.id) { $0.add(code) }))
-            }
-            let code = GoogleOAuth.code(for: account, promptsConsent: promptsConsent, at: server.now)
+            let code = try newCode(for: account, try ControlInterface.json(request))
             return SandboxResponse(201, json: json(try server.changeAccount(account.id) { $0.add(code) }))
         case (_, "files", _):
             return try FileControl(server: server, account: account).respond(
@@ -45,6 +39,21 @@ struct AccountControl {
         case (_, "expire-access-token", 2), (_, "revoke", 2), (_, "new-authorization-code", 2), (_, nil, _):
             throw ControlError.methodNotAllowed
         default: throw ControlError.notFound("no such route: \(request.path)")
+        }
+    }
+
+    /// A code, as after the user has signed in once more.
+    private func newCode(for account: Account, _ json: JSONValue) throws(ControlError) -> AuthorizationCode {
+        switch account.provider {
+        case .google:
+            GoogleOAuth.code(for: account, promptsConsent: json["prompt"]?.string == "consent", at: server.now)
+        case .dropbox:
+            DropboxOAuth.code(
+                for: account, verifier: json["codeVerifier"]?.string, redirect: json["redirectURI"]?.string,
+                at: server.now)
+        case .microsoft: MicrosoftOAuth.code(for: account, at: server.now)
+        case .facebook, .apple:
+            throw .badRequest("\(account.provider.rawValue) has no authorization codes here")
         }
     }
 
@@ -79,6 +88,12 @@ struct AccountControl {
             json["accessToken"] = .string(token)
             json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
             json["authorizationCode"] = .string(code) ?? .null
+        case .apple:
+            let headers = AppleControl.headers(of: account, on: server)
+            json["accessToken"] = headers["access_token"] ?? .null
+            json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
+            json["authorizationCode"] = headers["SyncServer-authorization-code"] ?? .null
+            json["headers"] = .object(headers)
         case .microsoft:
             let code = account.freshCode(at: now)?.value
             let idToken = account.deviceToken(at: now, for: account.audience)?.value ?? ""
@@ -89,9 +104,20 @@ struct AccountControl {
             ]
             json["accessToken"] = .string(graphToken)
             json["idToken"] = .string(idToken)
+            json["driveId"] = .string(server.withState { $0.oneDrives[account.id]?.driveID })
             json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
             json["authorizationCode"] = .string(code) ?? .null
-        case .facebook, .dropbox, .apple:
+        case .dropbox:
+            let code = account.freshCode(at: now)?.value
+            var headers: JSONObject = [
+                "X-token-type": "DropboxToken", "access_token": .string(token), "X-account-id": .string(account.id),
+            ]
+            headers["SyncServer-authorization-code"] = .string(code)
+            json["headers"] = .object(headers)
+            json["accessToken"] = .string(token)
+            json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
+            json["authorizationCode"] = .string(code) ?? .null
+        case .facebook:
             json["headers"] = ["X-token-type": "FacebookToken", "access_token": .string(token)]
             json["accessToken"] = .string(token)
             json["refreshToken"] = .null
@@ -111,13 +137,12 @@ extension SandboxServer {
 
 extension NewAccount {
     /// An account as `POST /sandbox/accounts` asks for it.
-    /// - Throws: ``ControlError`` naming what is wrong; 501 for a provider that is not emulated yet.
+    /// - Throws: ``ControlError`` naming what is wrong.
     init(json: JSONValue) throws(ControlError) {
         let providers = Provider.allCases.map(\.rawValue).joined(separator: ", ")
         guard let text = json["provider"]?.string, let provider = Provider(rawValue: text) else {
             throw .badRequest("provider is one of \(providers)")
         }
-        guard provider.isEmulated else { throw .notEmulated("\(text) is not emulated yet") }
         let known: Set<String> = ["provider", "name", "email", "audience", "scopes", "tokenType", "quotaBytes"]
         for member in json.object?.members ?? [] where !known.contains(member.name) {
             throw .badRequest("unknown member of an account: \(member.name)")
@@ -127,16 +152,8 @@ extension NewAccount {
         self.name = name
         let local = name.lowercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "." }
         email = json["email"]?.string ?? String(local) + "@example.com"
-        audience =
-            json["audience"]?.string
-            ?? (provider == .google
-                ? RegisteredApps.googleIOSClientID
-                : provider == .microsoft ? RegisteredApps.microsoftClientID : RegisteredApps.facebookAppID)
-        scopes =
-            json["scopes"]?.array?.compactMap(\.string)
-            ?? (provider == .google
-                ? RegisteredApps.googleScopes
-                : provider == .microsoft ? RegisteredApps.microsoftScopes : ["public_profile", "email"])
+        audience = json["audience"]?.string ?? RegisteredApps.standardAudience(provider)
+        scopes = json["scopes"]?.array?.compactMap(\.string) ?? RegisteredApps.standardScopes(provider)
         tokenType = json["tokenType"]?.string ?? "USER"
         quotaBytes = json["quotaBytes"]?.int ?? 15_000_000_000
         guard quotaBytes >= 0 else { throw .badRequest("quotaBytes is a whole number from 0") }

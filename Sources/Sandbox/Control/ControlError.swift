@@ -10,8 +10,6 @@ enum ControlError: Error, Equatable {
     case methodNotAllowed
     /// 415: not `application/json`.
     case wrongContentType
-    /// 501: a provider that is not emulated yet.
-    case notEmulated(String)
     /// 500: the state directory cannot be used.
     case storage(String)
 
@@ -24,7 +22,6 @@ enum ControlError: Error, Equatable {
             case .notFound(let text): (404, "not_found", text)
             case .methodNotAllowed: (405, "method_not_allowed", "this route does not know the method")
             case .wrongContentType: (415, "wrong_content_type", "send Content-Type: application/json")
-            case .notEmulated(let text): (501, "not_emulated_yet", text)
             case .storage(let text): (500, "storage", text)
             }
         return SandboxResponse(status, json: ["error": .string(message), "code": .string(code)])

@@ -55,11 +55,14 @@ struct ControlInterface {
             server.withState { $0.faults = [] }
             return SandboxResponse(204)
         case ("GET", "requests", 2): return try requests(request)
-        case ("GET", "pushes", 2): return SandboxResponse(200, json: [])
+        case (_, "pushes", 2), (_, "push-tokens", 2): return try PushControl(server: server).respond(to: request)
         case ("GET", "violations", 2):
             return SandboxResponse(200, json: .array(server.withState { $0.violations }.map(\.json)))
         case ("DELETE", "violations", 2):
             server.withState { $0.violations = [] }
+            return SandboxResponse(204)
+        case ("POST", "apple", 3) where segments[2] == "rotate-keys":
+            try server.appleKeys.rotate()
             return SandboxResponse(204)
         case ("GET", "clock", 2): return clock()
         case ("POST", "clock", 2): return try setClock(request)
@@ -67,7 +70,7 @@ struct ControlInterface {
         case ("POST", "settings", 2):
             try change(try Self.json(request))
             return SandboxResponse(200, json: server.withState { $0.settings }.json)
-        case (_, "faults", 2), (_, "requests", 2), (_, "pushes", 2), (_, "violations", 2), (_, "clock", 2),
+        case (_, "faults", 2), (_, "requests", 2), (_, "violations", 2), (_, "clock", 2),
             (_, "settings", 2):
             throw ControlError.methodNotAllowed
         default: throw ControlError.notFound("no such route: \(request.path)")

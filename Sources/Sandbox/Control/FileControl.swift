@@ -10,6 +10,9 @@ struct FileControl {
         if account.provider == .microsoft {
             return try OneDriveFileControl(server: server, account: account).respond(to: request, path: path)
         }
+        if account.provider == .dropbox {
+            return try DropboxFileControl(server: server, account: account).respond(to: request, path: path)
+        }
         guard let drive = server.withState({ $0.drives[account.id] }) else {
             guard path.isEmpty, request.method == "GET" else {
                 throw ControlError.badRequest("\(account.provider.rawValue) accounts have no files")

@@ -9,6 +9,8 @@ enum ProviderFailure {
             response = SandboxResponse(
                 status, headers: [("Content-Type", effect.contentType ?? "text/html; charset=UTF-8")],
                 body: Array(body.utf8))
+        } else if DropboxRoutes.hosts.contains(request.host), request.path.hasPrefix("/2/") {
+            response = dropbox(status, effect)
         } else if request.host == "graph.facebook.com" {
             response = facebook(status, effect.reason)
         } else if request.host == "graph.microsoft.com" || request.host == OneDriveContentHost.name {
@@ -58,6 +60,24 @@ enum ProviderFailure {
             default: "invalidRequest"
             }
         return GraphError(status, reason ?? code, "Sandbox fault").response(at: Date())
+    }
+
+    /// Dropbox's own forms; `reason` is the tag, or the tags with slashes between them, or `text` for a 429 of text.
+    private static func dropbox(_ status: Int, _ effect: FaultEffect) -> SandboxResponse {
+        switch status {
+        case 401: return DropboxError.unauthorized(effect.reason ?? "invalid_access_token").response
+        case 409:
+            let tags = (effect.reason ?? "too_many_write_operations").split(separator: "/")
+            return DropboxError.route(tags.map { DropboxError.Tag(String($0)) }).response
+        case 429 where effect.reason != "text":
+            let seconds = effect.retryAfter.flatMap { Int($0) } ?? 1
+            var response = DropboxError.tooMany(effect.reason ?? "too_many_requests", retryAfterSeconds: seconds)
+                .response
+            // The JSON says it; the header is not always there.
+            response.headers.removeAll { $0.name == "Retry-After" }
+            return response
+        default: return DropboxError.text(status, "Sandbox fault")
+        }
     }
 
     private static func facebook(_ status: Int, _ reason: String?) -> SandboxResponse {

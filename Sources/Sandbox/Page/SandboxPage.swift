@@ -1,18 +1,21 @@
+internal import FoundationEssentials
+
 /// The page for people: accounts, their folders, and what is in them, pictures as pictures.
 struct SandboxPage {
     let server: SandboxServer
     /// Files shown of one folder: the newest.
     private static let shownPerFolder = 200
+    /// Notifications shown: the newest.
+    private static let shownPushes = 20
 
     /// The page, complete in itself.
     func response() -> SandboxResponse {
-        let (accounts, drives, violations, faults) = server.withState { state in
+        let (accounts, violations, faults, pushes) = server.withState { state in
             (
-                state.accountOrder.compactMap { state.accounts[$0] }, state.drives, state.violations.count,
-                state.faults.count
+                state.accountOrder.compactMap { state.accounts[$0] }, state.violations.count, state.faults.count,
+                Array(state.pushes.suffix(Self.shownPushes))
             )
         }
-        let oneDrives = server.withState { $0.oneDrives }
         var html = Self.head
         html += "<header><h1>Sandbox</h1><p>Emulated providers: nothing here is real. "
         html += "\(Self.count(accounts.count, "account")), \(Self.count(faults, "fault")) armed, "
@@ -21,13 +24,8 @@ struct SandboxPage {
         if accounts.isEmpty {
             html += "<p class=empty>No accounts yet. Make one with <code>POST /sandbox/accounts</code>.</p>"
         }
-        for account in accounts.reversed() {
-            if let drive = oneDrives[account.id] {
-                html += section(account, drive)
-            } else {
-                html += section(account, drives[account.id])
-            }
-        }
+        for account in accounts.reversed() { html += section(account) }
+        html += Self.section(pushes)
         html += "</main></html>\n"
         return SandboxResponse(
             200,
@@ -40,18 +38,17 @@ struct SandboxPage {
             ], body: Array(html.utf8))
     }
 
-    private func section(_ account: Account, _ drive: Drive?) -> String {
+    private func section(_ account: Account) -> String {
         var html = "<section><h2>\(Self.escape(account.name)) <span class=\"\(account.provider.rawValue)\">"
         html +=
-            "\(account.provider == .google ? "Google" : "Facebook")</span></h2><p class=meta>\(Self.escape(account.email)) · \(account.id)"
-        guard let drive else { return html + "</p></section>" }
-        html += " · \(Self.size(drive.usedBytes)) of \(Self.size(account.quotaBytes))</p>"
-        let listing = FileListing(drive: drive)
-        let folders = Dictionary(grouping: listing.files) { listing.folderName(of: $0) }
+            "\(account.provider.rawValue.capitalized)</span></h2><p class=meta>\(Self.escape(account.email)) · \(account.id)"
+        guard let storage = server.withState({ $0.shownFiles(of: account) }) else { return html + "</p></section>" }
+        html += " · \(Self.size(storage.usedBytes)) of \(Self.size(account.quotaBytes))</p>"
+        let folders = Dictionary(grouping: storage.files, by: \.folder)
         if folders.isEmpty { html += "<p class=empty>No files.</p>" }
         for (folder, files) in folders.sorted(by: { $0.key < $1.key }) {
-            html += "<h3>\(folder.isEmpty ? "My Drive" : Self.escape(folder))</h3><ul>"
-            for file in files.suffix(Self.shownPerFolder) { html += item(file, account, listing) }
+            html += "<h3>\(folder.isEmpty ? storage.root : Self.escape(folder))</h3><ul>"
+            for file in files.suffix(Self.shownPerFolder) { html += item(file, account) }
             html += "</ul>"
             let hidden = files.count - Self.shownPerFolder
             if hidden > 0 { html += "<p class=empty>and \(Self.count(hidden, "older file")).</p>" }
@@ -59,50 +56,32 @@ struct SandboxPage {
         return html + "</section>"
     }
 
-    private func section(_ account: Account, _ drive: OneDrive) -> String {
-        var html = "<section><h2>\(Self.escape(account.name)) <span class=microsoft>Microsoft</span></h2>"
-        html += "<p class=meta>\(Self.escape(account.email)) · \(account.id)"
-        html += " · \(Self.size(drive.usedBytes)) of \(Self.size(account.quotaBytes))</p>"
-        let files = OneDriveListing(drive: drive).files
-        let folders = Dictionary(grouping: files) { drive.folderPath(of: $0) }
-        if folders.isEmpty { html += "<p class=empty>No files.</p>" }
-        for (folder, files) in folders.sorted(by: { $0.key < $1.key }) {
-            html += "<h3>\(folder.isEmpty ? "OneDrive" : Self.escape(folder))</h3><ul>"
-            for file in files.suffix(Self.shownPerFolder) {
-                html += item(
-                    name: file.name, folder: folder, type: file.mimeType, size: file.size,
-                    modified: file.modifiedAt.text,
-                    isTrashed: false, account)
-            }
-            html += "</ul>"
-            let hidden = files.count - Self.shownPerFolder
-            if hidden > 0 { html += "<p class=empty>and \(Self.count(hidden, "older file")).</p>" }
+    /// What devices would show; nothing if they would show nothing.
+    private static func section(_ pushes: [DeliveredPush]) -> String {
+        guard !pushes.isEmpty else { return "" }
+        var html = "<section><h2>Notifications</h2><ul>"
+        for push in pushes.reversed() {
+            let device = push.token.count > 16 ? push.token.prefix(16) + "…" : push.token[...]
+            html += "<li><b>\(escape(push.text))</b><small>\(escape(push.service)) · \(escape(String(device))) · "
+            html += escape(String(push.time.text.prefix(16)).replacing("T", with: " ")) + "</small></li>"
         }
-        return html + "</section>"
+        return html + "</ul></section>"
     }
 
-    private func item(_ file: DriveFile, _ account: Account, _ listing: FileListing) -> String {
-        item(
-            name: file.name, folder: listing.folderName(of: file), type: file.mimeType, size: file.size ?? 0,
-            modified: file.modifiedAt.text, isTrashed: listing.drive.isTrashed(file), account)
-    }
-
-    private func item(
-        name: String, folder: String, type: String, size: Int, modified: String, isTrashed: Bool, _ account: Account
-    ) -> String {
+    private func item(_ file: ShownFile, _ account: Account) -> String {
         let address =
-            "/sandbox/accounts/\(account.id)/files/\(PercentEncoding.encode(name))"
-            + "?folder=\(PercentEncoding.encode(folder))"
-        var html = "<li\(isTrashed ? " class=trashed" : "")><a href=\"\(address)\">"
-        if type.hasPrefix("image/") {
+            "/sandbox/accounts/\(account.id)/files/\(PercentEncoding.encode(file.name))"
+            + "?folder=\(PercentEncoding.encode(file.folder))"
+        var html = "<li\(file.isTrashed ? " class=trashed" : "")><a href=\"\(address)\">"
+        if file.mimeType.hasPrefix("image/") {
             html += "<img src=\"\(address)\" alt=\"\" loading=lazy>"
         } else {
-            let kind = type.split(separator: "/").last.map(String.init) ?? "file"
+            let kind = file.mimeType.split(separator: "/").last.map(String.init) ?? "file"
             html += "<span class=kind>\(Self.escape(String(kind.prefix(14))))</span>"
         }
-        html += "<b>\(Self.escape(name))</b></a><small>\(Self.size(size)) · "
-        html += Self.escape(String(modified.prefix(16)).replacing("T", with: " "))
-        return html + (isTrashed ? " · in the bin" : "") + "</small></li>"
+        html += "<b>\(Self.escape(file.name))</b></a><small>\(Self.size(file.sizeBytes)) · "
+        html += Self.escape(String(file.modifiedAt.text.prefix(16)).replacing("T", with: " "))
+        return html + (file.isTrashed ? " · in the bin" : "") + "</small></li>"
     }
 
     private static func count(_ number: Int, _ noun: String) -> String {
@@ -147,7 +126,8 @@ struct SandboxPage {
         header{border-bottom:1px solid var(--line);margin-bottom:1rem}
         section{border:1px solid var(--line);border-radius:.6rem;margin:1rem 0;padding:1rem 1.2rem}
         h2 span{border-radius:1rem;color:#fff;font-size:.7rem;padding:.15rem .6rem;vertical-align:middle}
-        .google{background:#1a73e8}.facebook{background:#0866ff}.microsoft{background:#0f6cbd}
+        .google{background:#1a73e8}.facebook{background:#0866ff}.dropbox{background:#0061fe}
+        .microsoft{background:#0f6cbd}.apple{background:#111}
         .meta,.empty,small{margin:.2rem 0;opacity:.7}
         ul{display:grid;gap:.8rem;grid-template-columns:repeat(auto-fill,minmax(10.5rem,1fr));list-style:none;margin:0;padding:0}
         li{background:var(--soft);border-radius:.5rem;overflow:hidden;padding:.6rem}

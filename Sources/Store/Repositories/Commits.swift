@@ -144,8 +144,8 @@ extension StoreSession {
                 .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
             ])
         if current.isDeleted { try checkIsNowhereElse(change, area) }
-        if let replaced = current.objectID, replaced != content.objectID {
-            try addDeletion(of: replaced, in: current.owningUser, availableAt: now, at: now)
+        if current.objectID == nil || current.objectID != content.objectID {
+            try addDeletion(ofObjectOf: current, at: now)
         }
     }
 
@@ -181,9 +181,7 @@ extension StoreSession {
                AND file_uuid = ?
             """,
             [.int(version.rawValue), .int(area.groupID.rawValue), .text(change.fileUUID.rawValue)])
-        if let objectID = current.objectID {
-            try addDeletion(of: objectID, in: current.owningUser, availableAt: now, at: now)
-        }
+        try addDeletion(ofObjectOf: current, at: now)
     }
 
     /// Whether the change brings no metadata, or the next version of them.

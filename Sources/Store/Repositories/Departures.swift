@@ -35,6 +35,11 @@ extension StoreSession {
         try execute("UPDATE memberships SET owning_user_id = NULL WHERE owning_user_id = ?", user)
         try execute("DELETE FROM invitations WHERE owning_user_id = ?", user)
         try execute("DELETE FROM outbox WHERE user_id = ?", user)
+        try execute("DELETE FROM batches WHERE user_id = ?", user)
+        try execute("DELETE FROM commit_members WHERE user_id = ?", user)
+        try execute("DELETE FROM commits WHERE user_id = ?", user)
+        try execute("DELETE FROM content_hashes WHERE user_id = ?", user)
+        try removePushRegistrations(of: userID, at: now)
         try execute("DELETE FROM devices WHERE user_id = ?", user)
         try execute("DELETE FROM users WHERE user_id = ?", user)
         return true

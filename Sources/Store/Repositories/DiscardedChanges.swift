@@ -12,6 +12,8 @@ extension StoreSession {
         var batch: BatchUUID?
         var owner: OwningUser?
         var objectID: String?
+        /// What an older server called the object.
+        var name: CloudFileName?
     }
 
     private static func abandoned(from row: borrowing Row) throws(StoreError) -> Abandoned {
@@ -25,13 +27,19 @@ extension StoreSession {
             found.owner = OwningUser(
                 userID: UserID(owner), storageType: try row.word(5, table, "storage_type"))
         }
+        if let mimeType = row.optionalText(9).flatMap({ MIMEType($0) }), !row.isNull(8) {
+            found.name = CloudFileName(
+                fileUUID: found.file, deviceUUID: found.area.deviceUUID,
+                fileVersion: FileVersion(try row.number32(8, table, "file_version")),
+                fileExtension: MIMETypeTable.extensionOfOlderServers(for: mimeType))
+        }
         return found
     }
 
     private mutating func withdraw(_ changes: [Abandoned], at now: WireDate) throws(StoreError) {
         for change in changes {
-            if let owner = change.owner, let objectID = change.objectID {
-                try addDeletion(of: objectID, in: owner, availableAt: now, at: now)
+            if let owner = change.owner {
+                try addDeletion(of: change.objectID, named: change.name, in: owner, at: now)
             }
             try unstage(change.file, in: change.area)
         }
@@ -50,7 +58,7 @@ extension StoreSession {
         let staged = try all(
             """
             SELECT user_id, device_uuid, sharing_group_id, file_uuid, owning_user_id, storage_type, object_id,
-                   batch_uuid
+                   batch_uuid, file_version, mime_type
               FROM staged_changes
              WHERE user_id = ?
                AND device_uuid = ?
@@ -75,7 +83,7 @@ extension StoreSession {
         let abandoned = try all(
             """
             SELECT s.user_id, s.device_uuid, s.sharing_group_id, s.file_uuid, s.owning_user_id, s.storage_type,
-                   s.object_id, s.batch_uuid
+                   s.object_id, s.batch_uuid, s.file_version, s.mime_type
               FROM staged_changes s
              WHERE s.staged_at < ?
                AND (s.batch_uuid IS NULL

@@ -45,11 +45,19 @@ public struct FileRecord: Equatable, Sendable {
     /// `nil` only for very old files taken over from an older server.
     public var checkSum: CheckSum?
     public var sizeBytes: Int64?
-    /// `nil` once the file is deleted.
+    /// `nil` once the file is deleted, and for a file taken over from an older server until its object has been found by
+    /// its name.
     public var objectID: String?
     public var providerHash: String?
     /// Changes with the object's contents, if the provider tells.
     public var objectRevision: String?
+
+    /// The name by which an older server stored the object; its only address while ``objectID`` is not known.
+    public var nameByOlderServer: CloudFileName {
+        CloudFileName(
+            fileUUID: fileUUID, deviceUUID: deviceUUID, fileVersion: fileVersion,
+            fileExtension: MIMETypeTable.extensionOfOlderServers(for: mimeType))
+    }
 }
 
 extension StoreSession {
@@ -193,6 +201,9 @@ extension StoreSession {
 
     /// Remembers where a file's object is now, if the file still is at that version and nobody is about to delete
     /// the object. Call inside a transaction.
+    ///
+    /// An older server let a file be in two groups, with one object for both: if one finds it, so does the other, lest
+    /// it be deleted as soon as the first has no more use for it.
     /// - Returns: whether the object was adopted.
     public mutating func adopt(
         objectID: String, revision: String?, as file: FileRecord, in groupID: SharingGroupID
@@ -214,6 +225,24 @@ extension StoreSession {
                 .int(Int64(file.fileVersion.rawValue)), .text(objectID),
             ])
         guard adopted == 1 else { return false }
+        if file.objectID == nil {
+            try execute(
+                """
+                UPDATE files
+                   SET object_id = ?, object_revision = ?
+                 WHERE file_uuid = ?
+                   AND owning_user_id = ?
+                   AND device_uuid = ?
+                   AND file_version = ?
+                   AND object_id IS NULL
+                   AND NOT is_deleted
+                """,
+                [
+                    .text(objectID), .text(orNull: revision), .text(file.fileUUID.rawValue),
+                    .int(file.owningUser.userID.rawValue), .text(file.deviceUUID.rawValue),
+                    .int(Int64(file.fileVersion.rawValue)),
+                ])
+        }
         // Whoever records a deletion from now on finds our row; what was recorded while it was being written shows here.
         let isDoomed = try first(
             "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? AND kind = 'deleteObject' LIMIT 1",

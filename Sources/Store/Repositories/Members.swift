@@ -62,6 +62,7 @@ extension StoreSession {
                AND (inviting_user_id = ? OR owning_user_id = ?)
             """, member + [.int(userID.rawValue)])
         try withdrawStaged(by: userID, in: groupID, at: now)
+        try execute("DELETE FROM batches WHERE sharing_group_id = ? AND user_id = ?", member)
         try withdrawStagedChangesOfFiles(ownedBy: userID, in: groupID, at: now)
         try markFilesDeleted(ownedBy: userID, in: groupID, as: version)
     }

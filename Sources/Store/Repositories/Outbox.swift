@@ -7,26 +7,36 @@ public struct OutboxID: Hashable, Sendable {
     init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// Something that must still happen in a cloud.
+/// Something that must still happen in a cloud or at a push service.
 public struct OutboxItem: Equatable, Sendable {
     public enum Kind: String, Equatable, Sendable {
         case deleteObject
         case writeWarningFile
         /// What the object's bytes are is to be found out by reading them.
         case hashObject
+        case sendPush
+        case removePushTopic
     }
 
     public var id: OutboxID
     public var kind: Kind
-    public var owner: OwningUser
+    public var userID: UserID
+    /// Whose storage it is about; `nil` for what is none's.
+    public var owner: OwningUser?
     public var objectID: String?
-    public var objectName: String?
+    /// The names, in the order of their use, under which an object may lie whose identifier is not known.
+    /// For a ``Kind/removePushTopic``, the topic.
+    public var objectNames: [String]
+    /// What a ``Kind/sendPush`` is to say, and to whom.
+    public var push: PushOrder?
     /// How often it was tried before.
     public var attempts: Int
 }
 
 extension StoreSession {
     private static let table = "outbox"
+    /// Stands in no name of an object.
+    private static let nameSeparator = "/"
 
     /// Has an object deleted from `availableAt` on, unless a row refers to it by then.
     @discardableResult
@@ -45,10 +55,50 @@ extension StoreSession {
                 ]))
     }
 
+    /// Has the object of a file's current version deleted, unless a row refers to it by then; call when the file no longer
+    /// does.
+    mutating func addDeletion(ofObjectOf file: FileRecord, at now: WireDate) throws(StoreError) {
+        guard !file.isDeleted else { return }
+        try addDeletion(of: file.objectID, named: file.nameByOlderServer, in: file.owningUser, at: now)
+    }
+
+    /// Has the object of a staged upload deleted, unless a row refers to it by then; call when it is no longer staged.
+    public mutating func addDeletion(
+        ofObjectOf change: StagedChange, in area: StagingArea, at now: WireDate
+    ) throws(StoreError) {
+        guard let content = change.content else { return }
+        var name: CloudFileName?
+        if let version = change.fileVersion, let mimeType = change.mimeType {
+            name = CloudFileName(
+                fileUUID: change.fileUUID, deviceUUID: area.deviceUUID, fileVersion: version,
+                fileExtension: MIMETypeTable.extensionOfOlderServers(for: mimeType))
+        }
+        try addDeletion(of: content.objectID, named: name, in: content.owningUser, at: now)
+    }
+
+    /// Has an object deleted by its identifier, or by its name if an older server stored it and it was never looked for.
+    mutating func addDeletion(
+        of objectID: String?, named name: CloudFileName?, in owner: OwningUser, at now: WireDate
+    ) throws(StoreError) {
+        if let objectID {
+            try addDeletion(of: objectID, in: owner, availableAt: now, at: now)
+        } else if let name {
+            try execute(
+                """
+                INSERT INTO outbox (kind, user_id, storage_type, object_name, available_at, created_at)
+                VALUES ('deleteObject', ?, ?, ?, ?, ?)
+                """,
+                [
+                    .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(name.rawValue), .date(now),
+                    .date(now),
+                ])
+        }
+    }
+
     /// Records an upload before its first byte goes out: if it dies, the object it may have made is deleted once the lease
-    /// has run out. For a provider that names objects only afterwards, `objectID` is `nil` and the name is recorded.
+    /// has run out. For a provider that identifies objects only afterwards, `objectID` is `nil` and the names count.
     public mutating func addIntent(
-        toStore objectID: String?, named name: String, in owner: OwningUser, leaseOwner: String, until: WireDate,
+        toStore objectID: String?, named names: [String], in owner: OwningUser, leaseOwner: String, until: WireDate,
         at now: WireDate
     ) throws(StoreError) -> OutboxID {
         OutboxID(
@@ -60,7 +110,7 @@ extension StoreSession {
                 """,
                 [
                     .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(orNull: objectID),
-                    .text(name), .date(until), .text(leaseOwner), .date(now),
+                    .text(names.joined(separator: Self.nameSeparator)), .date(until), .text(leaseOwner), .date(now),
                 ]))
     }
 
@@ -103,50 +153,6 @@ extension StoreSession {
             [.date(now), .int(item.rawValue), .text(leaseOwner)])
     }
 
-    /// Whether an upload in progress, other than the one of `item`, may be making an object of that name or have found it.
-    ///
-    /// Where names are unique, uploads of the same bytes under the same name share an object.
-    public mutating func isBeingUploaded(
-        _ name: String, of owner: OwningUser, otherThan item: OutboxID, by leaseOwner: String, at now: WireDate
-    ) throws(StoreError) -> Bool {
-        try first(
-            """
-            SELECT 1
-              FROM outbox
-             WHERE user_id = ?
-               AND kind = 'deleteObject'
-               AND object_name = ?
-               AND outbox_id <> ?
-               AND lease_owner <> ?
-               AND available_at > ?
-             LIMIT 1
-            """,
-            [.int(owner.userID.rawValue), .text(name), .int(item.rawValue), .text(leaseOwner), .date(now)]
-        ) { _ in true } ?? false
-    }
-
-    /// Whether the deletion of an object is decided, by another row than `item`.
-    ///
-    /// Call in the transaction that refers to the object, after the row that refers to it was written: whoever decides
-    /// from then on finds that row.
-    public mutating func isDoomed(
-        _ objectID: String, of owner: OwningUser, otherThan item: OutboxID
-    ) throws(StoreError) -> Bool {
-        try first(
-            """
-            SELECT 1
-              FROM outbox
-             WHERE user_id = ?
-               AND object_id = ?
-               AND kind = 'deleteObject'
-               AND outbox_id <> ?
-             LIMIT 1
-               FOR UPDATE
-            """,
-            [.int(owner.userID.rawValue), .text(objectID), .int(item.rawValue)]
-        ) { _ in true } ?? false
-    }
-
     /// Removes a row whose work is done, or was made unnecessary.
     /// - Returns: `false` if it is no longer `leaseOwner`'s.
     @discardableResult
@@ -187,7 +193,8 @@ extension StoreSession {
     ) throws(StoreError) -> [OutboxItem] {
         let items = try all(
             """
-            SELECT outbox_id, kind, user_id, storage_type, object_id, object_name, attempts
+            SELECT outbox_id, kind, user_id, storage_type, object_id, object_name, attempts, push_target,
+                   sharing_group_id, registration_id, message, created_at
               FROM outbox
              WHERE available_at <= ?
              ORDER BY available_at
@@ -196,11 +203,14 @@ extension StoreSession {
             """,
             [.date(now), .int(Int64(limit))]
         ) { row throws(StoreError) in
-            OutboxItem(
-                id: OutboxID(try row.number(0)), kind: try row.word(1, Self.table, "kind"),
-                owner: OwningUser(
-                    userID: UserID(try row.number(2)), storageType: try row.word(3, Self.table, "storage_type")),
-                objectID: row.optionalText(4), objectName: row.optionalText(5), attempts: Int(try row.number(6)))
+            let userID = UserID(try row.number(2))
+            let storageType: CloudStorageType? = try row.optionalWord(3, Self.table, "storage_type")
+            return OutboxItem(
+                id: OutboxID(try row.number(0)), kind: try row.word(1, Self.table, "kind"), userID: userID,
+                owner: storageType.map { OwningUser(userID: userID, storageType: $0) },
+                objectID: row.optionalText(4),
+                objectNames: row.optionalText(5)?.split(separator: Self.nameSeparator).map(String.init) ?? [],
+                push: try Self.pushOrder(from: row, column: 7), attempts: Int(try row.number(6)))
         }
         for item in items {
             try execute(
@@ -222,6 +232,43 @@ extension StoreSession {
         if inFiles == true { return true }
         return try first(
             "SELECT 1 FROM staged_changes WHERE owning_user_id = ? AND object_id = ? LIMIT 1 FOR UPDATE", values
+        ) { _ in true } ?? false
+    }
+
+    /// Whether a file or staged change that an older server stored, and whose object has not been found yet, has that name
+    /// in storage. Rows that were found stay locked to the end of the transaction.
+    public mutating func isReferenced(_ name: CloudFileName, of owner: OwningUser) throws(StoreError) -> Bool {
+        let values: [Value] = [
+            .int(owner.userID.rawValue), .text(name.fileUUID.rawValue), .text(name.deviceUUID.rawValue),
+            .int(Int64(name.fileVersion.rawValue)),
+        ]
+        let inFiles = try first(
+            """
+            SELECT 1
+              FROM files
+             WHERE owning_user_id = ?
+               AND file_uuid = ?
+               AND device_uuid = ?
+               AND file_version = ?
+               AND object_id IS NULL
+               AND NOT is_deleted
+             LIMIT 1
+               FOR UPDATE
+            """, values
+        ) { _ in true }
+        if inFiles == true { return true }
+        return try first(
+            """
+            SELECT 1
+              FROM staged_changes
+             WHERE owning_user_id = ?
+               AND file_uuid = ?
+               AND device_uuid = ?
+               AND file_version = ?
+               AND object_id IS NULL
+             LIMIT 1
+               FOR UPDATE
+            """, values
         ) { _ in true } ?? false
     }
 

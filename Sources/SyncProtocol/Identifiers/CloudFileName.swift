@@ -5,12 +5,32 @@
 /// case of the UUIDs is as the clients sent it. As both parts are well-formed UUIDs and the extension comes from
 /// ``MIMETypeTable``, the name holds only ASCII letters, digits, hyphens and dots.
 public struct CloudFileName: Sendable, Hashable, CustomStringConvertible {
-    /// The name, without any folder.
-    public let rawValue: String
+    public let fileUUID: FileUUID
+    public let deviceUUID: DeviceUUID
+    public let fileVersion: FileVersion
+    /// Without the dot.
+    public let fileExtension: String
 
     /// Puts the name together. `fileExtension` comes from ``MIMETypeTable/fileExtension(for:)``.
     public init(fileUUID: FileUUID, deviceUUID: DeviceUUID, fileVersion: FileVersion, fileExtension: String) {
-        rawValue = "\(fileUUID.rawValue).\(deviceUUID.rawValue).\(fileVersion.rawValue).\(fileExtension)"
+        self.fileUUID = fileUUID
+        self.deviceUUID = deviceUUID
+        self.fileVersion = fileVersion
+        self.fileExtension = fileExtension
+    }
+
+    /// Takes a name apart; nil if it is not of this form, such as that of the warning file.
+    public init?(_ text: String) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 4, let file = FileUUID(String(parts[0])), let device = DeviceUUID(String(parts[1])),
+            let version = FileVersion(queryText: String(parts[2])), !parts[3].isEmpty
+        else { return nil }
+        self.init(fileUUID: file, deviceUUID: device, fileVersion: version, fileExtension: String(parts[3]))
+    }
+
+    /// The name, without any folder.
+    public var rawValue: String {
+        "\(fileUUID.rawValue).\(deviceUUID.rawValue).\(fileVersion.rawValue).\(fileExtension)"
     }
 
     /// The name.

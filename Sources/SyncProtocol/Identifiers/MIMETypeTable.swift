@@ -16,6 +16,12 @@ public struct MIMETypeTable: Sendable {
         extensions[type.rawValue]
     }
 
+    /// The extension that SyncServerII gave to files of a type when it named them in cloud storage, whatever the type.
+    public static func extensionOfOlderServers(for type: MIMEType) -> String {
+        if type.rawValue == "unknown" { return "unknown" }
+        return standard.fileExtension(for: type) ?? "dat"
+    }
+
     /// The table with more types in it, as configured: MIME type to extension without a dot.
     ///
     /// Nil if a type is `unknown`, empty or longer than 100 characters, or contradicts the standard table; or if an

@@ -14,6 +14,10 @@ public enum ExpectedForm: Sendable, Hashable, CaseIterable, CustomStringConverti
     case boolean
     /// `read`, `write` or `admin`.
     case permission
+    /// `apns` or `fcm`.
+    case pushNotificationKind
+    /// `production` or `sandbox`.
+    case pushNotificationEnvironment
     /// 1 to 100 characters of text.
     case mimeType
     /// 1 to 128 hexadecimal digits.
@@ -33,6 +37,8 @@ public enum ExpectedForm: Sendable, Hashable, CaseIterable, CustomStringConverti
         case .integer64: "decimal digits, at most 9223372036854775807"
         case .boolean: "1, 0, true or false"
         case .permission: "read, write or admin"
+        case .pushNotificationKind: "apns or fcm"
+        case .pushNotificationEnvironment: "production or sandbox"
         case .mimeType: "a MIME type of 1 to 100 characters"
         case .hexadecimal: "1 to 128 hexadecimal digits"
         case .text: "text"

@@ -37,6 +37,11 @@ public struct ParameterList: Sendable {
     /// All names, in ascending order.
     public var names: [ParameterName] { entries.map(\.name) }
 
+    /// Whether a request must have this parameter.
+    public func requires(_ name: ParameterName) -> Bool {
+        entries.contains { $0.name == name && $0.isRequired }
+    }
+
     /// The index of the entry with this name, as UTF-8.
     func index(named name: some Collection<UInt8>) -> Int? {
         entries.firstIndex { $0.bytes.count == name.count && $0.bytes.elementsEqual(name) }

@@ -18,6 +18,8 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case mimeType
     case numberOfAcceptors
     case permission
+    case pushNotificationEnvironment
+    case pushNotificationKind
     case pushNotificationMessage
     case pushNotificationToken
     case sharingGroupName

@@ -22,6 +22,8 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case removeSharingGroup = "RemoveSharingGroup"
     case removeUserFromSharingGroup = "RemoveUserFromSharingGroup"
     case registerPushNotificationToken = "RegisterPushNotificationToken"
+    /// Called by Apple, not by clients.
+    case appleNotifications = "AppleNotifications"
     case discardUploads = "DiscardUploads"
     case getSharingInvitations = "GetSharingInvitations"
     case revokeSharingInvitation = "RevokeSharingInvitation"

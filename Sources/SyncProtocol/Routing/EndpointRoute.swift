@@ -80,6 +80,7 @@ public struct EndpointRoute: Sendable, Hashable {
             case .removeSharingGroup: (.post, .secondary, .permission(.admin), .json)
             case .removeUserFromSharingGroup: (.post, .secondary, .membership, .json)
             case .registerPushNotificationToken: (.post, .secondary, .none, .json)
+            case .appleNotifications: (.post, .none, .none, .json)
             case .discardUploads: (.post, .secondary, .permission(.write), .json)
             case .getSharingInvitations: (.get, .secondary, .permission(.admin), .json)
             case .revokeSharingInvitation: (.post, .secondary, .permission(.admin), .json)

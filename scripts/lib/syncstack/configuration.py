@@ -3,15 +3,32 @@
 import base64
 import json
 import secrets
+from pathlib import Path
 
 from . import database
 from .layout import Layout, write
+from .processes import run
 
 # What the sandbox has registered for "our app"; no secrets, since the sandbox is not reachable from outside.
 GOOGLE_CLIENT_ID = "1234567890-server.apps.googleusercontent.com"
 GOOGLE_IOS_CLIENT_ID = "1234567890-ios.apps.googleusercontent.com"
 FACEBOOK_CLIENT_ID = "123456789012345"
-APP_SECRETS = {"google-client-secret": "sandbox-google-secret", "facebook-client-secret": "sandbox-facebook-secret"}
+DROPBOX_APP_KEY = "sandboxdropboxkey"
+MICROSOFT_CLIENT_ID = "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"
+APP_SECRETS = {
+    "google-client-secret": "sandbox-google-secret", "facebook-client-secret": "sandbox-facebook-secret",
+    "dropbox-app-secret": "sandbox-dropbox-secret",
+    "microsoft-client-secret": "sandbox~microsoft+secret/=",
+}
+APPLE = {"clientId": "com.example.sandbox", "teamId": "SANDBOX123", "keyId": "SANDBOXKEY"}
+APNS = {"teamId": "SANDBOX123", "keyId": "SANDBOXAPN", "topic": "com.example.sandbox", "environment": "production"}
+FCM_ACCOUNT = {
+    "type": "service_account",
+    "project_id": "sandbox-project",
+    "private_key_id": "sandbox-fcm-key",
+    "client_email": "syncserver@sandbox-project.iam.gserviceaccount.com",
+    "token_uri": "https://oauth2.googleapis.com/token",
+}
 
 WARNING_FILE = (
     "The files in this folder belong to an app that keeps them in step on all your devices.\n"
@@ -29,6 +46,12 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
         write(sealing_key, base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
     for name, value in APP_SECRETS.items():
         write(layout.secret(name), value + "\n")
+    # The sandbox reads the same keys: they stand for those that the app maker has registered.
+    apple_key = _key(layout.sandbox / "apple-client-key.pem", "EC", "ec_paramgen_curve:P-256")
+    apns_key = _key(layout.sandbox / "apns-key.pem", "EC", "ec_paramgen_curve:P-256")
+    fcm_key = _key(layout.sandbox / "fcm-key.pem", "RSA", "rsa_keygen_bits:2048")
+    fcm_account = layout.secret("fcm-service-account.json")
+    write(fcm_account, json.dumps(FCM_ACCOUNT | {"private_key": fcm_key.read_text(encoding="ascii")}))
     values = {
         "database": {
             "socket": str(layout.database_socket),
@@ -37,13 +60,22 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
             "passwordFile": str(layout.secret("database-password")),
         },
         "sealing": {"keyFile": str(sealing_key)},
-        "allowedSignInTypes": {"Google": True, "Facebook": True},
+        "allowedSignInTypes": {
+            "Google": True, "Facebook": True, "Microsoft": True, "Dropbox": True, "AppleSignIn": True,
+        },
         "GoogleServerClientId": GOOGLE_CLIENT_ID,
         "GoogleServerClientSecretFile": str(layout.secret("google-client-secret")),
         "googleClientIds": [GOOGLE_IOS_CLIENT_ID],
         "FacebookClientId": FACEBOOK_CLIENT_ID,
         "FacebookClientSecretFile": str(layout.secret("facebook-client-secret")),
+        "MicrosoftClientId": MICROSOFT_CLIENT_ID,
+        "MicrosoftClientSecretFile": str(layout.secret("microsoft-client-secret")),
+        "DropboxAppKey": DROPBOX_APP_KEY,
+        "DropboxAppSecretFile": str(layout.secret("dropbox-app-secret")),
+        "appleSignIn": APPLE | {"privateKeyFile": str(apple_key)},
         "owningUserAccountCreation": {"initialFileName": "README.txt", "initialFileContents": WARNING_FILE},
+        "apns": APNS | {"privateKeyFile": str(apns_key)},
+        "fcm": {"serviceAccountFile": str(fcm_account)},
         "maximumUploadBytes": 5368709120,
         "apiThreads": 8,
         "transferThreads": 256,
@@ -56,3 +88,11 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
     text = json.dumps(values, indent=2) + "\n"
     write(layout.configuration, text)
     return text
+
+
+def _key(path: Path, algorithm: str, option: str) -> Path:
+    """A private key in PEM at `path`, made if it is missing."""
+    if not path.exists():
+        made = run(["openssl", "genpkey", "-algorithm", algorithm, "-pkeyopt", option])
+        write(path, made)
+    return path

@@ -57,6 +57,21 @@ http {{
     }}
 
     include sandbox.conf;
+    include sandbox-sns.conf*;
+}}
+"""
+
+SNS_SERVER = """\
+server {{
+    listen 127.0.0.1:{port} ssl http2;
+    server_name ~^sns\\.[a-z0-9-]+\\.amazonaws\\.com$;
+    ssl_certificate {certificates}/sandbox.pem;
+    ssl_certificate_key {certificates}/sandbox.key;
+    access_log off;
+    location / {{
+        proxy_pass http://{address};
+        proxy_set_header Host $host;
+    }}
 }}
 """
 
@@ -121,6 +136,7 @@ class WebServer:
         layout = self.layout
         temporary = layout.nginx / "temporary"
         temporary.mkdir(mode=0o700, exist_ok=True)
+        sns = self._sns_server(ports)
         version = (REPOSITORY / "VERSION").read_text(encoding="ascii").strip()
         sources = REPOSITORY / "nginx"
         replacements = {
@@ -140,6 +156,9 @@ class WebServer:
                 (sources / "syncd-version.conf").read_text(encoding="utf-8").replace("@VERSION@", version),
             "sandbox.conf": sandbox,
         }
+        (layout.nginx / "sandbox-sns.conf").unlink(missing_ok=True)
+        if sns:
+            files["sandbox-sns.conf"] = sns
         for name, text in files.items():
             write(layout.nginx / name, text)
         self._link(layout.nginx / "syncd", sources)
@@ -147,6 +166,15 @@ class WebServer:
             self._link(layout.nginx / name, Path("/etc/nginx") / name)
         shared = [path.read_text(encoding="utf-8") for path in sorted(sources.glob("syncd-*.conf"))]
         return hashlib.sha256("\0".join([*files.values(), *shared]).encode()).hexdigest()
+
+    def _sns_server(self, ports: dict) -> str:
+        """A server that passes Amazon's hosts on to the emulation of SNS at the address in DIR/sns-server, if any."""
+        file = self.layout.directory / "sns-server"
+        if not file.exists():
+            return ""
+        return SNS_SERVER.format(
+            port=ports["sandboxTLS"], address=file.read_text(encoding="ascii").strip(),
+            certificates=self.layout.certificates)
 
     @staticmethod
     def _link(link: Path, target: Path) -> None:

@@ -30,6 +30,10 @@ struct GoogleOAuth {
                 server.note(request, "token-form", "the token route takes a POST of a form")
                 throw OAuthError(400, "invalid_request", "Could not parse the request")
             }
+            // A service account proves itself by its assertion.
+            if form["grant_type"] == FCMModel.grantType {
+                return try FCMModel(server: server).accessToken(request, form)
+            }
             let client = try authenticate(request, form)
             switch form["grant_type"] {
             case "authorization_code": return try exchange(request, form, client: client)

@@ -12,12 +12,15 @@ final class MicrosoftKeys: Sendable {
     struct Current: Sendable {
         let id: String
         let key: PrivateKey
+        /// Whether it signs wrongly on purpose.
+        var isWrong = false
 
         /// A token of these claims (RFC 7515, section 7.1), signed with RS256.
         func sign(_ claims: JSONObject) -> String {
             let header: JSONValue = ["typ": "JWT", "alg": "RS256", "kid": .string(id)]
             let text = header.bytes().base64URL + "." + JSONValue.object(claims).bytes().base64URL
-            guard let signature = try? key.signature(over: Array(text.utf8)) else { return text + "." }
+            guard var signature = try? key.signature(over: Array(text.utf8)) else { return text + "." }
+            if isWrong { signature[0] ^= 1 }
             return text + "." + signature.base64URL
         }
     }
@@ -67,6 +70,8 @@ final class MicrosoftKeys: Sendable {
 extension SandboxServer {
     /// The key that signs now.
     func microsoftKeys() throws(StorageError) -> MicrosoftKeys.Current {
-        try microsoftKeyStore.key(withState { $0.settings.microsoftKeyGeneration })
+        var key = try microsoftKeyStore.key(withState { $0.settings.microsoftKeyGeneration })
+        key.isWrong = breaks.contains(.wrongIDToken)
+        return key
     }
 }

@@ -1,0 +1,45 @@
+import SyncProtocol
+
+extension EndpointDescription {
+    static let index = EndpointDescription(
+        summary: "Lists the caller's sharing groups, and the files of one of them.",
+        parameters: IndexRequest.parameters,
+        reply: Schemas.object(
+            ["sharingGroups": Schemas.array(of: Schemas.reference("SharingGroup"))],
+            optional: [
+                "masterVersion": Schemas.int64, "since": Schemas.int64,
+                "fileIndex": Schemas.array(of: Schemas.reference("File")),
+            ]),
+        errors: [.groupUnknown],
+        replyHeaders: [
+            ResponseHeader.entityTag.rawValue: ["description": "Names this state.", "schema": Schemas.text],
+            "cache-control": ["schema": Schemas.text],
+        ],
+        requestHeaders: [.ifNoneMatch: "The state that the client has, as `etag` named it."], canBeNotModified: true)
+
+    static let downloadFile = EndpointDescription(
+        summary: "Streams a file's committed version from its owner's storage.",
+        parameters: DownloadFileRequest.parameters,
+        reply: [
+            "oneOf": [
+                Schemas.object(
+                    [
+                        "cloudStorageType": Schemas.storageType, "checkSum": Schemas.text,
+                        "contentsChanged": Schemas.bool,
+                    ], optional: ["appMetaData": Schemas.text]),
+                Schemas.object(
+                    [
+                        "cloudStorageType": Schemas.storageType,
+                        "gone": ["type": "string", "enum": ["fileRemovedOrRenamed", "authTokenExpiredOrRevoked"]],
+                    ], optional: ["appMetaData": Schemas.text]), Schemas.stale,
+            ]
+        ],
+        errors: ErrorCode.storage.union([
+            .fileUnknown, .fileDeleted, .fileVersionMismatch, .appMetaDataVersionMismatch, .ownerRemoved,
+        ]))
+
+    static let downloadAppMetaData = EndpointDescription(
+        summary: "Reads a file's metadata.", parameters: DownloadAppMetaDataRequest.parameters,
+        reply: Schemas.orStale(Schemas.object(["appMetaData": Schemas.text])),
+        errors: [.fileUnknown, .appMetaDataUnknown, .fileDeleted, .appMetaDataVersionMismatch])
+}

@@ -1,0 +1,56 @@
+import SyncProtocol
+
+/// The error replies of all endpoints: those that can carry the same codes are described once.
+struct ErrorReplies {
+    /// The name of each set of codes, which all have one status.
+    private let names: [[ErrorCode]: String]
+
+    static func ofAllEndpoints() -> ErrorReplies {
+        var sets: Set<[ErrorCode]> = []
+        for endpoint in EndpointName.allCases {
+            guard let description = EndpointDescription.of(endpoint) else { continue }
+            sets.formUnion(Self.sets(description.codes(endpoint.route)).values)
+        }
+        var names: [[ErrorCode]: String] = [:]
+        for (status, sets) in Dictionary(grouping: sets, by: { $0[0].status }) {
+            let sorted = sets.sorted { $0.map(\.rawValue).joined() < $1.map(\.rawValue).joined() }
+            for (index, set) in sorted.enumerated() {
+                names[set] = sorted.count == 1 ? "Error\(status)" : "Error\(status)-\(index + 1)"
+            }
+        }
+        return ErrorReplies(names: names)
+    }
+
+    /// The codes by status, sorted.
+    private static func sets(_ codes: Set<ErrorCode>) -> [Int: [ErrorCode]] {
+        Dictionary(grouping: codes, by: \.status).mapValues { $0.sorted { $0.rawValue < $1.rawValue } }
+    }
+
+    /// What an operation says of its errors, by status.
+    func references(for codes: Set<ErrorCode>) -> [String: JSON] {
+        var responses: [String: JSON] = [:]
+        for (status, set) in Self.sets(codes) {
+            guard let name = names[set] else { continue }
+            responses["\(status)"] = ["$ref": .string("#/components/responses/\(name)")]
+        }
+        return responses
+    }
+
+    /// By name.
+    var schemas: [String: JSON] {
+        Dictionary(uniqueKeysWithValues: names.map { ($0.value, Schemas.error($0.key)) })
+    }
+
+    /// By name.
+    func responses(headers: [String: JSON]) -> [String: JSON] {
+        var responses: [String: JSON] = [:]
+        for (codes, name) in names {
+            let content: JSON = ["schema": Schemas.reference(name)]
+            responses[name] = [
+                "description": .string(codes.map(\.rawValue).joined(separator: ", ")), "headers": .object(headers),
+                "content": ["application/json": content, "application/problem+json": content],
+            ]
+        }
+        return responses
+    }
+}

@@ -1,0 +1,148 @@
+import SyncProtocol
+
+/// The whole protocol as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1.html), put together from the route
+/// table, the parameter lists of the messages and the descriptions in `Endpoints`.
+public enum OpenAPIDocument {
+    /// - Parameter version: the server's.
+    public static func json(version: String) -> JSON {
+        var paths: [String: JSON] = [:]
+        let errors = ErrorReplies.ofAllEndpoints()
+        for endpoint in EndpointName.allCases {
+            guard let description = EndpointDescription.of(endpoint) else { continue }
+            let route = endpoint.route
+            paths["/\(endpoint.rawValue)/"] = [
+                "parameters": .array(pathParameters(route)),
+                route.method.rawValue.lowercased(): operation(route, description, errors),
+            ]
+        }
+        return [
+            "openapi": "3.1.1",
+            "info": [
+                "title": "SyncServer", "version": .string(version),
+                "description":
+                    "docs/protocol.md says the same in sentences. Parameters are percent-encoded; a space is %20, never +.",
+            ],
+            "servers": [["url": "/"]], "paths": .object(paths),
+            "components": [
+                "schemas": .object(Schemas.components.merging(errors.schemas) { $1 }),
+                "responses": .object(errors.responses(headers: errorHeaders)), "headers": .object(commonHeaders),
+                "securitySchemes": [
+                    "token": [
+                        "type": "apiKey", "in": "header", "name": .string(RequestHeader.accessToken.rawValue),
+                        "description": "The token of the account's provider.",
+                    ],
+                    "tokenType": [
+                        "type": "apiKey", "in": "header", "name": .string(RequestHeader.tokenType.rawValue),
+                        "description": .string(
+                            "One of " + AccountType.allCases.map(\.tokenType).joined(separator: ", ") + "."),
+                    ],
+                ],
+            ],
+        ]
+    }
+
+    // MARK: Requests
+
+    private static func operation(
+        _ route: EndpointRoute, _ description: EndpointDescription, _ errors: ErrorReplies
+    ) -> JSON {
+        let parameters = description.parameters.names.map { name in
+            query(name, description)
+        }
+        let headers = description.requestHeaders.sorted { $0.key.rawValue < $1.key.rawValue }.map {
+            header($0.key, $0.value)
+        }
+        var operation: [String: JSON] = [
+            "operationId": .string(route.endpoint.rawValue), "summary": .string(description.summary),
+            "parameters": .array(parameters + headers), "responses": responses(route, description, errors),
+            "security": route.authentication == .none ? [] : [["token": [], "tokenType": []]],
+        ]
+        if let body = description.body { operation["requestBody"] = body }
+        return .object(operation)
+    }
+
+    private static func query(_ name: ParameterName, _ description: EndpointDescription) -> JSON {
+        let parameter = ParameterDescription(name, isGroupUUID: description.isGroupUUID)
+        return [
+            "name": .string(name.rawValue), "in": "query", "required": .bool(description.parameters.requires(name)),
+            "description": .string(parameter.meaning), "schema": parameter.schema,
+        ]
+    }
+
+    /// Every level but none has to know the device.
+    private static func pathParameters(_ route: EndpointRoute) -> [JSON] {
+        guard route.authentication != .none else { return [] }
+        let device: JSON = [
+            "name": .string(RequestHeader.deviceUUID.rawValue), "in": "header", "required": true,
+            "description": "Stays with the device.", "schema": ParameterDescription.uuid,
+        ]
+        return [
+            device,
+            header(.authorizationCode, "Google, Apple: a code that the server may exchange."),
+            header(.accountID, "Dropbox: the account id."),
+            header(.microsoftAccessToken, "Microsoft: the second token."),
+            header(.accountDetails, "Apple: JSON with the person's names."),
+        ]
+    }
+
+    private static func header(_ header: RequestHeader, _ meaning: String) -> JSON {
+        [
+            "name": .string(header.rawValue), "in": "header", "required": false, "description": .string(meaning),
+            "schema": Schemas.text,
+        ]
+    }
+
+    // MARK: Replies
+
+    private static let commonHeaders: [String: JSON] = [
+        ResponseHeader.serverVersion.rawValue: [
+            "description": "The server's version.", "required": true, "schema": Schemas.version,
+        ],
+        ResponseHeader.minimumIOSClientAppVersion.rawValue: [
+            "description": "The oldest app that may go on, if there is one.", "schema": Schemas.version,
+        ],
+        ResponseHeader.errorCode.rawValue: [
+            "description": "The `code` of the body.", "required": true, "schema": Schemas.text,
+        ],
+    ]
+
+    private static func references(_ headers: ResponseHeader...) -> [String: JSON] {
+        Dictionary(
+            uniqueKeysWithValues: headers.map {
+                ($0.rawValue, ["$ref": .string("#/components/headers/\($0.rawValue)")])
+            })
+    }
+
+    private static let errorHeaders = references(.serverVersion, .minimumIOSClientAppVersion, .errorCode)
+
+    private static func responses(
+        _ route: EndpointRoute, _ description: EndpointDescription, _ errors: ErrorReplies
+    ) -> JSON {
+        var responses = errors.references(for: description.codes(route))
+        responses["200"] = success(route, description)
+        if description.canBeNotModified {
+            responses["304"] = [
+                "description": "The client has the present state.", "headers": .object(references(.serverVersion)),
+            ]
+        }
+        return .object(responses)
+    }
+
+    private static func success(_ route: EndpointRoute, _ description: EndpointDescription) -> JSON {
+        var headers = references(.serverVersion, .minimumIOSClientAppVersion).merging(description.replyHeaders) { $1 }
+        var response: [String: JSON] = ["description": .string(description.summary)]
+        switch route.responseKind {
+        case .json: response["content"] = ["application/json": ["schema": description.reply]]
+        case .header, .data:
+            headers[ResponseHeader.messageParams.rawValue] = [
+                "description": "The reply's object, as one line of ASCII.", "required": true,
+                "content": ["application/json": ["schema": description.reply]],
+            ]
+        }
+        if route.responseKind == .data {
+            response["content"] = ["application/octet-stream": ["schema": ["type": "string", "format": "binary"]]]
+        }
+        response["headers"] = .object(headers)
+        return .object(response)
+    }
+}

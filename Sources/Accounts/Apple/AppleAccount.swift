@@ -1,0 +1,162 @@
+public import FoundationEssentials
+import HTTPTransport
+public import JSONWebTokens
+import OpenSSLCrypto
+public import SyncProtocol
+
+/// Sign in with Apple: it identifies a person and brings no storage ("Sign in with Apple REST API").
+///
+/// The phone presents the identity token that Apple gave it. It lives for minutes only, so one that was seen while it was
+/// valid goes on counting for its user; instead Apple is asked once a day whether the person still consents.
+public struct AppleAccount: AccountProvider {
+    /// The app maker's registration at Apple.
+    public struct Registration: Sendable {
+        /// The app's identifier; audience of identity tokens.
+        public var clientID: String
+        public var teamID: String
+        public var keyID: String
+        public var key: SigningKey
+        /// Sent with codes if the app named one when it asked for them; apps on devices do not.
+        public var redirectURI: String?
+
+        public init(clientID: String, teamID: String, keyID: String, key: SigningKey, redirectURI: String?) {
+            self.clientID = clientID
+            self.teamID = teamID
+            self.keyID = keyID
+            self.key = key
+            self.redirectURI = redirectURI
+        }
+    }
+
+    private static let issuer = "https://appleid.apple.com"
+    private static let tokenURL = "https://appleid.apple.com/auth/token"
+    private static let keysURL = "https://appleid.apple.com/auth/keys"
+    /// Apple allows one check of a refresh token a day ("Verifying a user").
+    private static let confirmationIntervalSeconds: Int64 = 86_400
+    /// Apple allows half a year; one that got into wrong hands should be of no use for long.
+    private static let clientSecretLifeSeconds: Int64 = 3_600
+
+    private let registration: Registration
+    private let policy: IDTokenPolicy
+    private let keys: PublishedKeys
+    private let now: @Sendable () -> Date
+
+    /// - Parameter now: the clock; tests pass one that they move.
+    public init(_ registration: Registration, now: @escaping @Sendable () -> Date = { Date() }) {
+        self.registration = registration
+        self.now = now
+        policy = IDTokenPolicy(issuer: .oneOf([Self.issuer]), audiences: [registration.clientID])
+        keys = PublishedKeys(url: Self.keysURL, algorithms: [.rs256, .es256])
+    }
+
+    public var accountType: AccountType { .appleSignIn }
+
+    public func verify(
+        _ presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> SignInProfile {
+        let now = now()
+        let claims = try claims(of: presented.accessToken, at: now, through: client)
+        let isExpired = policy.isExpired(claims, at: now)
+        return SignInProfile(
+            providerUserID: claims.sub, displayName: AppleAccountDetails(presented.accountDetails).displayName,
+            tokenLifetime: isExpired ? nil : claims.lifetime(at: now),
+            identityToken: IdentityToken(
+                hash: Self.hash(presented.accessToken), isExpired: isExpired,
+                issuedAt: Int64(claims.iat ?? claims.exp)))
+    }
+
+    /// The identity token that comes back must be the caller's: a code of somebody else is refused.
+    public func exchange(
+        code: String, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials? {
+        var fields = [("grant_type", "authorization_code"), ("code", code)]
+        if let redirectURI = registration.redirectURI { fields.append(("redirect_uri", redirectURI)) }
+        let tokens = try ask(fields, invalidGrant: .codeRejected, isRepeatable: false, through: client)
+        let now = now()
+        guard let refreshToken = tokens.refreshToken, let idToken = tokens.idToken else {
+            throw .unavailable(detail: "Apple's token endpoint left out a token")
+        }
+        let claims = try claims(of: idToken, at: now, through: client)
+        guard claims.sub == profile.providerUserID, !policy.isExpired(claims, at: now) else { throw .codeRejected }
+        return StoredCredentials(
+            refreshToken: refreshToken, codeHash: Self.hash(code),
+            identity: IdentityRecord(confirmedAt: Int64(now.timeIntervalSince1970)))
+    }
+
+    /// Only the token's hash is kept; the token itself is of no use to the server.
+    public func credentials(from presented: PresentedCredentials) -> StoredCredentials {
+        StoredCredentials(identity: IdentityRecord(tokenHashes: [Self.hash(presented.accessToken)]))
+    }
+
+    public func isConfirmationDue(_ stored: StoredCredentials) -> Bool {
+        guard stored.refreshToken != nil else { return false }
+        guard let last = stored.identity?.confirmedAt else { return true }
+        return Int64(now().timeIntervalSince1970) - last >= Self.confirmationIntervalSeconds
+    }
+
+    public func confirm(
+        _ stored: StoredCredentials, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials {
+        guard let refreshToken = stored.refreshToken else { return stored }
+        let tokens = try ask(
+            [("grant_type", "refresh_token"), ("refresh_token", refreshToken)], invalidGrant: .revoked,
+            isRepeatable: true, through: client)
+        return stored.updated(
+            with: StoredCredentials(
+                refreshToken: tokens.refreshToken,
+                identity: IdentityRecord(confirmedAt: Int64(now().timeIntervalSince1970))))
+    }
+
+    /// No token that was made until now counts any longer; a new sign-in does.
+    public func withdrawn(_ stored: StoredCredentials) -> StoredCredentials {
+        StoredCredentials(
+            codeHash: stored.codeHash, identity: IdentityRecord(withdrawnAt: Int64(now().timeIntervalSince1970)))
+    }
+
+    // MARK: Tokens
+
+    /// The claims of one of Apple's tokens for our app; its end is not looked at.
+    private func claims(
+        of token: String, at now: Date, through client: AccountClient
+    ) throws(AccountError) -> IDTokenClaims {
+        try policy.claims(in: try keys.verifiedPayload(of: token, through: client), at: now)
+    }
+
+    /// What a notice of Apple says; its signature, issuer and audience have been checked.
+    public func notice(in token: String, through client: AccountClient) throws(AccountError) -> AppleNotice {
+        let payload = try keys.verifiedPayload(of: token, through: client)
+        return try AppleNotice(
+            payload: payload, issuer: Self.issuer, audience: registration.clientID, at: now())
+    }
+
+    private func ask(
+        _ fields: [(name: String, value: String)], invalidGrant: AccountError, isRepeatable: Bool,
+        through client: AccountClient
+    ) throws(AccountError) -> AppleTokens {
+        let identification = [("client_id", registration.clientID), ("client_secret", try clientSecret())]
+        let reply = try client.send(.form(Self.tokenURL, identification + fields), isRepeatable: isRepeatable)
+        guard reply.status == 200 else {
+            let word = (try? AccountJSON.decode(OAuthErrorBody.self, reply))?.error
+            if reply.status == 400, word == "invalid_grant" { throw invalidGrant }
+            throw .misconfigured(detail: "Apple's token endpoint says \(word ?? "status \(reply.status)")")
+        }
+        return try AccountJSON.decode(AppleTokens.self, reply)
+    }
+
+    /// A token of ours that proves to Apple that we are the app's server ("Creating a client secret").
+    func clientSecret() throws(AccountError) -> String {
+        let issuedAt = Int64(now().timeIntervalSince1970)
+        let claims = AppleClientSecret(
+            iss: registration.teamID, iat: issuedAt, exp: issuedAt + Self.clientSecretLifeSeconds, aud: Self.issuer,
+            sub: registration.clientID)
+        do {
+            return try JSONWebToken.signed(claims, keyID: registration.keyID, with: registration.key)
+        } catch {
+            throw .misconfigured(detail: "appleSignIn.privateKey does not sign")
+        }
+    }
+
+    private static func hash(_ text: String) -> String {
+        IncrementalDigest.digest(of: Array(text.utf8), .sha256).hexLowercase
+    }
+}

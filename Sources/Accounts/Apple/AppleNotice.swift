@@ -1,0 +1,77 @@
+import FoundationEssentials
+
+/// What Apple tells the server about a person ("Processing changes for Sign in with Apple accounts").
+public struct AppleNotice: Equatable, Sendable {
+    /// What happened.
+    public enum Event: Equatable, Sendable {
+        /// The person no longer wants to sign in to the app with Apple, or no longer has an account at Apple.
+        case leaves(providerUserID: String)
+        /// Something that changes nothing for us, such as the forwarding of mail; the type as Apple has it.
+        case other(type: String)
+    }
+
+    /// How long after its making a notice is believed, in seconds; Apple sends each only once, and soon.
+    static let longestAgeSeconds = 30.0 * 86_400
+    private static let futureLeewaySeconds = 120.0
+    private static let leavingTypes: Set = ["consent-revoked", "account-delete", "account-deleted"]
+
+    /// Identifies the notice: one that comes again has the same.
+    public let identifier: String
+    public let event: Event
+    /// Whether it is so old that it must not have an effect any more.
+    public let isStale: Bool
+
+    /// Reads the payload of a token whose signature is Apple's.
+    ///
+    /// - Throws: ``AccountError/rejected`` if it is not a notice, or not for `audience`. A person's identity token is not a
+    ///   notice, although Apple signs both alike.
+    init(payload: [UInt8], issuer: String, audience: String, at now: Date) throws(AccountError) {
+        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(payload)), claims.iss == issuer,
+            claims.audience == [audience], !claims.jti.isEmpty, let details = claims.events
+        else { throw .rejected }
+        let now = now.timeIntervalSince1970
+        guard claims.iat <= now + Self.futureLeewaySeconds else { throw .rejected }
+        identifier = claims.jti
+        isStale = claims.iat < now - Self.longestAgeSeconds || claims.exp.map { $0 < now } ?? false
+        if Self.leavingTypes.contains(details.type), let sub = details.sub, !sub.isEmpty {
+            event = .leaves(providerUserID: sub)
+        } else {
+            event = .other(type: String(details.type.prefix(40)))
+        }
+    }
+
+    private struct Details: Decodable {
+        let type: String
+        let sub: String?
+    }
+
+    private struct Claims: Decodable {
+        let iss: String
+        let audience: [String]
+        let iat: Double
+        let exp: Double?
+        let jti: String
+        let events: Details?
+
+        private enum Member: CodingKey { case iss, aud, iat, exp, jti, events }
+
+        init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: Member.self)
+            iss = try members.decode(String.self, forKey: .iss)
+            if let single = try? members.decode(String.self, forKey: .aud) {
+                audience = [single]
+            } else {
+                audience = try members.decode([String].self, forKey: .aud)
+            }
+            iat = try members.decode(Double.self, forKey: .iat)
+            exp = try members.decodeIfPresent(Double.self, forKey: .exp)
+            jti = try members.decode(String.self, forKey: .jti)
+            // Apple puts the object into a text; the documentation shows it as an object.
+            if let text = try? members.decode(String.self, forKey: .events) {
+                events = try JSONDecoder().decode(Details.self, from: Data(text.utf8))
+            } else {
+                events = try members.decodeIfPresent(Details.self, forKey: .events)
+            }
+        }
+    }
+}

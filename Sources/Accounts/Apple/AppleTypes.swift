@@ -1,0 +1,40 @@
+import FoundationEssentials
+
+/// Reply of the token endpoint ("TokenResponse").
+struct AppleTokens: Decodable {
+    /// Only when a code is exchanged.
+    var refreshToken: String?
+    var idToken: String?
+}
+
+/// Claims of the client secret; named as on the wire.
+struct AppleClientSecret: Encodable, Sendable {
+    var iss: String
+    var iat: Int64
+    var exp: Int64
+    var aud: String
+    var sub: String
+}
+
+/// What the phone passes on of the person's name, in the header `X-account-details`; Apple tells it only once.
+struct AppleAccountDetails: Decodable {
+    private static let maximumBytes = 8_192
+
+    var firstName: String?
+    var lastName: String?
+    var fullName: String?
+
+    /// Whatever can be read; a header that cannot is as good as none, since it only adds a name.
+    init(_ header: String?) {
+        guard let header, header.utf8.count <= Self.maximumBytes,
+            let details = try? JSONDecoder().decode(Self.self, from: Data(header.utf8))
+        else { return }
+        self = details
+    }
+
+    /// The full name, else first and last name; may be empty.
+    var displayName: String {
+        if let fullName, !fullName.isEmpty { return fullName }
+        return [firstName, lastName].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: " ")
+    }
+}

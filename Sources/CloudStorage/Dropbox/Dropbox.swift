@@ -1,0 +1,95 @@
+import HTTPTransport
+import HTTPTypes
+import OpenSSLCrypto
+public import SyncProtocol
+
+/// Dropbox (API v2), of which we see our app's own folder only (App folder permission).
+///
+/// Objects lie at the root of that folder. Names are unique there without regard to letter case, and Dropbox makes a
+/// repeated upload harmless by itself: equal contents at the same path count as written, other contents are a conflict
+/// (`WriteMode`, `add`). Identifiers (`id:…`) are known only afterwards.
+public struct Dropbox: CloudProvider {
+    static let files = "https://api.dropboxapi.com/2/files/"
+    static let content = "https://content.dropboxapi.com/2/files/"
+
+    public init() {}
+
+    public var storageType: CloudStorageType { .dropbox }
+
+    /// Asks nobody: no folder is needed, and a name that is taken shows only when it is used.
+    public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
+        ObjectReservation(name: name, objectID: nil, spareName: try Self.spareName(for: name))
+    }
+
+    public func upload(
+        _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
+    ) throws(CloudStorageError) -> StoredObject {
+        try DropboxUpload(content: content, reservation: reservation, access: access).run()
+    }
+
+    public func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {
+        try Self.describe(objectID, in: access).stored
+    }
+
+    public func download(
+        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+    ) throws(CloudStorageError) {
+        var request = OutgoingRequest(.post, Self.content + "download")
+        request.headers[.dropboxArgument] = try DropboxJSON.header(DropboxPath(path: objectID))
+        var download = ResumableDownload(access: access) { DropboxVerdict.judge($0) }
+        download.form = request
+        try download.run(request.url, receive: receive)
+    }
+
+    public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
+        var client = ProviderClient(access) { DropboxVerdict.judge($0) }
+        do {
+            _ = try client.send(try Self.call("delete_v2", DropboxPath(path: objectID)))
+        } catch .notFound {
+            // Deleted already, by us or by its owner.
+        }
+    }
+
+    public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
+        do {
+            return try Self.describe(Self.path(name), in: access).stored
+        } catch .notFound {
+            return nil
+        }
+    }
+
+    // MARK: Pieces
+
+    /// The path of a name in our folder.
+    static func path(_ name: String) -> String { "/" + name }
+
+    /// A file's metadata, by path or identifier; a folder is no file of ours.
+    static func describe(
+        _ path: String, in access: StorageAccess, by deadline: Deadline? = nil
+    ) throws(CloudStorageError) -> DropboxFile {
+        var client = ProviderClient(access) { DropboxVerdict.judge($0) }
+        let reply = try client.send(try call("get_metadata", DropboxPath(path: path)), by: deadline)
+        let file = try DropboxJSON.decode(DropboxFile.self, reply.body)
+        guard file.tag != "folder" else { throw .notFound }
+        return file
+    }
+
+    /// A request of the style whose argument is its body.
+    static func call(_ route: String, _ argument: some Encodable) throws(CloudStorageError) -> OutgoingRequest {
+        OutgoingRequest(
+            .post, files + route, headers: [.contentType: "application/json"],
+            body: try DropboxJSON.encode(argument)[...])
+    }
+
+    /// `name` with a random part before its ending.
+    static func spareName(for name: String) throws(CloudStorageError) -> String {
+        let random: String
+        do { random = try RandomBytes.generate(count: 4).hexLowercase } catch { throw .localFailure(error) }
+        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        return name[..<dot] + "~" + random + name[dot...]
+    }
+}
+
+extension HTTPField.Name {
+    static let dropboxArgument = HTTPField.Name("Dropbox-API-Arg")!
+}

@@ -1,0 +1,67 @@
+import FoundationEssentials
+
+/// Dropbox's error body of statuses 401, 409 and 429, taken apart along its tags.
+///
+/// The unions are open: a tag that is not known must do no harm. `error_summary` has a random end and is not looked at.
+struct DropboxErrorBody: Decodable {
+    /// The tags from the outermost union inwards, such as `path`, `conflict`, `file`.
+    let tags: [String]
+    /// With `incorrect_offset`: where the session stands.
+    let correctOffset: Int64?
+    /// With status 429: how long to wait.
+    let retryAfterSeconds: Double?
+
+    /// The tags with slashes between them, for logs and comparisons.
+    var path: String { tags.joined(separator: "/") }
+
+    private enum CodingKeys: String, CodingKey { case error }
+    private enum RateKeys: String, CodingKey {
+        case reason
+        case retryAfter = "retry_after"
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        if let node = try? container.decode(Node.self, forKey: .error) {
+            tags = node.tags
+            correctOffset = node.correctOffset
+            retryAfterSeconds = nil
+            return
+        }
+        // The error of a rate limit is no union but a structure around one.
+        let rate = try container.nestedContainer(keyedBy: RateKeys.self, forKey: .error)
+        tags = try rate.decode(Node.self, forKey: .reason).tags
+        correctOffset = nil
+        retryAfterSeconds = try rate.decodeIfPresent(Double.self, forKey: .retryAfter)
+    }
+
+    init?(_ bytes: [UInt8]) {
+        guard let body = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else { return nil }
+        self = body
+    }
+
+    /// The value of a union: its tag, and what the member of that name, or `reason`, holds.
+    private struct Node: Decodable {
+        let tags: [String]
+        let correctOffset: Int64?
+
+        private struct Key: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+            init(_ name: String) { stringValue = name }
+            init?(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: Key.self)
+            let tag = try container.decode(String.self, forKey: Key(".tag"))
+            let inner =
+                (try? container.decode(Node.self, forKey: Key(tag)))
+                ?? (try? container.decode(Node.self, forKey: Key("reason")))
+            tags = [tag] + (inner?.tags ?? [])
+            correctOffset =
+                inner?.correctOffset ?? (try? container.decode(Int64.self, forKey: Key("correct_offset")))
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import FoundationEssentials
+
+/// `FileMetadata`, as far as we look at it; some routes say with a tag whether it is a file at all.
+struct DropboxFile: Decodable {
+    var tag: String?
+    var id: String
+    var name: String
+    var size: Int64?
+    var rev: String?
+    var contentHash: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case tag = ".tag"
+        case id, name, size, rev
+        case contentHash = "content_hash"
+    }
+
+    var stored: StoredObject {
+        StoredObject(objectID: id, name: name, sizeBytes: size ?? 0, providerHash: contentHash, revision: rev)
+    }
+}
+
+/// The argument of routes that take a path or an identifier.
+struct DropboxPath: Encodable {
+    var path: String
+}
+
+/// `CommitInfo`: where a file goes and what happens if there is one.
+struct DropboxCommit: Encodable {
+    var path: String
+    let mode = "add"
+    let autorename = false
+    /// No notification on the person's devices.
+    let mute = true
+    /// Equal contents count as written.
+    let strictConflict = false
+
+    enum CodingKeys: String, CodingKey {
+        case path, mode, autorename, mute
+        case strictConflict = "strict_conflict"
+    }
+}
+
+/// The argument of `files/upload`: a commit with the hash of the request's bytes.
+struct DropboxWholeUpload: Encodable {
+    var commit: DropboxCommit
+    var contentHash: String
+
+    private enum CodingKeys: String, CodingKey {
+        case contentHash = "content_hash"
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try commit.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(contentHash, forKey: .contentHash)
+    }
+}
+
+/// The arguments of the routes of upload sessions; each hash is that of the request's own bytes.
+enum DropboxSessionArgument {
+    struct Start: Encodable {
+        var contentHash: String
+        private enum CodingKeys: String, CodingKey { case contentHash = "content_hash" }
+    }
+
+    struct Cursor: Encodable {
+        var sessionID: String
+        var offset: Int64
+        private enum CodingKeys: String, CodingKey {
+            case sessionID = "session_id"
+            case offset
+        }
+    }
+
+    struct Append: Encodable {
+        var cursor: Cursor
+        var contentHash: String
+        private enum CodingKeys: String, CodingKey {
+            case cursor
+            case contentHash = "content_hash"
+        }
+    }
+
+    struct Finish: Encodable {
+        var cursor: Cursor
+        var commit: DropboxCommit
+        var contentHash: String
+        private enum CodingKeys: String, CodingKey {
+            case cursor, commit
+            case contentHash = "content_hash"
+        }
+    }
+}
+
+/// Reply of `upload_session/start`.
+struct DropboxSession: Decodable {
+    var sessionID: String
+    private enum CodingKeys: String, CodingKey { case sessionID = "session_id" }
+}
+
+/// JSON with the settings that all of Dropbox's arguments and replies share.
+enum DropboxJSON {
+    static func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws(CloudStorageError) -> T {
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch {
+            throw .unavailable(detail: "unreadable reply from Dropbox")
+        }
+    }
+
+    static func encode(_ value: some Encodable) throws(CloudStorageError) -> [UInt8] {
+        do {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return [UInt8](try encoder.encode(value))
+        } catch {
+            throw .rejected(code: "unencodable request")
+        }
+    }
+
+    /// An argument as the header `Dropbox-API-Arg` takes it: everything but printable ASCII is escaped
+    /// (HTTP documentation, "JSON encoding").
+    static func header(_ value: some Encodable) throws(CloudStorageError) -> String {
+        var text = ""
+        for unit in String(decoding: try encode(value), as: UTF8.self).utf16 {
+            if (0x20..<0x7F).contains(unit) {
+                text.unicodeScalars.append(Unicode.Scalar(UInt8(unit)))
+            } else {
+                let digits = String(unit, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
+        return text
+    }
+}

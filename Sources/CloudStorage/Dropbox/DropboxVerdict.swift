@@ -1,0 +1,47 @@
+import HTTPTransport
+
+/// Sorts Dropbox's replies by what they ask of us (HTTP documentation, "Errors by status code").
+enum DropboxVerdict {
+    /// - Parameter answers: the tags, in any place of an error's path, with which the caller wants to see the reply.
+    static func judge(_ reply: Reply, answers: Set<String> = []) -> ReplyVerdict {
+        if (200..<300).contains(reply.status) { return .answer }
+        let error = DropboxErrorBody(reply.body)
+        switch reply.status {
+        case 401: return unauthorized(error)
+        case 409:
+            guard let error else { return .failure(.unavailable(detail: "unreadable conflict")) }
+            return answers.isDisjoint(with: error.tags) ? conflict(error, reply) : .answer
+        case 408, 429, 500...:
+            return .tryAgain(after: told(reply, error), detail: "status \(reply.status) \(error?.path ?? "")")
+        case 404:
+            // No route of Dropbox answers so; nobody has looked for the object.
+            return .failure(.unavailable(detail: "status 404 from something that is not Dropbox"))
+        default: return .failure(.rejected(code: "\(reply.status) \(error?.path ?? "")"))
+        }
+    }
+
+    private static func unauthorized(_ error: DropboxErrorBody?) -> ReplyVerdict {
+        switch error?.tags.first {
+        case "expired_access_token", "invalid_access_token": .tokenRejected
+        case nil: .failure(.unavailable(detail: "status 401 from something that is not Dropbox"))
+        // A suspended user, a missing scope: a new token would fare the same, and nobody has withdrawn anything.
+        case .some: .failure(.rejected(code: "401 \(error?.path ?? "")"))
+        }
+    }
+
+    private static func conflict(_ error: DropboxErrorBody, _ reply: Reply) -> ReplyVerdict {
+        if error.tags.contains("too_many_write_operations") || error.tags.contains("too_many_requests") {
+            return .tryAgain(after: told(reply, error), detail: error.path)
+        }
+        if error.tags.contains("insufficient_space") { return .failure(.quotaExceeded) }
+        if error.tags.contains("content_hash_mismatch") { return .failure(.contentMismatch) }
+        if error.tags.last == "not_found" { return .failure(.notFound) }
+        return .failure(.rejected(code: "409 \(error.path)"))
+    }
+
+    /// How long to wait, in the header or in the body.
+    private static func told(_ reply: Reply, _ error: DropboxErrorBody?) -> Duration? {
+        // Believed up to a day, as the header is.
+        reply.head.retryAfter ?? error?.retryAfterSeconds.map { .seconds(min(max(0, $0), 86_400)) }
+    }
+}

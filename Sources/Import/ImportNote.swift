@@ -1,0 +1,74 @@
+/// Something that was not taken over as it was, and why.
+public struct ImportNote: Equatable, Sendable, Codable {
+    /// What became of the row.
+    public enum Outcome: String, Sendable, Codable {
+        /// It is not here.
+        case skipped
+        /// It is here, with something changed.
+        case adjusted
+        /// It was here already, and stays as it is here.
+        case leftAlone
+    }
+
+    /// Why; the raw value stands in reports and docs/operations.md.
+    public enum Reason: String, Sendable, Codable, CaseIterable {
+        // Users
+        case unknownAccountType
+        case accountIDUnusable
+        case accountListedTwice
+        case credentialsUnreadable
+        case accessTokenMissing
+        case userNumberTaken
+        case removedHereSince
+        case signedInHereSince
+        case removedAtSource
+        case deviceUUIDUnusable
+        // Groups
+        case groupUUIDUnusable
+        case groupListedTwice
+        case groupMadeHere
+        case changedHereSince
+        case masterVersionMissing
+        case groupWithoutMembers
+        case memberUnknown
+        case memberListedTwice
+        case permissionUnknown
+        case owningUserGone
+        // Files
+        case fileUUIDUnusable
+        case fileListedTwice
+        case fileInTwoGroups
+        case fileVersionUnusable
+        case mimeTypeUnusable
+        case mimeTypeUnknown
+        case ownerGone
+        case dateUnusable
+        case checkSumUnusable
+        case fileGroupUUIDUnusable
+        case appMetaDataTooLong
+        case appMetaDataVersionMissing
+        case appMetaDataMissing
+        // Work in flight
+        case uploadStateUnused
+        case uploadIncomplete
+        case uploaderNotAMember
+        case invitationExpired
+        case invitationUnusable
+        case invitationOwnerGone
+        // Anywhere
+        case belongsToNothing
+    }
+
+    public var table: String
+    /// Which row: an identifier, never a name or a token.
+    public var row: String
+    public var outcome: Outcome
+    public var reason: Reason
+
+    public init(_ table: String, _ row: String, _ outcome: Outcome, _ reason: Reason) {
+        self.table = table
+        self.row = row
+        self.outcome = outcome
+        self.reason = reason
+    }
+}

@@ -1,0 +1,277 @@
+public import MariaDB
+
+/// A SyncServerII database, read as it was at one moment.
+///
+/// Reads only, and sees one consistent snapshot from the first to the last row, also if the older server still runs.
+/// Memory holds a page of users or one group at a time. Text of every character set arrives as UTF-8; in columns that
+/// are latin1, what is UTF-8 that was stored by a connection that said latin1 is put right (``MisreadText``).
+public struct SourceDatabase: ~Copyable {
+    private static let pageSize = 500
+
+    private var connection: Connection
+    /// `Table.column` of the latin1 columns.
+    private let latin1: Set<String>
+
+    /// - Throws: ``SourceError/unreachable(_:)``, ``SourceError/notASource(_:)``.
+    public init(_ settings: ConnectionSettings) throws(SourceError) {
+        var opened: Connection
+        do { opened = try Connection(settings) } catch { throw SourceError(error) }
+        let latin1 = try Self.checkedColumns(&opened)
+        do { try opened.begin(readOnly: true, consistentSnapshot: true) } catch { throw SourceError(error) }
+        connection = opened
+        self.latin1 = latin1
+    }
+
+    /// Makes sure that everything is there that will be read.
+    /// - Returns: the latin1 columns.
+    private static func checkedColumns(_ connection: inout Connection) throws(SourceError) -> Set<String> {
+        var present: Set<String> = []
+        var latin1: Set<String> = []
+        try connection.query(
+            """
+            SELECT TABLE_NAME, COLUMN_NAME, CHARACTER_SET_NAME
+              FROM information_schema.COLUMNS
+             WHERE TABLE_SCHEMA = DATABASE()
+            """
+        ) { row throws(SourceError) in
+            let name = "\(try row.checkedText(0)).\(try row.checkedText(1))"
+            present.insert(name)
+            if row.optionalText(2) == "latin1" { latin1.insert(name) }
+        }
+        let problems = SourceSchema.problems(present: present)
+        guard problems.isEmpty else { throw .notASource(problems) }
+        return latin1
+    }
+
+    private func repaired(_ text: String, _ column: String) -> String {
+        latin1.contains(column) ? MisreadText.repaired(text) : text
+    }
+
+    private func repaired(_ text: String?, _ column: String) -> String? { text.map { repaired($0, column) } }
+
+    // MARK: Users
+
+    /// The users after number `last`, in the order of their numbers; empty after the last one.
+    public mutating func users(after last: Int64) throws(SourceError) -> [SourceUser] {
+        var users: [SourceUser] = []
+        try connection.query(
+            """
+            SELECT userId, username, accountType, credsId, creds, cloudFolderName, pushNotificationTopic
+              FROM User
+             WHERE userId > ?
+             ORDER BY userId
+             LIMIT ?
+            """, [.int(last), .int(Int64(Self.pageSize))]
+        ) { row throws(SourceError) in
+            users.append(
+                SourceUser(
+                    userId: try row.checkedInt(0), username: try row.checkedText(1),
+                    accountType: try row.checkedText(2),
+                    credsId: try row.checkedText(3), creds: try row.checkedText(4),
+                    cloudFolderName: row.optionalText(5), pushNotificationTopic: row.optionalText(6)))
+        }
+        for index in users.indices {
+            users[index].username = repaired(users[index].username, "User.username")
+            users[index].cloudFolderName = repaired(users[index].cloudFolderName, "User.cloudFolderName")
+        }
+        return users
+    }
+
+    /// A user's devices.
+    public mutating func devices(of userId: Int64) throws(SourceError) -> [String] {
+        var devices: [String] = []
+        try connection.query(
+            "SELECT deviceUUID FROM DeviceUUID WHERE userId = ? ORDER BY deviceUUID", [.int(userId)]
+        ) { row throws(SourceError) in devices.append(try row.checkedText(0)) }
+        return devices
+    }
+
+    // MARK: Groups
+
+    /// The groups after `last`, in the order of their UUIDs; empty after the last one.
+    public mutating func groups(after last: String) throws(SourceError) -> [SourceGroup] {
+        var groups: [SourceGroup] = []
+        try connection.query(
+            """
+            SELECT g.sharingGroupUUID, g.sharingGroupName, g.deleted, m.masterVersion
+              FROM SharingGroup g
+              LEFT JOIN MasterVersion m ON m.sharingGroupUUID = g.sharingGroupUUID
+             WHERE g.sharingGroupUUID > ?
+             ORDER BY g.sharingGroupUUID
+             LIMIT ?
+            """, [.text(last), .int(Int64(Self.pageSize))]
+        ) { row throws(SourceError) in
+            groups.append(
+                SourceGroup(
+                    sharingGroupUUID: try row.checkedText(0), sharingGroupName: row.optionalText(1),
+                    deleted: try row.checkedInt(2) != 0, masterVersion: try row.checkedOptionalInt(3)))
+        }
+        for index in groups.indices {
+            groups[index].sharingGroupName = repaired(
+                groups[index].sharingGroupName, "SharingGroup.sharingGroupName")
+        }
+        return groups
+    }
+
+    /// Everything that belongs to a group.
+    public mutating func contents(of group: SourceGroup) throws(SourceError) -> SourceGroupContents {
+        var contents = SourceGroupContents(group: group)
+        let key: [Value] = [.text(group.sharingGroupUUID)]
+        contents.members = try members(key)
+        contents.files = try files(key)
+        contents.uploads = try uploads(key)
+        contents.invitations = try invitations(key)
+        return contents
+    }
+
+    private mutating func members(_ key: [Value]) throws(SourceError) -> [SourceMember] {
+        var members: [SourceMember] = []
+        try connection.query(
+            """
+            SELECT userId, owningUserId, permission
+              FROM SharingGroupUser
+             WHERE sharingGroupUUID = ?
+             ORDER BY sharingGroupUserId
+            """, key
+        ) { row throws(SourceError) in
+            members.append(
+                SourceMember(
+                    userId: try row.checkedInt(0), owningUserId: try row.checkedOptionalInt(1),
+                    permission: row.optionalText(2) ?? ""))
+        }
+        return members
+    }
+
+    private mutating func files(_ key: [Value]) throws(SourceError) -> [SourceFile] {
+        var files: [SourceFile] = []
+        try connection.query(
+            """
+            SELECT fileIndexId, fileUUID, userId, deviceUUID, fileGroupUUID, CAST(creationDate AS CHAR),
+                   CAST(updateDate AS CHAR), mimeType, appMetaData, appMetaDataVersion, deleted, fileVersion,
+                   lastUploadedCheckSum
+              FROM FileIndex
+             WHERE sharingGroupUUID = ?
+             ORDER BY fileIndexId
+            """, key
+        ) { row throws(SourceError) in
+            files.append(
+                SourceFile(
+                    fileIndexId: try row.checkedInt(0), fileUUID: try row.checkedText(1),
+                    userId: try row.checkedInt(2), deviceUUID: try row.checkedText(3),
+                    fileGroupUUID: row.optionalText(4), creationDate: row.optionalText(5),
+                    updateDate: row.optionalText(6), mimeType: try row.checkedText(7), appMetaData: row.optionalText(8),
+                    appMetaDataVersion: try row.checkedOptionalInt(9), deleted: try row.checkedInt(10) != 0,
+                    fileVersion: try row.checkedInt(11), lastUploadedCheckSum: row.optionalText(12)))
+        }
+        for index in files.indices {
+            files[index].appMetaData = repaired(files[index].appMetaData, "FileIndex.appMetaData")
+        }
+        return files
+    }
+
+    private mutating func uploads(_ key: [Value]) throws(SourceError) -> [SourceUpload] {
+        var uploads: [SourceUpload] = []
+        try connection.query(
+            """
+            SELECT uploadId, fileUUID, userId, deviceUUID, fileGroupUUID, CAST(creationDate AS CHAR),
+                   CAST(updateDate AS CHAR), mimeType, appMetaData, appMetaDataVersion, fileVersion, state,
+                   lastUploadedCheckSum
+              FROM Upload
+             WHERE sharingGroupUUID = ?
+             ORDER BY uploadId
+            """, key
+        ) { row throws(SourceError) in
+            uploads.append(
+                SourceUpload(
+                    uploadId: try row.checkedInt(0), fileUUID: try row.checkedText(1), userId: try row.checkedInt(2),
+                    deviceUUID: try row.checkedText(3), fileGroupUUID: row.optionalText(4),
+                    creationDate: row.optionalText(5), updateDate: row.optionalText(6), mimeType: row.optionalText(7),
+                    appMetaData: row.optionalText(8), appMetaDataVersion: try row.checkedOptionalInt(9),
+                    fileVersion: try row.checkedOptionalInt(10), state: try row.checkedText(11),
+                    lastUploadedCheckSum: row.optionalText(12)))
+        }
+        for index in uploads.indices {
+            uploads[index].appMetaData = repaired(uploads[index].appMetaData, "Upload.appMetaData")
+        }
+        return uploads
+    }
+
+    private mutating func invitations(_ key: [Value]) throws(SourceError) -> [SourceInvitation] {
+        var invitations: [SourceInvitation] = []
+        try connection.query(
+            """
+            SELECT sharingInvitationUUID, CAST(expiry AS CHAR), owningUserId, permission, allowSocialAcceptance,
+                   numberAcceptors
+              FROM SharingInvitation
+             WHERE sharingGroupUUID = ?
+             ORDER BY sharingInvitationUUID
+            """, key
+        ) { row throws(SourceError) in
+            invitations.append(
+                SourceInvitation(
+                    sharingInvitationUUID: try row.checkedText(0), expiry: row.optionalText(1),
+                    owningUserId: try row.checkedInt(2), permission: row.optionalText(3) ?? "",
+                    allowSocialAcceptance: try row.checkedInt(4) != 0, numberAcceptors: try row.checkedInt(5)))
+        }
+        return invitations
+    }
+
+    // MARK: What does not fit
+
+    /// Files that are alive in more than one group.
+    public mutating func filesInSeveralGroups() throws(SourceError) -> [String] {
+        var files: [String] = []
+        try connection.query(
+            """
+            SELECT fileUUID
+              FROM FileIndex
+             WHERE NOT deleted
+             GROUP BY fileUUID
+            HAVING COUNT(DISTINCT sharingGroupUUID) > 1
+             ORDER BY fileUUID
+            """
+        ) { row throws(SourceError) in files.append(try row.checkedText(0)) }
+        return files
+    }
+
+    /// Rows that belong to no group, by table; foreign keys should have prevented them.
+    public mutating func orphans() throws(SourceError) -> [(table: String, count: Int)] {
+        var orphans: [(table: String, count: Int)] = []
+        try connection.query(
+            """
+            SELECT 'FileIndex', COUNT(*) FROM FileIndex x
+             WHERE NOT EXISTS (SELECT 1 FROM SharingGroup g WHERE g.sharingGroupUUID = x.sharingGroupUUID)
+             UNION ALL
+            SELECT 'SharingGroupUser', COUNT(*) FROM SharingGroupUser x
+             WHERE NOT EXISTS (SELECT 1 FROM SharingGroup g WHERE g.sharingGroupUUID = x.sharingGroupUUID)
+             UNION ALL
+            SELECT 'SharingInvitation', COUNT(*) FROM SharingInvitation x
+             WHERE NOT EXISTS (SELECT 1 FROM SharingGroup g WHERE g.sharingGroupUUID = x.sharingGroupUUID)
+             UNION ALL
+            SELECT 'Upload', COUNT(*) FROM Upload x
+             WHERE NOT EXISTS (SELECT 1 FROM SharingGroup g WHERE g.sharingGroupUUID = x.sharingGroupUUID)
+             UNION ALL
+            SELECT 'DeviceUUID', COUNT(*) FROM DeviceUUID x
+             WHERE NOT EXISTS (SELECT 1 FROM User u WHERE u.userId = x.userId)
+            """
+        ) { row throws(SourceError) in
+            let count = Int(try row.checkedInt(1))
+            if count > 0 { orphans.append((try row.checkedText(0), count)) }
+        }
+        return orphans
+    }
+}
+
+extension Row {
+    fileprivate borrowing func checkedInt(_ column: Int) throws(SourceError) -> Int64 {
+        do { return try int(column) } catch { throw SourceError(error) }
+    }
+
+    fileprivate borrowing func checkedOptionalInt(_ column: Int) throws(SourceError) -> Int64? {
+        do { return try optionalInt(column) } catch { throw SourceError(error) }
+    }
+
+    fileprivate borrowing func checkedText(_ column: Int) throws(SourceError) -> String {
+        do { return try text(column) } catch { throw SourceError(error) }
+    }
+}

@@ -1,0 +1,31 @@
+public import MariaDB
+
+/// Why the older server's database cannot be read.
+public enum SourceError: Error {
+    /// It cannot be reached, or broke off: try again.
+    case unreachable(MariaDBError)
+    /// It is not a database of SyncServerII; sentences say what it lacks.
+    case notASource([String])
+    /// It holds something that no SyncServerII writes, at that place.
+    case unreadable(MariaDBError)
+}
+
+extension SourceError: MariaDBErrorConvertible {
+    public init(_ error: MariaDBError) {
+        switch error {
+        case .unavailable, .inDoubt, .poolExhausted, .contention, .accessDenied: self = .unreachable(error)
+        case .duplicateKey, .constraint, .unexpectedValue, .programming: self = .unreadable(error)
+        }
+    }
+}
+
+extension SourceError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .unreachable(let error): "the older server's database cannot be used: \(error)"
+        case .notASource(let problems):
+            "this is not a database of SyncServerII:\n" + problems.map { "  - \($0)" }.joined(separator: "\n")
+        case .unreadable(let error): "the older server's database holds something unexpected: \(error)"
+        }
+    }
+}

@@ -1,0 +1,60 @@
+internal import JSONWebTokens
+internal import Synchronization
+
+/// What proves to APNs who sends: a signed token, used for as long as it is good.
+///
+/// Apple wants a new one not more often than every 20 minutes, and refuses those older than an hour:
+/// https://developer.apple.com/documentation/usernotifications/establishing-a-token-based-connection-to-apns
+final class ProviderToken: Sendable {
+    /// For how long a token is used, in seconds.
+    static let lifetimeSeconds: Int64 = 45 * 60
+
+    private struct Issued {
+        var text: String
+        var issuedAt: Int64
+    }
+
+    private let teamID: String
+    private let keyID: String
+    private let key: SigningKey
+    private let now: @Sendable () -> Int64
+    private let issued = Mutex<Issued?>(nil)
+
+    init(teamID: String, keyID: String, key: SigningKey, now: @escaping @Sendable () -> Int64) {
+        self.teamID = teamID
+        self.keyID = keyID
+        self.key = key
+        self.now = now
+    }
+
+    /// The token to use now.
+    func current() throws(PushError) -> String {
+        let time = now()
+        return try issued.withLock { issued throws(PushError) in
+            if let issued, (0..<Self.lifetimeSeconds).contains(time - issued.issuedAt) { return issued.text }
+            let new = try sign(at: time)
+            issued = new
+            return new.text
+        }
+    }
+
+    /// A token in place of one that APNs calls expired; another thread may have made it already.
+    func replacement(for expired: String) throws(PushError) -> String {
+        issued.withLock { if $0?.text == expired { $0 = nil } }
+        return try current()
+    }
+
+    private func sign(at time: Int64) throws(PushError) -> Issued {
+        do {
+            return Issued(
+                text: try JSONWebToken.signed(Claims(iss: teamID, iat: time), keyID: keyID, with: key), issuedAt: time)
+        } catch {
+            throw .misconfigured(detail: "the key does not sign")
+        }
+    }
+
+    private struct Claims: Encodable {
+        let iss: String
+        let iat: Int64
+    }
+}

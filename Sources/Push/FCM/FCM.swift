@@ -1,0 +1,124 @@
+internal import FoundationEssentials
+internal import HTTPTransport
+internal import HTTPTypes
+internal import SyncProtocol
+
+/// Firebase Cloud Messaging, version 1 of its HTTP interface.
+///
+/// https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages
+public struct FCM: PushService {
+    /// Largest message, in bytes; what counts is not said exactly, so the whole body keeps to it.
+    static let maximumBodyBytes = 4_096
+    /// How long to wait after "quota exceeded" if the reply does not say:
+    /// https://firebase.google.com/docs/cloud-messaging/scale-fcm
+    private static let quotaPause: Duration = .seconds(60)
+
+    private let url: String
+    private let token: ServiceAccountToken
+    private let now: @Sendable () -> Int64
+
+    /// - Parameter now: seconds since 1970.
+    public init(account: ServiceAccount, now: @escaping @Sendable () -> Int64) {
+        url = "https://fcm.googleapis.com/v1/projects/\(PercentEncoding.encode(account.projectID))/messages:send"
+        token = ServiceAccountToken(of: account, now: now)
+        self.now = now
+    }
+
+    public func deliver(
+        _ notification: PushNotification, to address: PushAddress, through client: PushClient
+    ) throws(PushError) -> PushAddress {
+        let body = body(notification, to: address.token)
+        let accessToken = try token.current(through: client)
+        var reply = try client.send(request(body, accessToken))
+        if reply.status == 401, Self.errorCode(in: reply) != "THIRD_PARTY_AUTH_ERROR" {
+            reply = try client.send(request(body, try token.replacement(for: accessToken, through: client)))
+        }
+        if let error = Self.error(in: reply) { throw error }
+        return address
+    }
+
+    private func request(_ body: [UInt8], _ accessToken: String) -> OutgoingRequest {
+        OutgoingRequest(
+            .post, url, headers: [.authorization: "Bearer " + accessToken, .contentType: "application/json"],
+            body: ArraySlice(body), replyLimitBytes: 64 * 1024)
+    }
+
+    private func body(_ notification: PushNotification, to deviceToken: String) -> [UInt8] {
+        let lifetime = min(max(0, notification.expiresAt - now()), 2_419_200)
+        let message: (String) -> [UInt8] = { text in
+            Self.message(text, id: notification.id, lifetimeSeconds: lifetime, to: deviceToken)
+        }
+        return message(PushText.shortened(notification.text) { message($0).count <= Self.maximumBodyBytes })
+    }
+
+    /// The body of a request. The tag makes a repeated notification replace the first one on the screen; a collapse key
+    /// would not do, since a device that is off keeps notifications of four keys only.
+    private static func message(
+        _ text: String, id: String, lifetimeSeconds: Int64, to deviceToken: String
+    ) -> [UInt8] {
+        var writer = JSONWriter(reservingBytes: 512)
+        writer.object { writer in
+            writer.key("message")
+            writer.object { writer in
+                writer.field("token", text: deviceToken)
+                writer.key("notification")
+                writer.object { $0.field("body", text: text) }
+                writer.key("android")
+                writer.object { writer in
+                    writer.field("priority", text: "HIGH")
+                    writer.field("ttl", text: "\(lifetimeSeconds)s")
+                    writer.key("notification")
+                    writer.object { $0.field("tag", text: id) }
+                }
+                writer.key("apns")
+                writer.object { writer in
+                    writer.key("headers")
+                    writer.object { $0.field("apns-collapse-id", text: id) }
+                    writer.key("payload")
+                    writer.object { writer in
+                        writer.key("aps")
+                        writer.object { $0.field("sound", text: "default") }
+                    }
+                }
+            }
+        }
+        return writer.bytes
+    }
+
+    // MARK: Replies
+
+    private struct Body: Decodable {
+        struct Failure: Decodable {
+            var status: String?
+            var details: [Detail]?
+        }
+        struct Detail: Decodable {
+            var errorCode: String?
+        }
+        var error: Failure?
+    }
+
+    private static func body(of reply: Reply) -> Body? { try? JSONDecoder().decode(Body.self, from: Data(reply.body)) }
+
+    /// FCM's own code, if the reply has one.
+    private static func errorCode(in reply: Reply) -> String? {
+        body(of: reply)?.error?.details?.lazy.compactMap(\.errorCode).first
+    }
+
+    /// What went wrong; `nil` if nothing did. https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode
+    static func error(in reply: Reply) -> PushError? {
+        if reply.status == 200 { return nil }
+        let code = errorCode(in: reply)
+        let word = PushError.word(code ?? body(of: reply)?.error?.status)
+        switch (reply.status, code) {
+        case (404, "UNREGISTERED"), (403, "SENDER_ID_MISMATCH"): return .gone(since: nil)
+        // What we send is the same for every device but for the token, so it is the token that is invalid.
+        case (400, "INVALID_ARGUMENT"): return .gone(since: nil)
+        case (401, _), (403, _), (404, _): return .misconfigured(detail: "status \(reply.status) \(word)")
+        case (429, _): return .rateLimited(retryAfter: reply.head.retryAfter ?? quotaPause)
+        case (503, _) where reply.head.retryAfter != nil: return .rateLimited(retryAfter: reply.head.retryAfter)
+        case (500..., _): return .unavailable(detail: "status \(reply.status) \(word)")
+        default: return .rejected(detail: "status \(reply.status) \(word)")
+        }
+    }
+}

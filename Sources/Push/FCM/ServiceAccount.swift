@@ -1,0 +1,42 @@
+internal import FoundationEssentials
+internal import JSONWebTokens
+
+/// The account under which this server speaks to Firebase: what Google hands out as a JSON file.
+public struct ServiceAccount: Sendable {
+    /// The Firebase project.
+    public let projectID: String
+    let email: String
+    let keyID: String?
+    let key: SigningKey
+
+    private struct Members: Decodable {
+        var project_id: String
+        var client_email: String
+        var private_key_id: String?
+        var private_key: String
+    }
+
+    /// Why a file cannot be used.
+    public enum Unusable: Error, CustomStringConvertible {
+        case notAServiceAccount
+        case badKey
+
+        public var description: String {
+            switch self {
+            case .notAServiceAccount: "it must be JSON with project_id, client_email and private_key"
+            case .badKey: "its private_key must be an RSA key in PEM"
+            }
+        }
+    }
+
+    /// Reads the text of such a file.
+    public init(json: String) throws(Unusable) {
+        guard let members = try? JSONDecoder().decode(Members.self, from: Data(json.utf8)),
+            !members.project_id.isEmpty, !members.client_email.isEmpty
+        else { throw .notAServiceAccount }
+        projectID = members.project_id
+        email = members.client_email
+        keyID = members.private_key_id
+        do { key = try SigningKey(rs256PEM: members.private_key) } catch { throw .badKey }
+    }
+}

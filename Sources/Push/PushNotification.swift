@@ -1,0 +1,26 @@
+internal import OpenSSLCrypto
+
+/// What appears on a screen.
+public struct PushNotification: Equatable, Sendable {
+    /// A UUID in lower case: the same in every attempt, so that a device that is told twice shows it once.
+    public var id: String
+    public var text: String
+    /// Until when a service may keep it for a device that is off, in seconds since 1970.
+    public var expiresAt: Int64
+
+    /// - Parameter origin: tells this notification from every other one; not shown to anybody.
+    public init(origin: String, text: String, expiresAt: Int64) {
+        id = Self.uuid(from: IncrementalDigest.digest(of: Array(origin.utf8), .sha256))
+        self.text = text
+        self.expiresAt = expiresAt
+    }
+
+    /// A UUID made of a hash (RFC 9562, section 5.8).
+    private static func uuid(from hash: [UInt8]) -> String {
+        var bytes = Array(hash.prefix(16))
+        bytes[6] = bytes[6] & 0x0F | 0x80
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        let digits = Array(bytes.hexLowercase)
+        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
+    }
+}

@@ -1,0 +1,33 @@
+/// The words of a notification.
+public enum PushText {
+    /// Longest text that is kept, in bytes of UTF-8; no service takes a longer one.
+    public static let maximumBytes = 4_000
+    private static let ellipsis = "…"
+
+    /// `<sender>, <group>: <message>`; a name that nobody has given is left out with its punctuation.
+    ///
+    /// - Returns: `nil` if there is nothing to say.
+    public static func composed(sender: String, group: String?, message: String) -> String? {
+        guard !isBlank(message) else { return nil }
+        let names = [sender, group ?? ""].filter { !isBlank($0) }.joined(separator: ", ")
+        let text = names.isEmpty ? message : names + ": " + message
+        return shortened(text) { $0.utf8.count <= maximumBytes }
+    }
+
+    /// `text`, or as many of its characters, from the first on, as fit, and an ellipsis.
+    ///
+    /// - Parameter fits: whether a text is short enough; if it says so of a text it must of every beginning of it.
+    static func shortened(_ text: String, fits: (String) -> Bool) -> String {
+        if fits(text) { return text }
+        let characters = Array(text)
+        // The most characters that fit lie between these.
+        var (fitting, tooMany) = (0, characters.count)
+        while tooMany - fitting > 1 {
+            let middle = (fitting + tooMany) / 2
+            if fits(String(characters[..<middle]) + ellipsis) { fitting = middle } else { tooMany = middle }
+        }
+        return String(characters[..<fitting]) + ellipsis
+    }
+
+    private static func isBlank(_ text: String) -> Bool { text.allSatisfy(\.isWhitespace) }
+}

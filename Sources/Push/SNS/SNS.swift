@@ -1,0 +1,155 @@
+internal import HTTPTransport
+internal import HTTPTypes
+public import SyncProtocol
+
+/// Amazon Simple Notification Service, which passes notifications on to Apple's: as the predecessor did.
+///
+/// Each user has a topic, named by the user's number; each device is a platform endpoint that is subscribed to it.
+/// Interface version 2010-03-31: https://docs.aws.amazon.com/sns/latest/api/API_Operations.html
+public struct SNS: PushService {
+    private static let version = "2010-03-31"
+
+    private let host: String
+    private let platformApplicationARN: String
+    private let signature: SignatureV4
+    private let now: @Sendable () -> Int64
+
+    /// - Parameters:
+    ///   - region: such as `us-west-2`.
+    ///   - platformApplicationARN: the app at SNS, with Apple's credentials for it.
+    ///   - now: seconds since 1970.
+    public init(
+        accessKeyID: String, secretKey: String, region: String, platformApplicationARN: String,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        host = "sns.\(region).amazonaws.com" + (region.hasPrefix("cn-") ? ".cn" : "")
+        self.platformApplicationARN = platformApplicationARN
+        signature = SignatureV4(accessKeyID: accessKeyID, secretKey: secretKey, region: region, service: "sns")
+        self.now = now
+    }
+
+    /// Publishes to a user's topic, whose ARN is the address.
+    public func deliver(
+        _ notification: PushNotification, to address: PushAddress, through client: PushClient
+    ) throws(PushError) -> PushAddress {
+        _ = try call(
+            "Publish",
+            [
+                (name: "TopicArn", value: address.token), (name: "MessageStructure", value: "json"),
+                (name: "Message", value: Self.message(notification.text)),
+            ], through: client)
+        return address
+    }
+
+    // MARK: Devices
+
+    /// What a device's registration leaves at SNS.
+    public struct Subscription: Equatable, Sendable {
+        public var endpointARN: String
+        public var topicARN: String
+        public var subscriptionARN: String
+    }
+
+    /// Makes a device listen to its user's topic; the same again gives the same.
+    public func subscribe(
+        deviceToken: String, of userID: UserID, through client: PushClient
+    ) throws(PushError) -> Subscription {
+        let endpointARN = try endpoint(deviceToken, through: client)
+        let topicARN = try call("CreateTopic", [(name: "Name", value: "\(userID.rawValue)")], through: client)
+            .required("TopicArn")
+        let subscriptionARN = try call(
+            "Subscribe",
+            [
+                (name: "TopicArn", value: topicARN), (name: "Protocol", value: "application"),
+                (name: "Endpoint", value: endpointARN),
+            ], through: client
+        ).required("SubscriptionArn")
+        return Subscription(endpointARN: endpointARN, topicARN: topicARN, subscriptionARN: subscriptionARN)
+    }
+
+    /// The device's endpoint: made, or found and switched on again if SNS had switched it off.
+    private func endpoint(_ deviceToken: String, through client: PushClient) throws(PushError) -> String {
+        let attributes: [(name: String, value: String)] = [
+            (name: "Attributes.entry.1.key", value: "Enabled"), (name: "Attributes.entry.1.value", value: "true"),
+        ]
+        let application = [
+            (name: "PlatformApplicationArn", value: platformApplicationARN), (name: "Token", value: deviceToken),
+        ]
+        let answer = try send("CreatePlatformEndpoint", application + attributes, through: client)
+        let created: SNSReply
+        do throws(SNSFailure) { created = try SNSReply(answer) } catch {
+            guard let existing = error.existingEndpointARN else { throw error.pushError }
+            let token = [
+                (name: "Attributes.entry.2.key", value: "Token"),
+                (name: "Attributes.entry.2.value", value: deviceToken),
+            ]
+            _ = try call(
+                "SetEndpointAttributes", [(name: "EndpointArn", value: existing)] + attributes + token,
+                through: client)
+            return existing
+        }
+        return try created.required("EndpointArn")
+    }
+
+    /// Makes a device stop listening to a topic; one that does not listen is no error.
+    public func unsubscribe(_ subscriptionARN: String, through client: PushClient) throws(PushError) {
+        do {
+            _ = try call("Unsubscribe", [(name: "SubscriptionArn", value: subscriptionARN)], through: client)
+        } catch .gone {}
+    }
+
+    /// Removes a topic with its subscriptions; one that does not exist is no error.
+    public func deleteTopic(_ topicARN: String, through client: PushClient) throws(PushError) {
+        do { _ = try call("DeleteTopic", [(name: "TopicArn", value: topicARN)], through: client) } catch .gone {}
+    }
+
+    // MARK: Requests
+
+    private func call(
+        _ action: String, _ fields: [(name: String, value: String)], through client: PushClient
+    ) throws(PushError) -> SNSReply {
+        let reply = try send(action, fields, through: client)
+        do throws(SNSFailure) { return try SNSReply(reply) } catch { throw error.pushError }
+    }
+
+    private func send(
+        _ action: String, _ fields: [(name: String, value: String)], through client: PushClient
+    ) throws(PushError) -> Reply {
+        var request = OutgoingRequest.form(
+            "https://\(host)/", [(name: "Action", value: action), (name: "Version", value: Self.version)] + fields)
+        request.replyLimitBytes = 64 * 1024
+        let time = Self.time(now())
+        let contentType = "application/x-www-form-urlencoded; charset=utf-8"
+        request.headers[.contentType] = contentType
+        request.headers[.amzDate] = time
+        request.headers[.authorization] = signature.authorization(
+            method: "POST", path: "/",
+            headers: [
+                (name: "content-type", value: contentType), (name: "host", value: host),
+                (name: "x-amz-date", value: time),
+            ], payload: request.body ?? [], at: time)
+        return try client.send(request)
+    }
+
+    /// A moment as `20150830T123600Z`.
+    static func time(_ secondsSince1970: Int64) -> String {
+        let digits = WireDate(secondsSince1970: secondsSince1970).description.filter(\.isNumber)
+        return digits.prefix(8) + "T" + digits.dropFirst(8) + "Z"
+    }
+
+    /// One object with a text per kind of recipient, each an object written as JSON itself.
+    static func message(_ text: String) -> String {
+        let payload = String(decoding: APNs.payload(text), as: UTF8.self)
+        var writer = JSONWriter(reservingBytes: payload.utf8.count * 3 + 64)
+        writer.object { writer in
+            writer.field("APNS_SANDBOX", text: payload)
+            writer.field("APNS", text: payload)
+            writer.field("default", text: payload)
+        }
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}
+
+extension HTTPField.Name {
+    static let amzDate = Self("x-amz-date")!
+}

@@ -1,0 +1,79 @@
+internal import HTTPTransport
+
+/// An answer of SNS: XML, of which single elements are of interest.
+///
+/// https://docs.aws.amazon.com/sns/latest/api/Welcome.html
+struct SNSReply {
+    private let text: String
+
+    /// - Throws: ``PushError`` if the reply is an error, but for an ``EndpointExists``.
+    init(_ reply: Reply) throws(SNSFailure) {
+        text = String(decoding: reply.body, as: UTF8.self)
+        guard reply.status != 200 else { return }
+        throw SNSFailure(
+            status: reply.status, code: element("Code") ?? "", message: element("Message") ?? "",
+            retryAfter: reply.head.retryAfter)
+    }
+
+    /// The text of the first element of that name; `nil` if there is none.
+    func element(_ name: String) -> String? {
+        guard let start = text.firstRange(of: "<\(name)>"),
+            let end = text[start.upperBound...].firstRange(of: "</\(name)>")
+        else { return nil }
+        return Self.unescaped(text[start.upperBound..<end.lowerBound])
+    }
+
+    /// The text of an element that must be there.
+    func required(_ name: String) throws(PushError) -> String {
+        guard let value = element(name), !value.isEmpty, value.utf8.count <= 512, value.utf8.allSatisfy({ $0 < 0x7F })
+        else { throw .unavailable(detail: "no \(name) in the reply") }
+        return value
+    }
+
+    /// The five entities that XML knows without a document type (XML 1.0, section 4.6).
+    private static func unescaped(_ text: Substring) -> String {
+        var result = String(text)
+        for (entity, character) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")] {
+            result = result.split(separator: entity, omittingEmptySubsequences: false).joined(separator: character)
+        }
+        return result
+    }
+}
+
+/// An error that SNS answered with.
+struct SNSFailure: Error {
+    var status: Int
+    /// Such as `InvalidParameter`.
+    var code: String
+    /// SNS's own words; not for logs, since they quote what was sent.
+    var message: String
+    var retryAfter: Duration?
+
+    /// The device's ARN if SNS says that it has the token already, with other attributes.
+    ///
+    /// `Invalid parameter: Token Reason: Endpoint arn:… already exists with the same Token, but different attributes.`
+    /// is what the documentation of mobile push tells applications to take the ARN from.
+    var existingEndpointARN: String? {
+        guard code == "InvalidParameter", message.contains("already exists with the same Token"),
+            let start = message.firstRange(of: "Endpoint arn:")
+        else { return nil }
+        return String(message[start.lowerBound...].dropFirst("Endpoint ".count).prefix { $0 != " " })
+    }
+
+    /// https://docs.aws.amazon.com/sns/latest/api/CommonErrors.html and each action's page.
+    var pushError: PushError {
+        let word = PushError.word(code)
+        switch code {
+        case "EndpointDisabled", "NotFound", "NotFoundException": return .gone(since: nil)
+        case "Throttled", "Throttling", "ThrottlingException", "KMSThrottling":
+            return .rateLimited(retryAfter: retryAfter)
+        case "InvalidParameter", "InvalidParameterValue", "ValidationError": return .rejected(detail: word)
+        default: break
+        }
+        switch status {
+        case 429: return .rateLimited(retryAfter: retryAfter)
+        case 500...: return .unavailable(detail: "status \(status) \(word)")
+        default: return .misconfigured(detail: "status \(status) \(word)")
+        }
+    }
+}

@@ -1,0 +1,156 @@
+internal import FoundationEssentials
+internal import OpenSSLCrypto
+internal import Synchronization
+
+/// Apple's routes: published keys, tokens, revocation ("Sign in with Apple REST API").
+struct AppleRoutes {
+    private static let dayInSeconds = 86_400.0
+    let server: SandboxServer
+
+    /// Answers a request.
+    func respond(to request: SandboxRequest) throws -> SandboxResponse {
+        do throws(AppleError) {
+            switch (request.method, request.path) {
+            case ("GET", "/auth/keys"):
+                return try AppleError.translating {
+                    SandboxResponse(
+                        200, json: ["keys": try server.appleKeys.published()],
+                        headers: [("Cache-Control", "max-age=300")])
+                }
+            case ("POST", "/auth/token"): return try token(request)
+            case ("POST", "/auth/revoke"): return try revoke(request)
+            default:
+                server.note(request, "unknown-route", "the sandbox's Apple has no \(request.method) \(request.path)")
+                return SandboxResponse(404)
+            }
+        } catch {
+            return try error.response()
+        }
+    }
+
+    private func token(_ request: SandboxRequest) throws(AppleError) -> SandboxResponse {
+        let form = try authenticatedForm(request)
+        switch form["grant_type"] {
+        case "authorization_code": return try exchange(request, form)
+        case "refresh_token": return try check(request, form)
+        case let type:
+            server.note(request, "grant-type", "grant_type is \(type ?? "missing")")
+            throw .refused("unsupported_grant_type")
+        }
+    }
+
+    private func exchange(_ request: SandboxRequest, _ form: QueryItems) throws(AppleError) -> SandboxResponse {
+        guard let value = form["code"] else {
+            server.note(request, "code", "code is missing")
+            throw .refused("invalid_request")
+        }
+        if form["redirect_uri"] != nil {
+            server.note(request, "redirect-uri", "redirect_uri is given, but the code came from a device")
+            throw .refused("invalid_grant")
+        }
+        guard let id = server.withState({ $0.owners[value] }) else { throw .refused("invalid_grant") }
+        let now = server.now
+        let refresh = RefreshToken(
+            value: "r" + RandomText.token(60).filter { $0 != "-" && $0 != "_" } + ".0." + RandomText.token(22),
+            clientID: RegisteredApps.appleClientID, holder: .server)
+        var isGood = false
+        var isReused = false
+        let account = try AppleError.translating {
+            try server.changeAccount(id) { account in
+                guard let index = account.codes.firstIndex(where: { $0.value == value }) else { return }
+                let code = account.codes[index]
+                isReused = code.isUsed
+                guard !code.isUsed, code.expiresAt > now, code.clientID == RegisteredApps.appleClientID else { return }
+                account.codes[index].isUsed = true
+                account.add(refresh)
+                account.hasConsented = true
+                isGood = true
+            }
+        }
+        if isReused { server.note(request, "code-reused", "this authorization code was used before") }
+        guard isGood else { throw .refused("invalid_grant") }
+        return try AppleError.translating {
+            SandboxResponse(
+                200,
+                json: [
+                    "access_token": .string("a" + RandomText.token(60)), "token_type": "Bearer", "expires_in": 3_600,
+                    "refresh_token": .string(refresh.value),
+                    "id_token": .string(try AppleTokens(keys: server.appleKeys).identityToken(of: account, at: now)),
+                ])
+        }
+    }
+
+    /// A refresh token is checked at most once a day; Apple may throttle whoever asks more often.
+    private func check(_ request: SandboxRequest, _ form: QueryItems) throws(AppleError) -> SandboxResponse {
+        guard let value = form["refresh_token"] else {
+            server.note(request, "refresh-token", "refresh_token is missing")
+            throw .refused("invalid_request")
+        }
+        let isKnown = server.withState { state in
+            state.owners[value].flatMap { state.accounts[$0] }.map { account in
+                account.provider == .apple && account.refreshTokens.contains { $0.value == value && !$0.isRevoked }
+            } ?? false
+        }
+        guard isKnown else { throw .refused("invalid_grant") }
+        let now = server.now
+        let last = server.appleChecks.withLock { $0.updateValue(now, forKey: value) }
+        if let last, now.timeIntervalSince(last) < Self.dayInSeconds {
+            server.note(request, "refresh-check", "this refresh token was checked less than a day ago")
+        }
+        return SandboxResponse(
+            200,
+            json: [
+                "access_token": .string("a" + RandomText.token(60)), "token_type": "Bearer", "expires_in": 3_600,
+            ])
+    }
+
+    /// Says 200 even where there was nothing to revoke.
+    private func revoke(_ request: SandboxRequest) throws(AppleError) -> SandboxResponse {
+        let form = try authenticatedForm(request)
+        guard let value = form["token"] else {
+            server.note(request, "revoke-token", "token is missing")
+            throw .refused("invalid_request")
+        }
+        if let id = server.withState({ $0.owners[value] }) {
+            _ = try AppleError.translating { try server.changeAccount(id) { $0.revoke(nil) } }
+        }
+        return SandboxResponse(200)
+    }
+
+    private func authenticatedForm(_ request: SandboxRequest) throws(AppleError) -> QueryItems {
+        guard let form = try AppleError.translating({ try request.readForm() }) else {
+            server.note(request, "token-form", "this route takes a form")
+            throw .refused("invalid_request")
+        }
+        guard form["client_id"] == RegisteredApps.appleClientID else {
+            server.note(request, "client-id", "client_id is not the registered app")
+            throw .refused("invalid_client")
+        }
+        let key = try AppleError.translating { try server.appleKeys.clientKey().publicKey }
+        if let fault = AppleClientSecret.fault(in: form["client_secret"] ?? "", key: key, at: server.now) {
+            server.note(request, "client-secret", fault)
+            throw .refused("invalid_client")
+        }
+        return form
+    }
+}
+
+/// Why one of Apple's routes refuses, or cannot go on.
+enum AppleError: Error {
+    /// The word of OAuth's error body (RFC 6749, section 5.2).
+    case refused(String)
+    case failed(any Error)
+
+    /// The answer.
+    /// - Throws: what the sandbox itself failed of.
+    func response() throws -> SandboxResponse {
+        switch self {
+        case .refused(let word): return SandboxResponse(400, json: ["error": .string(word)])
+        case .failed(let error): throw error
+        }
+    }
+
+    static func translating<Value>(_ body: () throws -> Value) throws(AppleError) -> Value {
+        do { return try body() } catch { throw .failed(error) }
+    }
+}

@@ -1,0 +1,79 @@
+internal import FoundationEssentials
+internal import OpenSSLCrypto
+
+/// What the emulated Apple hands out: identity tokens, codes, notices, refresh tokens.
+struct AppleTokens {
+    static let issuer = "https://appleid.apple.com"
+    /// Life of an identity token, in seconds.
+    static let identityTokenSeconds = 600.0
+    /// Life of a code, in seconds ("Generate and validate tokens").
+    static let codeSeconds = 300.0
+    let keys: AppleKeys
+
+    /// How a token departs from what Apple would make; for tests of those who check tokens.
+    struct Oddity {
+        var issuer = AppleTokens.issuer
+        var audience: String?
+        var key = AppleKeys.Choice.current
+        var secondsOld = 0.0
+        var lifeSeconds = AppleTokens.identityTokenSeconds
+    }
+
+    /// A user id as Apple makes them.
+    static func userID() -> String {
+        "00" + RandomText.number(4) + "." + RandomText.token(80).lowercased().filter(\.isHexDigit).prefix(32) + "."
+            + RandomText.number(4)
+    }
+
+    /// A new code for the app.
+    static func code(for account: Account, at now: Date) -> AuthorizationCode {
+        AuthorizationCode(
+            value: "c" + RandomText.token(60).filter { $0 != "-" && $0 != "_" } + ".0." + RandomText.token(22),
+            clientID: account.audience, expiresAt: now.addingTimeInterval(codeSeconds), promptsConsent: false)
+    }
+
+    /// Signs in on the device at `now`: a code that was not used yet. Identity tokens are made whenever asked for.
+    static func signIn(_ account: inout Account, at now: Date, soon: Date) -> Bool {
+        guard account.freshCode(at: soon) == nil else { return false }
+        account.add(code(for: account, at: now))
+        return true
+    }
+
+    /// An identity token ("Authenticating users with Sign in with Apple").
+    func identityToken(of account: Account, at now: Date, _ oddity: Oddity = Oddity()) throws -> String {
+        let issuedAt = now.addingTimeInterval(-oddity.secondsOld)
+        return try sign(
+            [
+                "iss": .string(oddity.issuer), "aud": .string(oddity.audience ?? account.audience),
+                "exp": .int(issuedAt.addingTimeInterval(oddity.lifeSeconds).unixSeconds),
+                "iat": .int(issuedAt.unixSeconds), "sub": .string(account.id), "email": .string(account.email),
+                // Apple sends texts here, sometimes truth values.
+                "email_verified": "true", "is_private_email": "false", "auth_time": .int(issuedAt.unixSeconds),
+                "nonce_supported": true,
+            ], oddity.key)
+    }
+
+    /// A notice to the app's server about what a person did, with `events` as a text or an object.
+    func notice(
+        _ type: String, about account: Account, identifier: String, isText: Bool, at now: Date, _ oddity: Oddity
+    ) throws -> String {
+        let time = now.addingTimeInterval(-oddity.secondsOld)
+        let event: JSONValue = [
+            "type": .string(type), "sub": .string(account.id), "event_time": .int(time.unixSeconds * 1_000),
+            "email": .string(account.email), "is_private_email": "false",
+        ]
+        return try sign(
+            [
+                "iss": .string(oddity.issuer), "aud": .string(oddity.audience ?? account.audience),
+                "iat": .int(time.unixSeconds), "jti": .string(identifier),
+                "events": isText ? .string(event.text()) : event,
+            ], oddity.key)
+    }
+
+    private func sign(_ claims: JSONObject, _ choice: AppleKeys.Choice) throws -> String {
+        let (name, key) = try keys.key(choice)
+        let header: JSONValue = ["kid": .string(name), "alg": "RS256"]
+        let text = header.bytes().base64URL + "." + JSONValue.object(claims).bytes().base64URL
+        return try text + "." + key.signature(over: Array(text.utf8)).base64URL
+    }
+}

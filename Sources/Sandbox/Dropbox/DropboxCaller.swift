@@ -1,0 +1,32 @@
+internal import FoundationEssentials
+
+/// Who makes a Dropbox request.
+struct DropboxCaller {
+    let account: Account
+
+    /// The caller that the request's access token stands for.
+    /// - Parameter scope: what the user must have granted.
+    /// - Throws: ``DropboxError``: 400 without a token, 401 for one that does not work (any more), with the tag that
+    ///   says why.
+    init(_ request: SandboxRequest, scope: String?, server: SandboxServer) throws(DropboxError) {
+        guard request.header("authorization") != nil else {
+            server.note(request, "no-authorization", "the request has no access token")
+            throw .badRequest(
+                "Error in call to API function \"\(DropboxRoutes.function(request))\": Must provide HTTP header \"Authorization\" or URL parameter \"authorization\"."
+            )
+        }
+        guard let value = request.bearerToken else {
+            server.note(request, "authorization", "the Authorization header is not a bearer token")
+            throw .badRequest("Invalid authorization value in HTTP header \"Authorization\".")
+        }
+        let now = server.now
+        guard let (account, token) = server.withState({ $0.accessToken(value) }), account.provider == .dropbox,
+            !token.isRevoked
+        else { throw .unauthorized("invalid_access_token") }
+        guard token.expiresAt > now else { throw .unauthorized("expired_access_token") }
+        if let scope, !account.scopes.contains(scope) {
+            throw .unauthorized("missing_scope", requiredScope: scope)
+        }
+        self.account = account
+    }
+}

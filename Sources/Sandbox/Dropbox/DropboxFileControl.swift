@@ -1,0 +1,93 @@
+/// What a Dropbox user does with the files in the app's folder, behind the app's back.
+struct DropboxFileControl {
+    let server: SandboxServer
+    let account: Account
+
+    /// Answers a request; `path` is what follows `/files`. A name may contain slashes; `?folder=` goes in front of it.
+    func respond(to request: SandboxRequest, path: [String]) throws -> SandboxResponse {
+        let folder = request.query["folder"].map { $0.isEmpty ? "" : "/" + $0 } ?? ""
+        let full = folder + "/" + path.joined(separator: "/")
+        switch request.method {
+        case "GET" where path.isEmpty:
+            return SandboxResponse(200, json: .array(Self.files(of: account, server).map(Self.json)))
+        case "GET": return content(of: try existing(full))
+        case "PUT" where !path.isEmpty: return try put(full, request)
+        case "DELETE" where !path.isEmpty:
+            let entry = try existing(full)
+            server.removeDropboxEntry(entry.id, of: account.id)
+            return SandboxResponse(204)
+        default: throw ControlError.methodNotAllowed
+        }
+    }
+
+    /// All files, folders left out, in the order in which they were made.
+    static func files(of account: Account, _ server: SandboxServer) -> [DropboxEntry] {
+        server.withState { $0.dropboxes[account.id]?.entries.values.filter { !$0.isFolder } ?? [] }
+            .sorted { $0.sequence < $1.sequence }
+    }
+
+    private func existing(_ path: String) throws(ControlError) -> DropboxEntry {
+        guard let entry = server.withState({ $0.dropboxes[account.id]?[path] }), !entry.isFolder else {
+            throw .notFound("no file \(path)")
+        }
+        return entry
+    }
+
+    /// The bytes of a file. A browser that shows them does not run what is in them.
+    private func content(of entry: DropboxEntry) -> SandboxResponse {
+        SandboxResponse(
+            200,
+            headers: [
+                ("Content-Type", MediaType.guess(entry.name)), ("X-Content-Type-Options", "nosniff"),
+                ("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'"),
+            ],
+            file: server.directory.contentPath(account.id, entry.id), offset: 0, count: entry.size ?? 0)
+    }
+
+    /// Replaces the content of a file, or makes one.
+    private func put(_ path: String, _ request: SandboxRequest) throws -> SandboxResponse {
+        let file = server.directory.uploadPath("control-" + RandomText.token(24))
+        var writer = try ContentWriter(path: file)
+        let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
+        guard ending != .cut else {
+            server.directory.remove(file)
+            throw RequestBodyError.cut
+        }
+        let size = writer.count
+        let isNew = server.withState { $0.dropboxes[account.id]?[path] } == nil
+        let content = DropboxContent(
+            file: file, size: size, contentHash: try StoredContent.dropboxHash(of: file, count: size))
+        do {
+            let entry = try server.commit(
+                DropboxCommit(path: path, mode: .overwrite), content, to: account.id, inUpload: false)
+            return SandboxResponse(isNew ? 201 : 200, json: Self.json(entry))
+        } catch let error as DropboxError {
+            server.directory.remove(file)
+            throw ControlError.badRequest("\(error)")
+        }
+    }
+
+    /// One file as JSON.
+    static func json(_ entry: DropboxEntry) -> JSONValue {
+        [
+            "name": .string(entry.name), "folder": .string(String(entry.folder.dropFirst())),
+            "size": .int(entry.size ?? 0), "checkSum": .string(entry.contentHash ?? ""),
+            "modified": entry.serverModifiedAt.json, "id": .string(entry.id),
+            "mimeType": .string(MediaType.guess(entry.name)), "trashed": false,
+        ]
+    }
+}
+
+/// Media types by the endings of names, for providers that keep none.
+enum MediaType {
+    static func guess(_ name: String) -> String {
+        switch name.lowercased().split(separator: ".").last {
+        case "jpg", "jpeg": "image/jpeg"
+        case "png": "image/png"
+        case "gif": "image/gif"
+        case "txt", "url": "text/plain; charset=utf-8"
+        case "json": "application/json"
+        default: "application/octet-stream"
+        }
+    }
+}

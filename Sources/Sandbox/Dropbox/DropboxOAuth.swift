@@ -1,0 +1,178 @@
+internal import FoundationEssentials
+internal import OpenSSLCrypto
+
+/// Dropbox's OAuth 2 token route ("OAuth Guide"): codes, with or without PKCE, and refresh tokens that do not rotate.
+struct DropboxOAuth {
+    /// Life of an access token, in seconds; the token route says this number.
+    static let accessTokenSeconds = 14_400.0
+    let server: SandboxServer
+
+    /// A new access token in Dropbox's form.
+    static func accessToken(for audience: String, holder: TokenHolder, at now: Date) -> AccessToken {
+        AccessToken(
+            value: "sl.u." + RandomText.token(130), holder: holder, audience: audience, issuedAt: now,
+            expiresAt: now.addingTimeInterval(accessTokenSeconds))
+    }
+
+    static func refreshTokenText() -> String { RandomText.token(64) }
+
+    /// A new authorization code, as after the user has agreed once more.
+    /// - Parameters:
+    ///   - verifier: PKCE's; `nil` for a code that only the app's secret redeems.
+    ///   - redirect: where the browser took the code; `nil` if the user carried it by hand.
+    static func code(
+        for account: Account, verifier: String? = nil, redirect: String? = nil, at now: Date
+    ) -> AuthorizationCode {
+        AuthorizationCode(
+            value: RandomText.token(43), clientID: account.audience,
+            expiresAt: now.addingTimeInterval(AuthorizationCode.lifeSeconds), promptsConsent: true,
+            challenge: verifier.map(challenge), redirect: redirect)
+    }
+
+    /// RFC 7636, section 4.2, method S256.
+    static func challenge(of verifier: String) -> String {
+        Data(IncrementalDigest.digest(of: Array(verifier.utf8), .sha256)).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+
+    /// `POST /oauth2/token`.
+    func token(_ request: SandboxRequest) throws -> SandboxResponse {
+        do {
+            guard request.method == "POST", let form = try request.readForm() else {
+                server.note(request, "token-form", "the token route takes a POST of a form")
+                throw OAuthError(400, "invalid_request", "The request parameters are not a form")
+            }
+            let client = try authenticate(request, form)
+            switch form["grant_type"] {
+            case "authorization_code": return try exchange(request, form, client)
+            case "refresh_token": return try refresh(request, form, client)
+            case let type:
+                server.note(request, "grant-type", "grant_type is \(type ?? "missing")")
+                throw OAuthError(
+                    400, "unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
+            }
+        } catch let error as OAuthError {
+            return .dropbox(
+                ["error": .string(error.code), "error_description": .string(error.text)], status: error.status)
+        }
+    }
+
+    /// An app that asks, and whether it has proved its secret.
+    private struct Client {
+        let key: String
+        let hasSecret: Bool
+    }
+
+    private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(OAuthError) -> Client {
+        var key = form["client_id"]
+        var secret = form["client_secret"]
+        if let header = request.header("authorization"), header.lowercased().hasPrefix("basic "),
+            let data = Data(base64Encoded: String(header.dropFirst(6)))
+        {
+            let halves = String(decoding: data, as: UTF8.self).split(
+                separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            if halves.count == 2 {
+                key = PercentEncoding.decode(halves[0], plusIsBlank: true)
+                secret = PercentEncoding.decode(halves[1], plusIsBlank: true)
+            }
+        } else if request.header("authorization") != nil {
+            server.note(request, "token-authorization", "the token route takes no bearer token")
+            throw OAuthError(400, "invalid_request", "Unexpected Authorization header")
+        }
+        guard let key else {
+            server.note(request, "client-id", "client_id is missing")
+            throw OAuthError(400, "invalid_request", "No auth function available for given request")
+        }
+        guard key == RegisteredApps.dropboxAppKey || key == RegisteredApps.otherDropboxAppKey else {
+            server.note(request, "client-id", "client_id is not registered")
+            throw OAuthError(400, "invalid_client", "Invalid client_id or client_secret")
+        }
+        if let secret, secret != RegisteredApps.dropboxSecret {
+            server.note(request, "client-secret", "client_secret is wrong")
+            throw OAuthError(400, "invalid_client", "Invalid client_id or client_secret")
+        }
+        return Client(key: key, hasSecret: secret != nil)
+    }
+
+    private func exchange(_ request: SandboxRequest, _ form: QueryItems, _ client: Client) throws -> SandboxResponse {
+        guard let value = form["code"] else {
+            server.note(request, "code", "code is missing")
+            throw OAuthError(400, "invalid_request", "missing code")
+        }
+        guard let id = server.withState({ $0.owners[value] }) else {
+            throw OAuthError(400, "invalid_grant", "code doesn't exist or has expired")
+        }
+        let now = server.now
+        let access = Self.accessToken(for: client.key, holder: .server, at: now)
+        let refresh = RefreshToken(value: Self.refreshTokenText(), clientID: client.key, holder: .server)
+        var failure: OAuthError?
+        var isReused = false
+        let account = try server.changeAccount(id) { account in
+            guard let index = account.codes.firstIndex(where: { $0.value == value }) else {
+                failure = OAuthError(400, "invalid_grant", "code doesn't exist or has expired")
+                return
+            }
+            let code = account.codes[index]
+            isReused = code.isUsed
+            failure = Self.objection(to: code, form, client, at: now)
+            guard failure == nil else { return }
+            account.codes[index].isUsed = true
+            account.add(access)
+            account.add(refresh)
+            account.hasConsented = true
+        }
+        if isReused { server.note(request, "code-reused", "this authorization code was used before") }
+        if let failure {
+            if failure.code == "invalid_request" { server.note(request, "code-proof", failure.text) }
+            throw failure
+        }
+        return .dropbox([
+            "access_token": .string(access.value), "token_type": "bearer",
+            "expires_in": .int(Int(Self.accessTokenSeconds)), "refresh_token": .string(refresh.value),
+            "scope": .string(account.scopes.joined(separator: " ")),
+            "uid": .string(String(account.createdAt.unixSeconds)),
+            "account_id": .string(account.id),
+        ])
+    }
+
+    /// What is wrong with redeeming `code` like this; `nil` if nothing is.
+    private static func objection(
+        to code: AuthorizationCode, _ form: QueryItems, _ client: Client, at now: Date
+    ) -> OAuthError? {
+        guard !code.isUsed else {
+            return OAuthError(400, "invalid_grant", "code has already been used")
+        }
+        guard code.expiresAt > now, code.clientID == client.key else {
+            return OAuthError(400, "invalid_grant", "code doesn't exist or has expired")
+        }
+        guard form["redirect_uri"] == code.redirect else {
+            return OAuthError(400, "invalid_grant", "redirect_uri mismatch")
+        }
+        switch (code.challenge, form["code_verifier"]) {
+        case (let challenge?, let verifier?):
+            return challenge == self.challenge(of: verifier)
+                ? nil : OAuthError(400, "invalid_grant", "invalid code verifier")
+        case (.some, nil): return OAuthError(400, "invalid_request", "No code verifier provided")
+        case (nil, .some): return OAuthError(400, "invalid_request", "the code was made without a challenge")
+        case (nil, nil):
+            return client.hasSecret ? nil : OAuthError(400, "invalid_request", "No auth function available")
+        }
+    }
+
+    private func refresh(_ request: SandboxRequest, _ form: QueryItems, _ client: Client) throws -> SandboxResponse {
+        guard let value = form["refresh_token"] else {
+            server.note(request, "refresh-token", "refresh_token is missing")
+            throw OAuthError(400, "invalid_request", "missing refresh_token")
+        }
+        guard let account = server.withState({ state in state.owners[value].flatMap { state.accounts[$0] } }),
+            let token = account.refreshTokens.last(where: { $0.value == value }), token.clientID == client.key,
+            !token.isRevoked
+        else { throw OAuthError(400, "invalid_grant", "refresh token is invalid or revoked") }
+        let access = Self.accessToken(for: client.key, holder: token.holder, at: server.now)
+        try server.changeAccount(account.id) { $0.add(access) }
+        return .dropbox([
+            "access_token": .string(access.value), "token_type": "bearer",
+            "expires_in": .int(Int(Self.accessTokenSeconds)),
+        ])
+    }
+}

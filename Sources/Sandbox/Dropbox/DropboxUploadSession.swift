@@ -1,0 +1,51 @@
+internal import FoundationEssentials
+
+/// An upload session: bytes on their way, without a path until they are committed.
+struct DropboxUploadSession: Sendable {
+    /// Life of a session, in seconds: seven days.
+    static let lifeSeconds = 604_800.0
+    /// Offsets and lengths of concurrent appends are multiples of this.
+    static let concurrentBytes = 4_194_304
+
+    let id: String
+    let account: String
+    let isConcurrent: Bool
+    let createdAt: Date
+    /// Bytes stored; they count from the start, without a gap unless the session is concurrent.
+    var stored = 0
+    /// Whether no more bytes may come.
+    var isClosed = false
+    /// Whether a request that sends bytes is under way.
+    var isBusy = false
+
+    init(account: String, isConcurrent: Bool, at time: Date) {
+        id = "pid_upload_session:" + RandomText.token(48)
+        self.account = account
+        self.isConcurrent = isConcurrent
+        createdAt = time
+    }
+
+    /// Name of its files in the state directory.
+    var file: String { "dropbox-" + id.dropFirst("pid_upload_session:".count) }
+
+    /// The session as it is kept on disk.
+    var json: JSONValue {
+        [
+            "id": .string(id), "account": .string(account), "isConcurrent": .bool(isConcurrent),
+            "createdAt": createdAt.json, "stored": .int(stored), "isClosed": .bool(isClosed),
+        ]
+    }
+
+    /// A session as it was kept on disk; `nil` if it is none of Dropbox's.
+    init?(json: JSONValue) {
+        guard let id = json["id"]?.string, id.hasPrefix("pid_upload_session:"), let account = json["account"]?.string,
+            let created = Date(json: json["createdAt"])
+        else { return nil }
+        self.id = id
+        self.account = account
+        isConcurrent = json["isConcurrent"]?.bool ?? false
+        createdAt = created
+        stored = json["stored"]?.int ?? 0
+        isClosed = json["isClosed"]?.bool ?? false
+    }
+}

@@ -1,0 +1,289 @@
+internal import FoundationEssentials
+internal import OpenSSLCrypto
+internal import Posix
+
+/// Dropbox's upload routes: whole files, and sessions.
+struct DropboxUploads {
+    /// Most bytes of one request.
+    static let longestRequest = 150 << 20
+    private static let commitMembers: Set<String> = [
+        "path", "mode", "mode/update", "autorename", "client_modified", "mute", "strict_conflict", "property_groups",
+    ]
+
+    let server: SandboxServer
+    let effect: FaultEffect
+
+    private func caller(_ request: SandboxRequest) throws -> String {
+        try DropboxCaller(request, scope: "files.content.write", server: server).account.id
+    }
+
+    // MARK: Routes
+
+    /// `files/upload`: a whole file in one request.
+    func upload(_ request: SandboxRequest) throws -> SandboxResponse {
+        let account = try caller(request)
+        let argument = try DropboxArgument(
+            request, .upload, members: Self.commitMembers.union(["content_hash"]), server: server)
+        let commit = try commit(argument, "")
+        let file = server.directory.uploadPath("dropbox-single-" + RandomText.token(24))
+        do {
+            let received = try receive(request, argument, into: file, at: 0)
+            let content = DropboxContent(file: file, size: received.count, contentHash: received.hash)
+            let entry = try server.withDropboxLock(
+                account, orThrow: .path(["too_many_write_operations"], inUpload: true)
+            ) { try server.commit(commit, content, to: account, inUpload: true) }
+            return .dropbox(.object(shown(entry).metadata(isTagged: false)))
+        } catch {
+            server.directory.remove(file)
+            throw error
+        }
+    }
+
+    /// `files/upload_session/start`.
+    func start(_ request: SandboxRequest) throws -> SandboxResponse {
+        let account = try caller(request)
+        let argument = try DropboxArgument(
+            request, .upload, members: ["close", "session_type", "content_hash"], server: server)
+        var session = DropboxUploadSession(
+            account: account, isConcurrent: argument.tag("session_type") == "concurrent", at: server.now)
+        if session.isConcurrent, request.body.declaredLength ?? 1 > 0 {
+            server.note(request, "concurrent-data", "a concurrent session starts without bytes")
+            throw DropboxError.route(["concurrent_session_data_not_allowed"])
+        }
+        if session.isConcurrent, argument.bool("close") {
+            throw DropboxError.route(["concurrent_session_close_not_allowed"])
+        }
+        session.stored = try receive(
+            request, argument, into: server.directory.uploadPath(session.file), at: 0
+        ).count
+        session.isClosed = argument.bool("close")
+        try keep(session)
+        return .dropbox(["session_id": .string(session.id)])
+    }
+
+    /// `files/upload_session/append_v2`.
+    func append(_ request: SandboxRequest) throws -> SandboxResponse {
+        let account = try caller(request)
+        let argument = try DropboxArgument(
+            request, .upload,
+            members: ["cursor", "cursor/session_id", "cursor/offset", "close", "content_hash"], server: server)
+        var session = try claim(argument, account, request)
+        defer { release(session.id) }
+        let offset = try argument.count("cursor/offset")
+        if session.isConcurrent {
+            try checkConcurrent(request, argument, offset)
+        } else if offset != session.stored {
+            throw Self.incorrectOffset(session.stored)
+        }
+        let path = server.directory.uploadPath(session.file)
+        let received = try receive(request, argument, into: path, at: offset)
+        session.stored = session.isConcurrent ? max(session.stored, offset + received.count) : offset + received.count
+        if let keep = effect.keepBytes, keep < received.count {
+            session.stored = offset + keep
+            try self.keep(session)
+            throw Self.incorrectOffset(session.stored)
+        }
+        session.isClosed = argument.bool("close")
+        try keep(session)
+        return .dropbox(.null)
+    }
+
+    /// `files/upload_session/finish`: the last bytes, and where all of them go.
+    func finish(_ request: SandboxRequest) throws -> SandboxResponse {
+        let account = try caller(request)
+        let members = Set(Self.commitMembers.map { "commit/" + $0 }).union([
+            "commit", "cursor", "cursor/session_id", "cursor/offset", "content_hash",
+        ])
+        let argument = try DropboxArgument(request, .upload, members: members, server: server)
+        let commit = try commit(argument, "commit/")
+        var session = try claim(argument, account, request, wrapper: "lookup_failed")
+        defer { release(session.id) }
+        let offset = try argument.count("cursor/offset")
+        guard offset == session.stored else {
+            throw Self.incorrectOffset(session.stored).wrapped(in: "lookup_failed")
+        }
+        if session.isConcurrent, request.body.declaredLength ?? 1 > 0 {
+            throw DropboxError.route(["concurrent_session_data_not_allowed"])
+        }
+        let path = server.directory.uploadPath(session.file)
+        // What comes with a finish that fails is kept, so a second one is sent without bytes, further on.
+        session.stored += try receive(request, argument, into: path, at: offset).count
+        try keep(session)
+        return .dropbox(.object(shown(try finish(session, commit)).metadata(isTagged: false)))
+    }
+
+    /// `files/upload_session/finish_batch_v2`: many closed sessions under one lock.
+    func finishBatch(_ request: SandboxRequest) throws -> SandboxResponse {
+        let account = try caller(request)
+        let argument = try DropboxArgument(request, .rpc, members: ["entries"], server: server)
+        guard let entries = argument["entries"]?.array, entries.count <= 1_000 else {
+            throw DropboxArgument.failure("files/upload_session/finish_batch_v2", "entries: at most 1000 items")
+        }
+        let results = try entries.map { entry -> JSONValue in
+            do {
+                let session = try batchSession(entry, account)
+                let commit = try DropboxCommit(entry["commit"] ?? [:])
+                var json: JSONObject = [".tag": "success"]
+                for member in shown(try finish(session, commit)).metadata(isTagged: false).members {
+                    json[member.name] = member.value
+                }
+                return .object(json)
+            } catch let error as DropboxError {
+                guard let union = error.union else { throw error }
+                return [".tag": "failure", "failure": union]
+            }
+        }
+        return .dropbox(["entries": .array(results)])
+    }
+
+    // MARK: Steps
+
+    private func commit(_ argument: DropboxArgument, _ prefix: String) throws -> DropboxCommit {
+        try DropboxCommit(prefix.isEmpty ? argument.json : argument["commit"] ?? [:])
+    }
+
+    private func batchSession(_ entry: JSONValue, _ account: String) throws(DropboxError) -> DropboxUploadSession {
+        let id = entry["cursor"]?["session_id"]?.string ?? ""
+        guard let session = known(id, account) else { throw .route(["lookup_failed", "not_found"]) }
+        guard session.isClosed else { throw .route(["lookup_failed", "not_closed"]) }
+        guard entry["cursor"]?["offset"]?.int == session.stored else {
+            throw .route(["lookup_failed", "incorrect_offset"], members: ["correct_offset": .int(session.stored)])
+        }
+        return session
+    }
+
+    private func finish(_ session: DropboxUploadSession, _ commit: DropboxCommit) throws -> DropboxEntry {
+        let path = server.directory.uploadPath(session.file)
+        let content = DropboxContent(
+            file: path, size: session.stored,
+            contentHash: try StoredContent.dropboxHash(of: path, count: session.stored))
+        let entry = try server.withDropboxLock(session.account, orThrow: .route(["too_many_write_operations"])) {
+            try server.commit(commit, content, to: session.account, inUpload: false)
+        }
+        server.withState { $0.dropboxUploads[session.id] = nil }
+        server.directory.remove(server.directory.uploadFile(session.file))
+        server.directory.remove(path)
+        return entry
+    }
+
+    private func shown(_ entry: DropboxEntry) -> DropboxEntry {
+        DropboxFiles.shown(entry, by: server)
+    }
+
+    /// Stores the request's bytes from `offset` on; a connection that is lost leaves none of them.
+    private func receive(
+        _ request: SandboxRequest, _ argument: DropboxArgument, into path: String, at offset: Int
+    ) throws -> (count: Int, hash: String) {
+        let expected = try argument.contentHash(request, server)
+        if request.body.declaredLength ?? 0 > Self.longestRequest {
+            server.note(request, "payload-too-large", "a request holds at most 150 MiB")
+            throw DropboxError.route(["payload_too_large"])
+        }
+        var writer = try DropboxContentWriter(path: path, from: offset)
+        let ending = try BodyPump.run(request.body) { piece throws(StorageError) in try writer.append(piece) }
+        let text = writer.finish()
+        guard ending != .cut else { throw RequestBodyError.cut }
+        guard expected == nil || expected == text || server.breaks.contains(.acceptAnyHash) else {
+            throw DropboxError.route(["content_hash_mismatch"])
+        }
+        return (writer.count, text)
+    }
+
+    private func known(_ id: String, _ account: String) -> DropboxUploadSession? {
+        let oldest = server.now.addingTimeInterval(-DropboxUploadSession.lifeSeconds)
+        guard let session = server.withState({ $0.dropboxUploads[id] }), session.account == account,
+            session.createdAt > oldest
+        else { return nil }
+        return session
+    }
+
+    /// The session that the cursor names, claimed for this request.
+    /// - Parameter wrapper: in which `finish` wraps what is wrong with it; closed sessions can be finished.
+    private func claim(
+        _ argument: DropboxArgument, _ account: String, _ request: SandboxRequest, wrapper: DropboxError.Tag? = nil
+    ) throws(DropboxError) -> DropboxUploadSession {
+        let id = try argument.text("cursor/session_id")
+        guard let session = known(id, account) else {
+            throw DropboxError.route(["not_found"]).wrapped(in: wrapper)
+        }
+        guard !session.isClosed || wrapper != nil || session.isConcurrent else { throw .route(["closed"]) }
+        let isClaimed = server.withState { state in
+            guard state.dropboxUploads[id]?.isBusy == false || session.isConcurrent else { return false }
+            state.dropboxUploads[id]?.isBusy = true
+            return true
+        }
+        guard isClaimed else {
+            server.note(request, "session-concurrency", "two requests at once send to a sequential session")
+            throw .tooMany("too_many_requests", retryAfterSeconds: 1)
+        }
+        return session
+    }
+
+    private func release(_ id: String) {
+        server.withState { $0.dropboxUploads[id]?.isBusy = false }
+    }
+
+    private func keep(_ session: DropboxUploadSession) throws(StorageError) {
+        try server.directory.write(session.json, to: server.directory.uploadFile(session.file))
+        server.withState { state in
+            var session = session
+            session.isBusy = state.dropboxUploads[session.id]?.isBusy ?? false
+            state.dropboxUploads[session.id] = session
+        }
+    }
+
+    private func checkConcurrent(
+        _ request: SandboxRequest, _ argument: DropboxArgument, _ offset: Int
+    ) throws(DropboxError) {
+        let unit = DropboxUploadSession.concurrentBytes
+        guard offset % unit == 0 else { throw .route(["concurrent_session_invalid_offset"]) }
+        guard argument.bool("close") || (request.body.declaredLength ?? 0) % unit == 0 else {
+            throw .route(["concurrent_session_invalid_data_size"])
+        }
+    }
+
+    private static func incorrectOffset(_ correct: Int) -> DropboxError {
+        .route(["incorrect_offset"], members: ["correct_offset": .int(correct)])
+    }
+}
+
+extension DropboxCommit {
+    /// `CommitInfo` as it comes over the wire.
+    /// - Throws: ``DropboxError/badRequest(_:)`` without a path.
+    init(_ json: JSONValue) throws(DropboxError) {
+        guard let path = json["path"]?.string else {
+            throw .badRequest("Error in call to API function: commit: missing required field 'path'")
+        }
+        self.init(path: path)
+        switch json["mode"]?.string ?? json["mode"]?[".tag"]?.string {
+        case "overwrite": mode = .overwrite
+        case "update": mode = .update(revision: json["mode"]?["update"]?.string ?? "")
+        default: mode = .add
+        }
+        isRenamedOnConflict = json["autorename"]?.bool ?? false
+        isStrict = json["strict_conflict"]?.bool ?? false
+        clientModifiedAt = json["client_modified"]?.string.flatMap { Date(text: $0) }
+    }
+}
+
+extension StoredContent {
+    /// Dropbox's content hash of the first `count` bytes of the file at `path`, in lower-case hexadecimal.
+    static func dropboxHash(of path: String, count: Int) throws(StorageError) -> String {
+        let file = try StorageError.translating { () throws(PosixError) in try RegularFile(path, for: .writing) }
+        do { try file.resize(to: count) } catch { throw StorageError(description: "\(error)") }
+        var hash = DropboxContentHash()
+        var piece = [UInt8](repeating: 0, count: 1 << 20)
+        var position = 0
+        while position < count {
+            var read = 0
+            do {
+                var span = piece.mutableSpan
+                read = try file.read(into: &span, at: position)
+            } catch { throw StorageError(description: "\(error)") }
+            guard read > 0 else { throw StorageError(description: "an upload in progress has lost bytes: \(path)") }
+            hash.update(piece[..<read])
+            position += read
+        }
+        return hash.finish().hexLowercase
+    }
+}

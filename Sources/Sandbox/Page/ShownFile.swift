@@ -1,0 +1,45 @@
+internal import FoundationEssentials
+
+/// A file as the page shows it, whoever keeps it.
+struct ShownFile {
+    let name: String
+    /// The folders down to it, joined by slashes; empty at the root.
+    let folder: String
+    let sizeBytes: Int
+    let mimeType: String
+    let modifiedAt: Date
+    var isTrashed = false
+}
+
+extension SandboxState {
+    /// The files of an account, in the order in which they were made; `nil` if it has no storage.
+    func shownFiles(of account: Account) -> (files: [ShownFile], usedBytes: Int, root: String)? {
+        if let drive = drives[account.id] {
+            let listing = FileListing(drive: drive)
+            let files = listing.files.map { file in
+                ShownFile(
+                    name: file.name, folder: listing.folderName(of: file), sizeBytes: file.size ?? 0,
+                    mimeType: file.mimeType, modifiedAt: file.modifiedAt, isTrashed: drive.isTrashed(file))
+            }
+            return (files, drive.usedBytes, "My Drive")
+        }
+        if let folder = dropboxes[account.id] {
+            let files = folder.entries.values.filter { !$0.isFolder }.sorted { $0.sequence < $1.sequence }
+            let shown = files.map { file in
+                ShownFile(
+                    name: file.name, folder: String(file.folder.dropFirst()), sizeBytes: file.size ?? 0,
+                    mimeType: MediaType.guess(file.name), modifiedAt: file.serverModifiedAt)
+            }
+            return (shown, folder.usedBytes, "Apps/Sandbox")
+        }
+        if let drive = oneDrives[account.id] {
+            let files = OneDriveListing(drive: drive).files.map { file in
+                ShownFile(
+                    name: file.name, folder: drive.folderPath(of: file), sizeBytes: file.size,
+                    mimeType: file.mimeType, modifiedAt: file.modifiedAt)
+            }
+            return (files, drive.usedBytes, "OneDrive")
+        }
+        return nil
+    }
+}

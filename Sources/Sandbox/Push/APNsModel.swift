@@ -1,0 +1,115 @@
+internal import FoundationEssentials
+
+/// Apple Push Notification service, as far as requests and answers go; nginx speaks HTTP/2 for it.
+///
+/// https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns
+struct APNsModel {
+    /// Longest life of a provider token, in seconds.
+    static let tokenLifeSeconds = 3_600
+    private static let longestPayload = 4_096
+    let server: SandboxServer
+
+    /// An answer that is no success.
+    private struct Refusal: Error {
+        var status: Int
+        var reason: String
+        var timestamp: Date?
+    }
+
+    /// Answers a request.
+    func respond(to request: SandboxRequest) throws -> SandboxResponse {
+        guard request.header("x-sandbox-protocol") == "HTTP/2.0" else {
+            server.note(request, "http-version", "APNs speaks nothing but HTTP/2")
+            return .cut
+        }
+        let id = request.header("apns-id") ?? RandomText.token(32)
+        do {
+            let push = try accept(request, id: id)
+            server.withState { $0.add(push) }
+            return SandboxResponse(200, headers: [("apns-id", id)])
+        } catch let refusal as Refusal {
+            var json: JSONObject = ["reason": .string(refusal.reason)]
+            json["timestamp"] = .int(refusal.timestamp.map { $0.unixSeconds * 1_000 })
+            return SandboxResponse(refusal.status, json: .object(json), headers: [("apns-id", id)])
+        }
+    }
+
+    private func accept(_ request: SandboxRequest, id: String) throws -> DeliveredPush {
+        let segments = request.segments
+        guard segments.count == 3, segments[0] == "3", segments[1] == "device" else {
+            throw refuse(request, 404, "BadPath")
+        }
+        guard request.method == "POST" else { throw refuse(request, 405, "MethodNotAllowed") }
+        try checkProviderToken(request)
+        try checkHeaders(request)
+        let body = try request.body.readAll(limit: 65_536)
+        guard !body.isEmpty else { throw refuse(request, 400, "PayloadEmpty") }
+        guard body.count <= Self.longestPayload else { throw refuse(request, 413, "PayloadTooLarge") }
+        guard let json = try? JSONParser.parse(body), let alert = json["aps"]?["alert"],
+            let text = alert.string ?? alert["body"]?.string
+        else {
+            server.note(request, "payload", "the payload has no aps with an alert")
+            throw Refusal(status: 400, reason: "PayloadEmpty")
+        }
+        let environment = request.host == "api.push.apple.com" ? "production" : "sandbox"
+        let token = segments[2]
+        try checkDevice(token, in: environment, request)
+        return DeliveredPush(
+            time: server.now, service: "apns", environment: environment, token: token, text: text, id: id)
+    }
+
+    private func checkProviderToken(_ request: SandboxRequest) throws(Refusal) {
+        guard let text = request.bearerToken else { throw refuse(request, 403, "MissingProviderToken") }
+        let now = server.now.unixSeconds
+        guard let token = CheckedToken(text, algorithm: "ES256", key: PushKeys(directory: server.directory).apns),
+            token.header["kid"]?.string == RegisteredApps.apnsKeyID,
+            token.claims["iss"]?.string == RegisteredApps.apnsTeamID, let issuedAt = token.claims["iat"]?.int,
+            issuedAt <= now + 300
+        else { throw refuse(request, 403, "InvalidProviderToken") }
+        guard now - issuedAt <= Self.tokenLifeSeconds else {
+            throw Refusal(status: 403, reason: "ExpiredProviderToken")
+        }
+    }
+
+    private func checkHeaders(_ request: SandboxRequest) throws(Refusal) {
+        guard let topic = request.header("apns-topic") else { throw refuse(request, 400, "MissingTopic") }
+        guard topic == RegisteredApps.apnsTopic else { throw refuse(request, 400, "TopicDisallowed") }
+        guard request.header("apns-push-type") == "alert" else { throw refuse(request, 400, "InvalidPushType") }
+        guard ["1", "5", "10", nil].contains(request.header("apns-priority")) else {
+            throw refuse(request, 400, "BadPriority")
+        }
+        guard request.header("apns-expiration").map({ Int($0) != nil }) ?? true else {
+            throw refuse(request, 400, "BadExpirationDate")
+        }
+        guard request.header("apns-id").map({ UUID(uuidString: $0) != nil && $0 == $0.lowercased() }) ?? true else {
+            throw refuse(request, 400, "BadMessageId")
+        }
+        guard request.header("apns-collapse-id").map({ $0.utf8.count <= 64 }) ?? true else {
+            throw refuse(request, 400, "BadCollapseId")
+        }
+    }
+
+    private func checkDevice(
+        _ token: String, in environment: String, _ request: SandboxRequest
+    ) throws(Refusal) {
+        guard token.utf8.count >= 8, token.allSatisfy(\.isHexDigit) else {
+            throw refuse(request, 400, "BadDeviceToken")
+        }
+        guard let script = server.withState({ $0.pushTokens[token] }) else { return }
+        if let known = script.environment, known != environment {
+            throw Refusal(status: 400, reason: "BadDeviceToken")
+        }
+        switch script.outcome {
+        case .delivered: return
+        case .unregistered: throw Refusal(status: 410, reason: "Unregistered", timestamp: script.since)
+        case .bad: throw Refusal(status: 400, reason: "BadDeviceToken")
+        case .rateLimited: throw Refusal(status: 429, reason: "TooManyRequests")
+        }
+    }
+
+    /// A refusal that a client should not have provoked.
+    private func refuse(_ request: SandboxRequest, _ status: Int, _ reason: String) -> Refusal {
+        server.note(request, "apns", reason)
+        return Refusal(status: status, reason: reason)
+    }
+}

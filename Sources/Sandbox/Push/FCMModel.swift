@@ -1,0 +1,125 @@
+internal import FoundationEssentials
+
+/// Firebase Cloud Messaging v1, and the access tokens of the service account that may use it.
+///
+/// https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send
+struct FCMModel {
+    static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
+    private static let tokenURL = "https://oauth2.googleapis.com/token"
+    private static let lifeSeconds = 3_599.0
+    private static let longestBody = 4_096
+    let server: SandboxServer
+
+    /// An answer that is no success.
+    private struct Refusal: Error {
+        var status: Int
+        /// As `google.rpc.Code` has it.
+        var name: String
+        var message: String
+        /// FCM's own code, if the error is FCM's.
+        var code: String?
+        var retryAfter: Int?
+    }
+
+    // MARK: Access tokens
+
+    /// `POST /token` with an assertion (RFC 7523).
+    func accessToken(_ request: SandboxRequest, _ form: QueryItems) throws(OAuthError) -> SandboxResponse {
+        let now = server.now
+        guard let assertion = form["assertion"],
+            let token = CheckedToken(assertion, algorithm: "RS256", key: PushKeys(directory: server.directory).fcm)
+        else { throw refused(request, "Invalid JWT Signature.") }
+        let claims = token.claims
+        guard claims["iss"]?.string == RegisteredApps.fcmServiceAccount else {
+            throw refused(request, "Invalid grant: account not found")
+        }
+        guard claims["aud"]?.string == Self.tokenURL, claims["scope"]?.string == Self.scope else {
+            throw refused(request, "Invalid audience or scope")
+        }
+        guard let issuedAt = claims["iat"]?.int, let expiresAt = claims["exp"]?.int, expiresAt - issuedAt <= 3_600,
+            issuedAt <= now.unixSeconds + 300, expiresAt > now.unixSeconds
+        else {
+            throw refused(
+                request, "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe.")
+        }
+        let text = "ya29.c." + RandomText.token(160)
+        server.withState { $0.serviceTokens[text] = now.addingTimeInterval(Self.lifeSeconds) }
+        return SandboxResponse(
+            200,
+            json: [
+                "access_token": .string(text), "expires_in": .int(Int(Self.lifeSeconds)), "token_type": "Bearer",
+            ])
+    }
+
+    private func refused(_ request: SandboxRequest, _ text: String) -> OAuthError {
+        server.note(request, "assertion", text)
+        return OAuthError(400, "invalid_grant", text)
+    }
+
+    // MARK: Messages
+
+    /// Answers a request to `fcm.googleapis.com`.
+    func respond(to request: SandboxRequest) throws -> SandboxResponse {
+        do {
+            let push = try accept(request)
+            server.withState { $0.add(push) }
+            return SandboxResponse(
+                200, json: ["name": .string("projects/\(RegisteredApps.fcmProject)/messages/\(RandomText.token(16))")])
+        } catch let refusal as Refusal {
+            var error: JSONObject = [
+                "code": .int(refusal.status), "message": .string(refusal.message), "status": .string(refusal.name),
+            ]
+            if let code = refusal.code {
+                error["details"] = [
+                    [
+                        "@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": .string(code),
+                    ]
+                ]
+            }
+            return SandboxResponse(
+                refusal.status, json: ["error": .object(error)],
+                headers: refusal.retryAfter.map { [("Retry-After", String($0))] } ?? [])
+        }
+    }
+
+    private func accept(_ request: SandboxRequest) throws -> DeliveredPush {
+        guard request.method == "POST", request.path == "/v1/projects/\(RegisteredApps.fcmProject)/messages:send" else {
+            server.note(request, "unknown-route", "the sandbox's FCM has no \(request.method) \(request.path)")
+            throw Refusal(status: 404, name: "NOT_FOUND", message: "Requested entity was not found.")
+        }
+        let now = server.now
+        guard let bearer = request.bearerToken, let expiresAt = server.withState({ $0.serviceTokens[bearer] }),
+            expiresAt > now
+        else {
+            throw Refusal(
+                status: 401, name: "UNAUTHENTICATED",
+                message: "Request had invalid authentication credentials. Expected OAuth 2 access token.")
+        }
+        let body = try request.body.readAll(limit: 65_536)
+        guard body.count <= Self.longestBody, let message = (try? JSONParser.parse(body))?["message"],
+            let token = message["token"]?.string, let text = message["notification"]?["body"]?.string,
+            message["data"]?.object?.members.allSatisfy({ $0.value.string != nil }) ?? true
+        else {
+            server.note(request, "message", "the body is no message that FCM takes")
+            throw Refusal(status: 400, name: "INVALID_ARGUMENT", message: "Invalid JSON payload received.")
+        }
+        switch server.withState({ $0.pushTokens[token] })?.outcome ?? .delivered {
+        case .delivered: break
+        case .unregistered:
+            throw Refusal(
+                status: 404, name: "NOT_FOUND", message: "Requested entity was not found.", code: "UNREGISTERED")
+        case .bad:
+            throw Refusal(
+                status: 400, name: "INVALID_ARGUMENT",
+                message: "The registration token is not a valid FCM registration token", code: "INVALID_ARGUMENT")
+        case .rateLimited:
+            throw Refusal(
+                status: 429, name: "RESOURCE_EXHAUSTED", message: "Quota exceeded.", code: "QUOTA_EXCEEDED",
+                retryAfter: 60)
+        }
+        return DeliveredPush(
+            time: now, service: "fcm", environment: nil, token: token, text: text,
+            id: message["android"]?["notification"]?["tag"]?.string ?? RandomText.token(16))
+    }
+}

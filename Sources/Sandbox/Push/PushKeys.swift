@@ -1,0 +1,41 @@
+internal import OpenSSLCrypto
+internal import Posix
+
+/// The app maker's keys for push, of which the emulated services know the public halves.
+///
+/// Whoever sets up the sandbox puts the private keys into its directory: `apns-key.pem` (P-256) and `fcm-key.pem` (RSA).
+/// They are read anew for each check, since that is cheap enough here.
+struct PushKeys {
+    let directory: StateDirectory
+
+    /// The key for Apple's provider tokens; `nil` if there is none.
+    var apns: PublicKey? { key("apns-key.pem") }
+    /// The key of the service account; `nil` if there is none.
+    var fcm: PublicKey? { key("fcm-key.pem") }
+
+    private func key(_ name: String) -> PublicKey? {
+        guard let text = try? TextFile.read(directory.path + "/" + name) else { return nil }
+        return try? PrivateKey(pem: String(decoding: text, as: UTF8.self)).publicKey
+    }
+}
+
+/// A signed token (RFC 7515), taken apart and its signature checked.
+struct CheckedToken {
+    let header: JSONValue
+    let claims: JSONValue
+
+    /// `nil` if it is no token of `algorithm` signed by `key`.
+    init?(_ text: String, algorithm: String, key: PublicKey?) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let key, let header = Self.json(parts[0]), let claims = Self.json(parts[1]),
+            header["alg"]?.string == algorithm, let signature = [UInt8](base64URL: parts[2]),
+            key.verifies(signature, over: Array("\(parts[0]).\(parts[1])".utf8))
+        else { return nil }
+        self.header = header
+        self.claims = claims
+    }
+
+    private static func json(_ part: Substring) -> JSONValue? {
+        [UInt8](base64URL: part).flatMap { try? JSONParser.parse($0) }
+    }
+}

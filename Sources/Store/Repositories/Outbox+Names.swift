@@ -1,0 +1,79 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// Where names are unique and objects are identified only afterwards, two uploads could mean the same object; these
+/// questions keep it from being deleted for one of them while the other one counts on it.
+extension StoreSession {
+    /// Whether another row of the outbox has the same first name. Ask after the own row was committed: of two uploads that
+    /// begin at once at least one learns of the other.
+    public mutating func isNamedElsewhere(
+        _ name: String, of owner: OwningUser, than item: OutboxID
+    ) throws(StoreError) -> Bool {
+        try first(
+            """
+            SELECT 1
+              FROM outbox
+             WHERE user_id = ?
+               AND object_id IS NULL
+               AND kind = 'deleteObject'
+               AND outbox_id <> ?
+               AND SUBSTRING_INDEX(object_name, '/', 1) = ?
+             LIMIT 1
+            """,
+            [.int(owner.userID.rawValue), .int(item.rawValue), .text(name)]
+        ) { _ in true } ?? false
+    }
+
+    /// Leaves only `name` as the name under which an upload's object may lie.
+    public mutating func restrict(
+        _ item: OutboxID, by leaseOwner: String, toName name: String
+    ) throws(StoreError) {
+        try execute(
+            "UPDATE outbox SET object_name = ? WHERE outbox_id = ? AND lease_owner = ?",
+            [.text(name), .int(item.rawValue), .text(leaseOwner)])
+    }
+
+    /// The identifiers of an owner's objects that are about to be deleted, at most `limit` of them.
+    public mutating func doomedObjects(of owner: OwningUser, limit: Int) throws(StoreError) -> Set<String> {
+        Set(
+            try all(
+                """
+                SELECT object_id
+                  FROM outbox
+                 WHERE user_id = ?
+                   AND object_id IS NOT NULL
+                   AND kind = 'deleteObject'
+                 LIMIT ?
+                """,
+                [.int(owner.userID.rawValue), .int(Int64(limit))]
+            ) { row in row.optionalText(0) }.compactMap(\.self))
+    }
+
+    /// Whether an object is about to be deleted. Ask after a row that refers to it was written, in the same transaction.
+    public mutating func isDoomed(_ objectID: String, of owner: OwningUser) throws(StoreError) -> Bool {
+        try first(
+            "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? AND kind = 'deleteObject' LIMIT 1",
+            [.int(owner.userID.rawValue), .text(objectID)]
+        ) { _ in true } ?? false
+    }
+
+    /// Whether an upload without an identifier, begun before `item` was recorded, is still under way.
+    public mutating func hasOlderUpload(
+        than item: OutboxID, of owner: OwningUser, at now: WireDate
+    ) throws(StoreError) -> Bool {
+        try first(
+            """
+            SELECT 1
+              FROM outbox
+             WHERE user_id = ?
+               AND object_id IS NULL
+               AND kind = 'deleteObject'
+               AND outbox_id < ?
+               AND lease_owner IS NOT NULL
+               AND available_at > ?
+             LIMIT 1
+            """,
+            [.int(owner.userID.rawValue), .int(item.rawValue), .date(now)]
+        ) { _ in true } ?? false
+    }
+}

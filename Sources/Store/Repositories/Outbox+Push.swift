@@ -1,0 +1,91 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// What a push says, and to whom.
+public struct PushOrder: Equatable, Sendable {
+    public enum Target: Equatable, Sendable {
+        /// All members but the sender: the first form of every push.
+        case group
+        /// One device of the row's user.
+        case device(PushRegistrationID)
+        /// The SNS topic of the row's user.
+        case topic
+    }
+
+    public var target: Target
+    /// The group that the push is about: whoever has left it is told nothing.
+    public var groupID: SharingGroupID
+    public var text: String
+    /// When the group changed.
+    public var orderedAt: WireDate
+}
+
+extension StoreSession {
+    private static let table = "outbox"
+
+    /// Has the other members of a group notified.
+    public mutating func addPush(
+        _ text: String, from sender: UserID, to groupID: SharingGroupID, at now: WireDate
+    ) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, push_target, sharing_group_id, message, available_at, created_at)
+            VALUES ('sendPush', ?, 'group', ?, ?, ?, ?)
+            """,
+            [.int(sender.rawValue), .int(groupID.rawValue), .text(text), .date(now), .date(now)])
+    }
+
+    /// Makes of a push for a group one row per device or topic of the other members, so that each is notified by itself:
+    /// what was delivered is never delivered again because something else was not.
+    ///
+    /// - Returns: how many rows were made; `nil` if the row is no longer `leaseOwner`'s, and nothing was done.
+    public mutating func fanOut(
+        _ item: OutboxItem, _ order: PushOrder, by leaseOwner: String, at now: WireDate
+    ) throws(StoreError) -> Int? {
+        guard try complete(item.id, by: leaseOwner) else { return nil }
+        let values: [Value] = [
+            .text(order.text), .date(now), .date(order.orderedAt), .int(order.groupID.rawValue),
+            .int(item.userID.rawValue),
+        ]
+        let devices = try execute(
+            """
+            INSERT INTO outbox
+                   (kind, user_id, push_target, sharing_group_id, registration_id, message, available_at, created_at)
+            SELECT 'sendPush', m.user_id, 'device', m.sharing_group_id, r.registration_id, ?, ?, ?
+              FROM memberships m
+              JOIN push_registrations r ON r.user_id = m.user_id
+             WHERE m.sharing_group_id = ?
+               AND m.user_id <> ?
+               AND r.kind IN ('apns', 'fcm')
+            """, values)
+        let topics = try execute(
+            """
+            INSERT INTO outbox (kind, user_id, push_target, sharing_group_id, message, available_at, created_at)
+            SELECT 'sendPush', m.user_id, 'topic', m.sharing_group_id, ?, ?, ?
+              FROM memberships m
+              JOIN users u ON u.user_id = m.user_id
+             WHERE m.sharing_group_id = ?
+               AND m.user_id <> ?
+               AND u.push_topic_arn IS NOT NULL
+            """, values)
+        return devices + topics
+    }
+
+    /// The push in a row of the outbox, whose columns begin at `column`; `nil` if it is other work.
+    static func pushOrder(from row: borrowing Row, column: Int) throws(StoreError) -> PushOrder? {
+        guard let word = row.optionalText(column) else { return nil }
+        guard let groupID = try row.optionalNumber(column + 1), let text = row.optionalText(column + 3) else {
+            throw .corrupt(table: table, column: "push_target")
+        }
+        let target: PushOrder.Target
+        switch (word, try row.optionalNumber(column + 2)) {
+        case ("group", _): target = .group
+        case ("device", let number?): target = .device(PushRegistrationID(number))
+        case ("topic", _): target = .topic
+        default: throw .corrupt(table: table, column: "push_target")
+        }
+        return PushOrder(
+            target: target, groupID: SharingGroupID(groupID), text: text,
+            orderedAt: try row.date(column + 4, table, "created_at"))
+    }
+}

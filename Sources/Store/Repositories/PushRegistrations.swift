@@ -1,0 +1,196 @@
+internal import MariaDB
+internal import OpenSSLCrypto
+public import SyncProtocol
+
+/// The number of a device's registration for push notifications.
+public struct PushRegistrationID: Hashable, Sendable {
+    public let rawValue: Int64
+    init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// Where a device is reached by push notifications.
+public struct PushRegistration: Equatable, Sendable {
+    /// Through which service.
+    public enum Kind: String, Equatable, Sendable {
+        case apns
+        case fcm
+        /// Amazon's service, which passes on to Apple's: as the predecessor did.
+        case sns
+    }
+
+    public var kind: Kind
+    /// APNs only; `nil` as long as nobody knows.
+    public var environment: PushNotificationEnvironment?
+    public var token: String
+    /// SNS only: the device there, and its subscription to the topic of its user.
+    public var endpointARN: String?
+    public var subscriptionARN: String?
+
+    public init(
+        kind: Kind, token: String, environment: PushNotificationEnvironment? = nil, endpointARN: String? = nil,
+        subscriptionARN: String? = nil
+    ) {
+        self.kind = kind
+        self.token = token
+        self.environment = environment
+        self.endpointARN = endpointARN
+        self.subscriptionARN = subscriptionARN
+    }
+}
+
+extension StoreSession {
+    private static let table = "push_registrations"
+
+    /// Registers a device, in place of what it registered before; the token is no other device's any more.
+    ///
+    /// Call after ``holdUser(_:)`` in the same transaction.
+    public mutating func register(
+        _ registration: PushRegistration, of userID: UserID, on device: DeviceUUID, at now: WireDate
+    ) throws(StoreError) {
+        let hash = Self.hash(registration.token)
+        let identity: [Value] = [.int(userID.rawValue), .text(device.rawValue)]
+        try execute(
+            "DELETE FROM push_registrations WHERE token_hash = ? AND NOT (user_id = ? AND device_uuid = ?)",
+            [.bytes(hash)] + identity)
+        let values: [Value] = [
+            .text(registration.kind.rawValue), .text(orNull: registration.environment?.rawValue),
+            .text(registration.token), .bytes(hash), .text(orNull: registration.endpointARN),
+            .text(orNull: registration.subscriptionARN), .date(now),
+        ]
+        // The number stays, so that a push on its way still finds the device.
+        try execute(
+            """
+            INSERT INTO push_registrations
+                   (user_id, device_uuid, kind, environment, token, token_hash, endpoint_arn, subscription_arn,
+                    registered_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON DUPLICATE KEY UPDATE kind = ?, environment = ?, token = ?, token_hash = ?, endpoint_arn = ?,
+                       subscription_arn = ?, registered_at = ?
+            """,
+            identity + values + values)
+    }
+
+    /// The subscriptions at SNS that a registration of `token` puts out of use: those of the token's other devices or
+    /// users, and that of what the device registered before.
+    public mutating func pushSubscriptions(
+        replacedBy token: String, of userID: UserID, on device: DeviceUUID
+    ) throws(StoreError) -> [String] {
+        let identity: [Value] = [.int(userID.rawValue), .text(device.rawValue)]
+        return try all(
+            """
+            SELECT subscription_arn
+              FROM push_registrations
+             WHERE token_hash = ?
+               AND NOT (user_id = ? AND device_uuid = ?)
+               AND subscription_arn IS NOT NULL
+             UNION ALL
+            SELECT subscription_arn
+              FROM push_registrations
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND subscription_arn IS NOT NULL
+            """,
+            [.bytes(Self.hash(token))] + identity + identity
+        ) { row throws(StoreError) in try row.string(0) }
+    }
+
+    /// A registration, if it still is that user's and they still are a member of the group that a push is about.
+    public mutating func pushRegistration(
+        _ id: PushRegistrationID, of userID: UserID, memberOf groupID: SharingGroupID
+    ) throws(StoreError) -> PushRegistration? {
+        try first(
+            """
+            SELECT r.kind, r.environment, r.token, r.endpoint_arn, r.subscription_arn
+              FROM push_registrations r
+              JOIN memberships m ON m.user_id = r.user_id
+             WHERE r.registration_id = ?
+               AND r.user_id = ?
+               AND m.sharing_group_id = ?
+            """,
+            [.int(id.rawValue), .int(userID.rawValue), .int(groupID.rawValue)]
+        ) { row throws(StoreError) in
+            PushRegistration(
+                kind: try row.word(0, Self.table, "kind"), token: try row.string(2),
+                environment: try row.optionalWord(1, Self.table, "environment"), endpointARN: row.optionalText(3),
+                subscriptionARN: row.optionalText(4))
+        }
+    }
+
+    /// Records which world of APNs a token turned out to be from, if the device still has that token.
+    public mutating func record(
+        _ environment: PushNotificationEnvironment, of id: PushRegistrationID, withToken token: String
+    ) throws(StoreError) {
+        try execute(
+            "UPDATE push_registrations SET environment = ? WHERE registration_id = ? AND token_hash = ?",
+            [.text(environment.rawValue), .int(id.rawValue), .bytes(Self.hash(token))])
+    }
+
+    /// Forgets a device whose token has died, unless it has registered another token, or the same one after `moment`.
+    /// - Returns: whether it was forgotten.
+    @discardableResult
+    public mutating func forgetPushRegistration(
+        _ id: PushRegistrationID, withToken token: String, unlessRegisteredAfter moment: WireDate?
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            DELETE FROM push_registrations
+             WHERE registration_id = ?
+               AND token_hash = ?
+               AND (? IS NULL OR registered_at <= ?)
+            """,
+            [.int(id.rawValue), .bytes(Self.hash(token)), .date(orNull: moment), .date(orNull: moment)]) == 1
+    }
+
+    // MARK: Topics
+
+    /// The SNS topic of a user; `nil` if there is none, or if the user is no member of the group.
+    public mutating func pushTopic(
+        of userID: UserID, memberOf groupID: SharingGroupID
+    ) throws(StoreError) -> String? {
+        try first(
+            """
+            SELECT u.push_topic_arn
+              FROM users u
+              JOIN memberships m ON m.user_id = u.user_id
+             WHERE u.user_id = ?
+               AND m.sharing_group_id = ?
+               AND u.push_topic_arn IS NOT NULL
+            """,
+            [.int(userID.rawValue), .int(groupID.rawValue)]
+        ) { row throws(StoreError) in try row.string(0) }
+    }
+
+    /// Records the SNS topic of a user.
+    public mutating func storePushTopic(_ arn: String, of userID: UserID) throws(StoreError) {
+        try execute(
+            "UPDATE users SET push_topic_arn = ? WHERE user_id = ?", [.text(arn), .int(userID.rawValue)])
+    }
+
+    /// Forgets a topic that no longer exists, with the registrations that it reached.
+    public mutating func forgetPushTopic(_ arn: String, of userID: UserID) throws(StoreError) {
+        let cleared = try execute(
+            "UPDATE users SET push_topic_arn = NULL WHERE user_id = ? AND push_topic_arn = ?",
+            [.int(userID.rawValue), .text(arn)])
+        guard cleared == 1 else { return }
+        try execute(
+            "DELETE FROM push_registrations WHERE user_id = ? AND kind = 'sns'", [.int(userID.rawValue)])
+    }
+
+    /// Removes all registrations of a user who leaves, and has their topic removed.
+    mutating func removePushRegistrations(of userID: UserID, at now: WireDate) throws(StoreError) {
+        let user: [Value] = [.int(userID.rawValue)]
+        try execute("DELETE FROM push_registrations WHERE user_id = ?", user)
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, object_name, available_at, created_at)
+            SELECT 'removePushTopic', user_id, push_topic_arn, ?, ?
+              FROM users
+             WHERE user_id = ?
+               AND push_topic_arn IS NOT NULL
+            """,
+            [.date(now), .date(now)] + user)
+    }
+
+    /// Tokens are too long for a key.
+    private static func hash(_ token: String) -> [UInt8] { IncrementalDigest.digest(of: Array(token.utf8), .sha256) }
+}

@@ -1,0 +1,34 @@
+internal import MariaDB
+public import SyncProtocol
+
+extension StoreSession {
+    /// Reserves the renewal of a user's tokens for `owner`; in a transaction of its own, so that everybody sees it.
+    ///
+    /// Whoever holds the lease asks the provider, the others wait for what comes of it. It ends by itself, so that the
+    /// death of its holder only costs time. Measured by the database's clock.
+    /// - Returns: whether `owner` has the lease now.
+    public mutating func takeRefreshLease(
+        of userID: UserID, for owner: String, seconds: Int
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            UPDATE users
+               SET refresh_lease_owner = ?, refresh_lease_until = UTC_TIMESTAMP(3) + INTERVAL ? SECOND
+             WHERE user_id = ?
+               AND (refresh_lease_until IS NULL OR refresh_lease_until <= UTC_TIMESTAMP(3))
+            """,
+            [.text(owner), .int(Int64(seconds)), .int(userID.rawValue)]) == 1
+    }
+
+    /// Gives the lease back, if it still is `owner`'s.
+    public mutating func endRefreshLease(of userID: UserID, for owner: String) throws(StoreError) {
+        try execute(
+            """
+            UPDATE users
+               SET refresh_lease_owner = NULL, refresh_lease_until = NULL
+             WHERE user_id = ?
+               AND refresh_lease_owner = ?
+            """,
+            [.int(userID.rawValue), .text(owner)])
+    }
+}

@@ -1,0 +1,14 @@
+import APIDescription
+import ArgumentParser
+
+/// Prints the protocol's OpenAPI document; `docs/openapi.json` is its output.
+struct OpenAPI: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "openapi", abstract: "Prints the protocol's OpenAPI document.", shouldDisplay: false)
+
+    @Argument(help: "The server's version.") var version: String
+
+    func run() throws {
+        print(try OpenAPIDocument.json(version: version).text(), terminator: "")
+    }
+}

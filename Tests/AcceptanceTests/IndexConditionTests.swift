@@ -1,0 +1,118 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Index: etag, since, and long lists")
+struct IndexConditionTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    private func index(of alice: TestUser, ifNoneMatch tag: String? = nil) throws -> HTTPReply {
+        try server.call(
+            "GET", "Index", ["sharingGroupUUID": alice.group],
+            headers: alice.headers + (tag.map { [("If-None-Match", $0)] } ?? []))
+    }
+
+    @Test("304 as long as nothing changes, to those who ask; a commit makes it 200 with another tag")
+    func conditional() throws {
+        let alice = try server.signUpOwningUser()
+        let first = try index(of: alice)
+        let tag = try #require(first.values(of: "etag").first)
+
+        let unchanged = try index(of: alice, ifNoneMatch: tag)
+        #expect(unchanged.status == 304 && unchanged.body.isEmpty)
+        expectVersion(unchanged)
+        #expect(unchanged.values(of: "etag") == [tag])
+        #expect(try index(of: alice).status == 200)
+
+        try alice.publish(TestFile(), masterVersion: 0)
+        let changed = try index(of: alice, ifNoneMatch: tag)
+        #expect(changed.status == 200)
+        #expect(changed.values(of: "etag").first.map { $0 != tag } == true)
+        expectError(
+            try server.call(
+                "GET", "Index",
+                headers: alice.with(account: alice.account).headers.filter {
+                    $0.name != "access_token"
+                } + [("If-None-Match", tag)]), 401)
+    }
+
+    @Test("since: every change and deletion is found by following the versions that replies name")
+    func since() throws {
+        let alice = try server.signUpOwningUser()
+        let files = (0..<3).map { TestFile("file \($0)") }
+        for (version, file) in files.enumerated() { try alice.publish(file, masterVersion: Int64(version)) }
+        try alice.deleteAndCommit(files[0], masterVersion: 3)
+
+        func changes(since version: Int64) throws -> JSONValue? {
+            try alice.call("GET", "Index", ["sharingGroupUUID": alice.group, "since": String(version)]).json
+        }
+        #expect(
+            try changes(since: 2)?.fileIndex?.array?.compactMap { $0.fileUUID?.text } == [files[2].uuid, files[0].uuid])
+        #expect(try changes(since: 2)?["since"] == .integer(2))
+        #expect(try changes(since: 4)?.fileIndex?.array?.isEmpty == true)
+        #expect(try changes(since: 5)?["since"] == nil)
+        #expect(try changes(since: 5)?.fileIndex?.array?.count == 3)
+    }
+
+    /// Puts rows of committed files straight into the database: through the protocol it would take minutes.
+    private func giveFiles(_ count: Int, to alice: TestUser) throws {
+        let sql = """
+            INSERT INTO files
+                   (sharing_group_id, file_uuid, owning_user_id, storage_type, device_uuid, created_at, updated_at,
+                    mime_type, file_version, check_sum, changed_at_master_version)
+            SELECT g.sharing_group_id, UUID(), m.user_id, 'Google', '\(alice.device)', '2026-01-01', '2026-01-01',
+                   'text/plain', 0, MD5(seq), 0
+              FROM seq_1_to_\(count), sharing_groups g JOIN memberships m USING (sharing_group_id)
+             WHERE g.sharing_group_uuid = '\(alice.group)'
+            """
+        let command = try Command(
+            "/usr/bin/mariadb",
+            [
+                "--no-defaults", "--socket=\(server.environment.value("DB_SOCKET"))",
+                server.environment.value("DB_NAME"), "--execute=\(sql)",
+            ])
+        try #require(command.status == 0, "\(command.output)")
+    }
+
+    @Test("10,000 files arrive whole")
+    func long() throws {
+        let alice = try server.signUpOwningUser()
+        try giveFiles(10_000, to: alice)
+
+        let reply = try index(of: alice)
+
+        #expect(reply.status == 200 && reply.isComplete)
+        #expect(reply.json?.fileIndex?.array?.count == 10_000)
+        expectVersion(reply)
+    }
+
+    @Test("Many phones that do not read their long lists keep nobody from the database")
+    func slowPhones() async throws {
+        let alice = try server.signUpOwningUser()
+        try giveFiles(20_000, to: alice)
+        let query = ClientQuery.text(["sharingGroupUUID": alice.group])
+        let call = HTTPCall("GET", "/Index/\(query)", headers: alice.headers)
+
+        // More than there are API threads, and so more than there are connections.
+        var conversations: [Phone] = []
+        for _ in 0..<40 {
+            let phone = try Phone(to: server.address)
+            try phone.ask(call, of: server.address)
+            conversations.append(phone)
+        }
+        let others = try await Threads.run(4) { _ in try server.call("GET", "HealthCheck").status }
+
+        #expect(others == [200, 200, 200, 200])
+        #expect(try conversations.last?.reply().json?.fileIndex?.array?.count == 20_000)
+    }
+
+    /// Holds a conversation, which is not copyable.
+    private final class Phone {
+        private var conversation: HTTPConversation
+        init(to address: HTTPAddress) throws { conversation = try HTTPConversation(to: address) }
+        func ask(_ call: HTTPCall, of address: HTTPAddress) throws { try conversation.send(call.head(for: address)) }
+        func reply() throws -> HTTPReply { try conversation.reply() }
+    }
+}

@@ -1,0 +1,216 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Push notifications")
+struct PushTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    /// A token of APNs that no other test has.
+    private static func token() -> String {
+        (UUID().uuidString + UUID().uuidString).filter { $0 != "-" }.lowercased()
+    }
+
+    private func register(
+        _ user: TestUser, _ token: String, _ more: [String: String?] = [:]
+    ) throws -> HTTPReply {
+        try user.call(
+            "POST", "RegisterPushNotificationToken", ["pushNotificationToken": token].merging(more) { $1 })
+    }
+
+    /// Registers, which must succeed.
+    private func registered(_ user: TestUser, _ more: [String: String?] = [:]) throws -> String {
+        let token = Self.token()
+        expectJSON(try register(user, token, more))
+        return token
+    }
+
+    private func notify(_ user: TestUser, _ message: String, masterVersion: Int64, group: String? = nil) throws {
+        var parameters: [String: String?] = ["pushNotificationMessage": message]
+        if let group { parameters["sharingGroupUUID"] = group }
+        expectJSON(try user.commit(masterVersion: masterVersion, overriding: parameters))
+    }
+
+    private func texts(_ token: String) throws -> [String] { try server.sandbox.pushes(to: token).map(\.text) }
+
+    @Test("A message reaches every device of the other members, and none of the sender [210]")
+    func reachesOthers() async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example", groupName: "Tom & Jerry")
+        let bob = try alice.newMember(.read)
+        let carol = try alice.newMember(.write, name: "Carol")
+        let stranger = try server.signUpOwningUser(name: "Stranger")
+        let tokens = try [bob, bob.onAnotherDevice(), carol].map { try registered($0) }
+        let android = "fcm-" + Self.token()
+        expectJSON(try register(carol.onAnotherDevice(), android, ["pushNotificationKind": "fcm"]))
+        let silent = try [alice, alice.onAnotherDevice(), stranger].map { try registered($0) }
+
+        try notify(alice, "100% “done” + \n🎉", masterVersion: 2)
+
+        let text = "Alice Example, Tom & Jerry: 100% “done” + \n🎉"
+        for token in tokens + [android] {
+            try await eventually("\(token) is notified") { try !texts(token).isEmpty }
+            #expect(try texts(token) == [text])
+        }
+        for token in silent { #expect(try texts(token) == []) }
+        let push = try #require(try server.sandbox.pushes(to: tokens[0]).first)
+        #expect(push.service == "apns")
+        #expect(push.environment == "production")
+    }
+
+    @Test("In a group without a name the text has the sender only; a new name counts at once [210]")
+    func groupName() async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example")
+        let token = try registered(try alice.newMember(.read))
+
+        try notify(alice, "one", masterVersion: 1)
+        try await eventually("the first message") { try texts(token) == ["Alice Example: one"] }
+        expectJSON(
+            try alice.commit(
+                masterVersion: 2, overriding: ["pushNotificationMessage": "two", "sharingGroupName": "New"]))
+        try await eventually("the second message") {
+            try texts(token) == ["Alice Example: one", "Alice Example, New: two"]
+        }
+    }
+
+    @Test("A stale commit, one that is repeated and one without words notify nobody [205] [211]")
+    func notifiesNobody() async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example")
+        let token = try registered(try alice.newMember(.read))
+
+        expectStale(try alice.commit(masterVersion: 0, overriding: ["pushNotificationMessage": "stale"]), 1)
+        try notify(alice, "", masterVersion: 1)
+        try notify(alice, "once", masterVersion: 2)
+        try notify(alice, "once", masterVersion: 2)
+        try notify(alice, "last", masterVersion: 3)
+
+        try await eventually("the last message") { try texts(token).contains("Alice Example: last") }
+        #expect(Set(try texts(token)) == ["Alice Example: once", "Alice Example: last"])
+        #expect(try texts(token).count == 2)
+    }
+
+    @Test("Registering again changes nothing; the next token of the device takes the first one's place")
+    func repeated() async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example")
+        let bob = try alice.newMember(.read)
+        let old = try registered(bob)
+        let new = try registered(bob)
+        expectJSON(try register(bob, new))
+        // Letter case does not count.
+        expectJSON(try register(bob, new.uppercased()))
+
+        try notify(alice, "hello", masterVersion: 1)
+
+        try await eventually("the new token is notified") { try texts(new).count == 1 }
+        #expect(try texts(old) == [])
+    }
+
+    @Test("A device that somebody else signs in on is told nothing of what its last user is told")
+    func moved() async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example")
+        let bob = try alice.newMember(.read)
+        let witness = try registered(bob.onAnotherDevice())
+        let token = try registered(bob)
+        var carol = try server.signUpOwningUser(name: "Carol")
+        carol.device = bob.device
+        expectJSON(try register(carol, token))
+
+        try notify(alice, "for Bob", masterVersion: 1)
+
+        try await eventually("Bob's other device is notified") { try texts(witness).count == 1 }
+        #expect(try texts(token) == [])
+    }
+
+    @Test("Who has left the group or is no user any more is told nothing")
+    func left() async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example")
+        let (bob, carol, dave) = (try alice.newMember(.read), try alice.newMember(.read), try alice.newMember(.read))
+        let (gone, removed, witness) = (try registered(bob), try registered(carol), try registered(dave))
+        expectJSON(
+            try bob.call(
+                "POST", "RemoveUserFromSharingGroup", ["sharingGroupUUID": alice.group, "masterVersion": "3"]))
+        expectJSON(try carol.call("POST", "RemoveUser"))
+
+        try notify(alice, "hello", masterVersion: try #require(try alice.index().masterVersion))
+
+        try await eventually("Dave is notified") { try texts(witness).count == 1 }
+        #expect(try texts(gone) == [])
+        #expect(try texts(removed) == [])
+    }
+
+    @Test("A token that its service no longer knows is forgotten, unless it was registered since")
+    func forgotten() async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example")
+        let (bob, carol) = (try alice.newMember(.read), try alice.newMember(.read))
+        let (dead, alive) = (try registered(bob), try registered(carol))
+        try server.sandbox.script(pushToken: dead, outcome: "unregistered")
+        // The app was removed and put there again before it registered.
+        try server.sandbox.script(pushToken: alive, outcome: "unregistered", sinceSecondsAgo: 3_600)
+        let since = try server.sandbox.lastRequest()
+
+        try notify(alice, "one", masterVersion: 2)
+        let asked: () throws -> Set<String> = {
+            Set(try server.sandbox.requests(since: since).compactMap { $0.path?.text })
+        }
+        try await eventually("both were tried") {
+            try asked().isSuperset(of: ["/3/device/\(dead)", "/3/device/\(alive)"])
+        }
+        try server.sandbox.script(pushToken: dead)
+        try server.sandbox.script(pushToken: alive)
+        try await eventually("the living token is notified of a later change") {
+            try notify(alice, "again", masterVersion: try #require(try alice.index().masterVersion))
+            return try !texts(alive).isEmpty
+        }
+        #expect(try texts(dead) == [])
+    }
+
+    @Test("A developer's device is found in APNs' other world, and asked there the next time")
+    func otherEnvironment() async throws {
+        let alice = try server.signUpOwningUser(name: "Alice Example")
+        let bob = try alice.newMember(.read)
+        let token = try registered(bob)
+        try server.sandbox.script(pushToken: token, environment: "sandbox")
+
+        try notify(alice, "one", masterVersion: 1)
+        try await eventually("the first message") { try texts(token).count == 1 }
+        let since = try server.sandbox.lastRequest()
+        try await eventually("it is remembered") {
+            try notify(alice, "two", masterVersion: try #require(try alice.index().masterVersion))
+            return try server.sandbox.requests(since: since).contains {
+                $0.path?.text == "/3/device/\(token)" && $0.host?.text == "api.sandbox.push.apple.com"
+            }
+        }
+        #expect(try server.sandbox.pushes(to: token).allSatisfy { $0.environment == "sandbox" })
+    }
+
+    @Test(
+        "A registration that cannot be right is refused",
+        arguments: [
+            ["pushNotificationToken": ""], ["pushNotificationToken": "not hexadecimal"], [:],
+            ["pushNotificationToken": "0a0a", "pushNotificationKind": "pigeon"],
+        ])
+    func refused(parameters: [String: String]) throws {
+        let alice = try server.signUpOwningUser()
+        expectError(try alice.call("POST", "RegisterPushNotificationToken", parameters), 400)
+    }
+
+    @Test("Without credentials nobody registers")
+    func unauthenticated() throws {
+        expectError(
+            try server.call("POST", "RegisterPushNotificationToken", ["pushNotificationToken": "0a0a"]), 401)
+    }
+}
+
+extension PrivateStackTests.ConfigurationTests {
+    @Test("Where push is not set up, registering is a clear error and a message does no harm [209]")
+    func pushIsNotSetUp() throws {
+        let alice = try server.signUpOwningUser()
+
+        let reply = try alice.call("POST", "RegisterPushNotificationToken", ["pushNotificationToken": "0a0a"])
+
+        expectError(reply, 409)
+        #expect(reply.json?.code?.text == "push_not_configured")
+        expectJSON(try alice.commit(masterVersion: 0, overriding: ["pushNotificationMessage": "Hello"]))
+    }
+}

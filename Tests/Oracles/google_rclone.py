@@ -1,0 +1,46 @@
+"""Checks the sandbox's Google Drive with rclone."""
+
+import hashlib
+
+from rclone import Rclone
+from sandbox import broken_rules, check, contents, control, random_bytes, run
+
+CHUNKS = ("--drive-upload-cutoff", "262144", "--drive-chunk-size", "262144")
+
+
+def main():
+    account = control("POST", "/sandbox/accounts", {"provider": "google", "name": "Rita Rclone"})
+    token = {"access_token": account["accessToken"], "refresh_token": account["refreshToken"]}
+    with Rclone("drive", token, client_id="1234567890-server.apps.googleusercontent.com",
+                client_secret="sandbox-google-secret", scope="drive.file") as rclone:
+        sizes = {"empty.bin": 0, "one.bin": 1, "below.bin": 262_143, "chunk.bin": 262_144, "large.bin": 1_000_003}
+        for number, (name, size) in enumerate(sizes.items()):
+            rclone.local(name, random_bytes(size, number))
+        ok, _ = rclone.run("copy", rclone.local(""), "remote:Shared Images", *CHUNKS)
+        check(ok, "rclone copies files of several sizes to Drive and finds them as it sent them")
+        if not ok:
+            print(rclone.errors)
+        listing = rclone.listing("remote:Shared Images") or {}
+        check({name: entry["Size"] for name, entry in listing.items()} == sizes, "and lists them with their sizes")
+        check(all(entry["Hashes"]["md5"] == hashlib.md5(rclone.local(name).read_bytes()).hexdigest()
+                  for name, entry in listing.items()), "and with their MD5")
+        check(contents(account, "large.bin") == rclone.local("large.bin").read_bytes(),
+              "the owner has the very bytes that rclone sent")
+
+        back = rclone.folder / "back"
+        ok, _ = rclone.run("copy", "remote:Shared Images", back)
+        check(ok and all((back / name).read_bytes() == rclone.local(name).read_bytes() for name in sizes),
+              "rclone gets back every byte that it sent")
+        ok, _ = rclone.run("check", rclone.local(""), "remote:Shared Images", "--download")
+        check(ok, "rclone check --download finds no difference")
+
+        ok, _ = rclone.run("moveto", "remote:Shared Images/one.bin", "remote:Other/renamed.bin")
+        check(ok and list(rclone.listing("remote:Other") or {}) == ["renamed.bin"], "rclone moves a file elsewhere")
+        ok, _ = rclone.run("deletefile", "remote:Shared Images/large.bin", "--drive-use-trash=false")
+        check(ok and contents(account, "large.bin") is None, "rclone deletes a file for good")
+        check(rclone.hosts == {"www.googleapis.com"}, f"rclone asked Google's production host: {rclone.hosts}")
+        rules = broken_rules()
+        check(rules == [], f"rclone breaks none of Drive's rules: {rules}")
+
+
+run(main)

@@ -1,0 +1,228 @@
+"""What schemathesis cannot know: who may sign in, which groups and files exist, and what would be a sensible request.
+
+Loaded by `schemathesis run` through SCHEMATHESIS_HOOKS. Most generated requests get the headers of a sandbox user; of
+those, most get the identifiers, versions and checksums with which they can succeed. The rest go out as they were
+generated. Counts the replies by operation in the file that OPENAPI_COUNTS names.
+"""
+
+import atexit
+import hashlib
+import json
+import os
+import random
+import threading
+import uuid
+from collections import Counter, defaultdict
+
+import requests
+import schemathesis
+
+SERVER = os.environ["SYNC_HTTP_URL"]
+SANDBOX = os.environ["SANDBOX_URL"]
+CHANCE = random.Random(int(os.environ.get("OPENAPI_SEED", "1")))
+# Of ten requests so many are signed in, and so many of those are made sensible.
+SIGNED_IN, SENSIBLE = 9, 7
+
+counts: dict[str, Counter] = defaultdict(Counter)
+web = requests.Session()
+lock = threading.RLock()
+
+
+def new_uuid() -> str:
+    # Not from CHANCE: a seed may be used again on the same stack, where the old ones are taken.
+    return str(uuid.uuid4()).upper()
+
+
+class Person:
+    """A sandbox account on one device."""
+
+    def __init__(self, provider: str):
+        account = web.post(f"{SANDBOX}/sandbox/accounts", json={"provider": provider, "name": "Schema Tester"}).json()
+        self.headers = {**account["headers"], "SyncServer-Device-UUID": new_uuid()}
+
+    def call(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> requests.Response:
+        return web.request(method, f"{SERVER}/{endpoint}/", params=parameters, headers=self.headers, data=body)
+
+    def sign_up(self) -> "Person":
+        self.group = new_uuid()
+        self.call("POST", "AddUser", sharingGroupUUID=self.group, cloudFolderName="Schema").raise_for_status()
+        return self
+
+    def redeem(self, invitation: str) -> dict:
+        return self.call("POST", "RedeemSharingInvitation", sharingInvitationUUID=invitation).json()
+
+
+class World:
+    """An owner with a group, a guest in it, and files: one live, one with metadata, one deleted."""
+
+    def __init__(self) -> None:
+        self.known: dict | None = None
+        self.owner = Person("google").sign_up()
+        self.group = self.owner.group
+        self.guest = Person("facebook")
+        self.guest_id = self.guest.redeem(self.invitation())["userId"]
+        self.device = self.owner.headers["SyncServer-Device-UUID"]
+        self.files = []
+        for metadata in (None, '{"version":0,"contents":"{}"}', None):
+            self.add_file(metadata)
+        deleted = self.files[2]
+        self.owner.call("DELETE", "UploadDeletion", fileUUID=deleted, fileVersion=0, sharingGroupUUID=self.group,
+                        masterVersion=self.version())
+        self.commit()
+
+    def invitation(self, **more) -> str:
+        self.known = None  # whoever redeems it raises the master version
+        reply = self.owner.call("POST", "CreateSharingInvitation", sharingGroupUUID=self.group, permission="write", **more)
+        return reply.json()["sharingInvitationUUID"]
+
+    def index(self) -> dict:
+        """The group as it is; asked for only if something may have changed it."""
+        if self.known is None:
+            reply = self.owner.call("GET", "Index", sharingGroupUUID=self.group)
+            reply.raise_for_status()
+            self.known = reply.json()
+        return self.known
+
+    def version(self) -> int:
+        return self.index()["masterVersion"]
+
+    def commit(self) -> None:
+        self.owner.call("POST", "DoneUploads", sharingGroupUUID=self.group,
+                        masterVersion=self.version()).raise_for_status()
+        self.known = None
+
+    def add_file(self, metadata: str | None) -> None:
+        file = new_uuid()
+        body = b"Hello World"
+        parameters = {"appMetaData": metadata} if metadata else {}
+        self.owner.call("POST", "UploadFile", body, fileUUID=file, sharingGroupUUID=self.group, mimeType="text/plain",
+                        fileVersion=0, masterVersion=self.version(), checkSum=hashlib.md5(body).hexdigest(),
+                        **parameters).raise_for_status()
+        self.commit()
+        self.files.append(file)
+
+
+world: World | None = None
+
+
+def present_world() -> World:
+    """The world, made anew if a request has destroyed it."""
+    global world
+    try:
+        if world is not None:
+            world.index()
+            return world
+    except requests.HTTPError:
+        pass
+    world = World()
+    return world
+
+
+def file_of(world: World, live: bool = True) -> dict:
+    files = [file for file in world.index()["fileIndex"] if file["deleted"] != live]
+    if not files:
+        world.add_file(None)
+        return file_of(world, live)
+    return CHANCE.choice(files)
+
+
+def sensible(case, person: Person, here: World) -> Person:
+    """Fills in what the request needs; returns who should send it."""
+    name = case.operation.definition.raw["operationId"]
+    query = dict(case.query or {})
+    known = {parameter["name"] for parameter in case.operation.definition.raw["parameters"]}
+    if "sharingGroupUUID" in known:
+        query["sharingGroupUUID"] = here.group
+    if "masterVersion" in known:
+        # One in five is stale.
+        query["masterVersion"] = here.version() + CHANCE.choice([0, 0, 0, 0, 1])
+    if "fileUUID" in known and name != "UploadFile":
+        file = file_of(here)
+        query["fileUUID"] = file["fileUUID"]
+        query["fileVersion"] = file["fileVersion"]
+        if name in ("DownloadFile", "DownloadAppMetaData"):
+            query.pop("appMetaDataVersion", None)
+            if "appMetaDataVersion" in file:
+                query["appMetaDataVersion"] = file["appMetaDataVersion"]
+    for optional in ("batchUUID", "batchCount", "pushNotificationMessage", "commitId", "fileUUIDs", "since"):
+        query.pop(optional, None)
+    if "batchUUID" in known and CHANCE.random() < 0.2:
+        query |= {"batchUUID": new_uuid(), "batchCount": CHANCE.choice([1, 2])}
+    if "commitId" in known and CHANCE.random() < 0.5:
+        query["commitId"] = new_uuid()
+    if name == "AddUser":
+        person = Person("google")
+        query |= {"sharingGroupUUID": new_uuid(), "cloudFolderName": "Schema"}
+    elif name == "RemoveUser":
+        person = Person("google").sign_up()
+    elif name == "CreateSharingGroup":
+        query["sharingGroupUUID"] = new_uuid()
+    elif name in ("RemoveSharingGroup", "RemoveUserFromSharingGroup"):
+        query |= {"sharingGroupUUID": new_uuid(), "masterVersion": 0}
+        person.call("POST", "CreateSharingGroup", sharingGroupUUID=query["sharingGroupUUID"])
+    elif name == "GetSharingInvitationInfo":
+        query["sharingInvitationUUID"] = here.invitation()
+    elif name == "RevokeSharingInvitation":
+        query["sharingInvitationUUID"] = here.invitation()
+    elif name == "RedeemSharingInvitation":
+        person = Person(CHANCE.choice(["facebook", "google"]))
+        query |= {"sharingInvitationUUID": here.invitation(numberOfAcceptors=1), "cloudFolderName": "Schema"}
+    elif name in ("UpdateSharingGroupMember", "RemoveSharingGroupMember"):
+        guest = Person("facebook")
+        query["userId"] = guest.redeem(here.invitation())["userId"]
+        query["masterVersion"] = here.version()
+    elif name == "Index" and CHANCE.random() < 0.3:
+        query.pop("sharingGroupUUID")
+    elif name == "UploadFile":
+        body = CHANCE.randbytes(CHANCE.choice([0, 1, 1000]))
+        query |= {"fileUUID": new_uuid(), "fileVersion": 0, "sharingGroupUUID": here.group, "mimeType": "text/plain",
+                 "masterVersion": query["masterVersion"], "checkSum": hashlib.md5(body).hexdigest()}
+        for optional in ("appMetaData", "undeleteServerFile"):
+            query.pop(optional, None)
+        case.body, case.media_type = body, "application/octet-stream"
+    elif name == "UploadAppMetaData":
+        query.pop("fileVersion", None)
+        metadata = {"version": file.get("appMetaDataVersion", -1) + 1, "contents": "text"}
+        query.pop("appMetaData", None)
+        if CHANCE.random() < 0.5:
+            # Without blanks, which this library would write as "+".
+            query["appMetaData"] = json.dumps(metadata, separators=(",", ":"))
+        else:
+            case.body, case.media_type = metadata, "application/json"
+    case.query = query
+    return person
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs) -> None:
+    with lock:
+        here = present_world()
+        if CHANCE.randrange(10) >= SIGNED_IN:
+            return
+        person = here.owner
+        if CHANCE.randrange(10) < SENSIBLE:
+            person = sensible(case, person, here)
+        elif CHANCE.randrange(4) == 0:
+            person = here.guest
+        headers = case.headers if case.headers is not None else {}
+        for name, value in person.headers.items():
+            headers[name] = value
+        for odd in ("X-account-id", "X-microsoft-access-token", "X-account-details"):
+            headers.pop(odd, None)
+        case.headers = headers
+
+
+@schemathesis.hook
+def after_call(context, case, response) -> None:
+    with lock:
+        if world is not None and case.method.upper() != "GET":
+            world.known = None
+        counts[case.operation.definition.raw["operationId"]][response.status_code] += 1
+
+
+@atexit.register
+def write_counts() -> None:
+    path = os.environ.get("OPENAPI_COUNTS")
+    if path and counts:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({name: dict(sorted(by.items())) for name, by in sorted(counts.items())}, file, indent=1)

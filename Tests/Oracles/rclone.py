@@ -1,0 +1,70 @@
+"""rclone, unmodified and with production URLs, against the sandbox: a client that meets the real providers daily."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from connect_proxy import ConnectProxy
+from sandbox import CA, PORT
+
+
+class Rclone:
+    """One configured remote. Use as a context; commands take paths on the remote with a leading `remote:`."""
+
+    def __init__(self, kind, token, **options):
+        """`token` is the OAuth token as rclone keeps it; `options` are members of the remote's configuration."""
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rclone-oracle-"))
+        self._proxy = ConnectProxy(PORT)
+        token = {"token_type": "bearer", "expiry": "2099-01-01T00:00:00Z", **token}
+        lines = ["[remote]", f"type = {kind}", f"token = {json.dumps(token)}"]
+        lines += [f"{name} = {value}" for name, value in options.items()]
+        (self.folder / "rclone.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def __enter__(self):
+        self._proxy.__enter__()
+        return self
+
+    def __exit__(self, *_):
+        self._proxy.__exit__()
+        shutil.rmtree(self.folder)
+
+    @property
+    def hosts(self):
+        """The hosts that were asked for so far."""
+        return self._proxy.hosts
+
+    def token(self):
+        """The token as rclone keeps it now."""
+        for line in (self.folder / "rclone.conf").read_text(encoding="utf-8").splitlines():
+            if line.startswith("token = "):
+                return json.loads(line.removeprefix("token = "))
+        return None
+
+    def local(self, name, data=None):
+        """A path for a file on this machine; with `data` it is written."""
+        path = self.folder / "local" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if data is not None:
+            path.write_bytes(data)
+        return path
+
+    def run(self, *arguments):
+        """Runs a command; whether it succeeded, and all that it printed."""
+        # From the environment of the oracle itself: rclone comes as a Python package.
+        binary = pathlib.Path(sys.executable).parent / "rclone"
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "HTTPS_PROXY": self._proxy.url}
+        result = subprocess.run(
+            [str(binary), "--config", str(self.folder / "rclone.conf"), "--ca-cert", CA, "--retries", "1",
+             "--low-level-retries", "3", *[str(argument) for argument in arguments]],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False)
+        self.errors = result.stderr.decode(errors="replace")
+        return result.returncode == 0, result.stdout.decode(errors="replace")
+
+    def listing(self, path="remote:", *arguments):
+        """What lies at `path`: rclone's own description of each entry, by path."""
+        ok, output = self.run("lsjson", path, "--hash", *arguments)
+        return {entry["Path"]: entry for entry in json.loads(output)} if ok else None

@@ -1,0 +1,47 @@
+import Foundation
+
+/// A notification that an emulated push service took.
+public struct SandboxPush: Sendable, Equatable {
+    public let service: String
+    public let environment: String?
+    public let token: String
+    public let text: String
+    public let id: String
+
+    init?(_ json: JSONValue) {
+        guard let service = json.service?.text, let token = json.token?.text, let text = json["text"]?.text,
+            let id = json.id?.text
+        else { return nil }
+        self.service = service
+        self.token = token
+        self.text = text
+        self.id = id
+        environment = json.environment?.text
+    }
+}
+
+extension SandboxControl {
+    /// What the emulated push services took for a device so far.
+    public func pushes(to token: String) throws -> [SandboxPush] {
+        let reply = try address.perform(HTTPCall("GET", "/sandbox/pushes?token=\(token)"))
+        guard reply.status == 200, let array = JSONValue(reply.body)?.array else {
+            throw UnexpectedReply("sandbox pushes", reply)
+        }
+        return array.compactMap(SandboxPush.init)
+    }
+
+    /// Decides what becomes of a device's token from now on.
+    /// - Parameters:
+    ///   - outcome: `delivered`, `unregistered`, `bad` or `rateLimited`.
+    ///   - environment: the only world of APNs that knows it.
+    public func script(
+        pushToken token: String, outcome: String = "delivered", environment: String? = nil, sinceSecondsAgo: Int = 0
+    ) throws {
+        var body: [String: Any] = ["token": token, "outcome": outcome, "sinceSecondsAgo": sinceSecondsAgo]
+        if let environment { body["environment"] = environment }
+        let bytes = Array(try JSONSerialization.data(withJSONObject: body))
+        let reply = try address.perform(
+            HTTPCall("POST", "/sandbox/push-tokens", headers: [("Content-Type", "application/json")], body: bytes))
+        guard reply.status == 201 else { throw UnexpectedReply("sandbox push-tokens", reply) }
+    }
+}
