@@ -32,6 +32,7 @@ package enum Request: Hashable, Sendable {
     case updateSharingGroup(GroupSelection, name: String)
     case removeSharingGroup(GroupSelection)
     case removeUserFromSharingGroup(GroupSelection)
+    case registerPushNotificationToken(String)
 
     /// A group, with the master version that the client knows.
     package struct GroupSelection: Hashable, Sendable {

@@ -42,6 +42,7 @@ package struct World: Equatable, Sendable {
         }
         guard let user = users[caller.person] else { throw Refusal.userUnknown }
         switch request {
+        case .registerPushNotificationToken: return .done
         case .checkCreds: return .success(.object(["userId": .chosen(user)]))
         case .removeUser: return removeUser(caller.person)
         case .index(let group): return try index(group, for: caller.person)

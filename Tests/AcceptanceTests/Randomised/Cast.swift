@@ -7,7 +7,7 @@ struct Cast {
     /// ``CloudTrouble``.
     private static let candidates = [
         Person("Anna", .google), Person("Ben", .google), Person("Chris", .facebook), Person("Dora", .facebook),
-        Person("Emma", .microsoft),
+        Person("Emma", .microsoft), Person("Finn", .dropbox),
     ]
     static let devicesEach = 2
 
@@ -16,6 +16,8 @@ struct Cast {
     /// Everybody at each of their devices.
     let callers: [Caller]
     private(set) var accounts: [Person: SandboxAccount] = [:]
+    /// Whether the server is a debugging build, which has CheckPrimaryCreds.
+    let canCheckPrimaryCreds: Bool
     private let sandbox: SandboxControl
 
     init(_ server: TestServer, _ random: inout SeededGenerator) throws {
@@ -34,6 +36,8 @@ struct Cast {
             people.append(person)
             for _ in 0..<Self.devicesEach { callers.append(Caller(person, on: random.uuid())) }
         }
+        canCheckPrimaryCreds =
+            try server.call("GET", "CheckPrimaryCreds").json?.code?.text == "credentials_missing"
         self.people = people
         self.callers = callers
     }

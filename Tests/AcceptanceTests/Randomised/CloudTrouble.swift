@@ -16,6 +16,10 @@ struct CloudTrouble {
             SandboxFault(host: "www.googleapis.com", pathPrefix: "/upload/drive/v3/files"),
             SandboxFault(host: "www.googleapis.com", pathPrefix: "/drive/v3/files/", method: "GET")
         ),
+        .dropbox: (
+            SandboxFault(host: "content.dropboxapi.com", pathPrefix: "/2/files/upload"),
+            SandboxFault(host: "content.dropboxapi.com", pathPrefix: "/2/files/download")
+        ),
         .microsoft: (
             SandboxFault(
                 host: "graph.microsoft.com", pathPrefix: "/v1.0/me/drive/special/approot:/", method: "PUT"),

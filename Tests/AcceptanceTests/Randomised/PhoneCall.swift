@@ -67,6 +67,9 @@ struct PhoneCall {
             parameters = Self.parameters(group, ["sharingGroupName": name])
         case .removeSharingGroup(let group):
             (method, endpoint, parameters) = ("POST", "RemoveSharingGroup", Self.parameters(group))
+        case .registerPushNotificationToken(let token):
+            (method, endpoint) = ("POST", "RegisterPushNotificationToken")
+            parameters = ["pushNotificationToken": token]
         case .removeUserFromSharingGroup(let group):
             (method, endpoint, parameters) = ("POST", "RemoveUserFromSharingGroup", Self.parameters(group))
         }

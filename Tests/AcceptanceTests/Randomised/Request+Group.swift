@@ -5,7 +5,7 @@ extension Request {
     var group: String? {
         switch self {
         case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .getSharingInvitationInfo,
-            .redeemSharingInvitation:
+            .redeemSharingInvitation, .registerPushNotificationToken:
             nil
         case .index(let group): group
         case .addUser(let group, _, _), .getUploads(let group), .createSharingInvitation(let group, _, _, _),

@@ -14,7 +14,7 @@ struct RequestPlanner {
     /// What kind of request comes next.
     enum Kind {
         case signUp, commit, upload, metadata, deletion, download, downloadMetadata, look, staged, invite, info, redeem
-        case createGroup, rename, removeGroup, leave, removeUser, checkCreds, health
+        case createGroup, rename, removeGroup, leave, removeUser, checkCreds, checkPrimaryCreds, registerPush, health
     }
 
     /// A request and who makes it.
@@ -39,7 +39,8 @@ struct RequestPlanner {
             (areSharersMissing ? 120 : 40, .invite), (20, .info),
             (areSharersMissing ? 200 : 60, .redeem), (liveGroups.count < Self.wantedGroups ? 60 : 3, .createGroup),
             (30, .rename),
-            (6, .removeGroup), (12, .leave), (5, .removeUser), (15, .checkCreds), (5, .health),
+            (6, .removeGroup), (12, .leave), (5, .removeUser), (15, .checkCreds),
+            (cast.canCheckPrimaryCreds ? 8 : 0, .checkPrimaryCreds), (10, .registerPush), (5, .health),
         ]
     }
 
@@ -63,6 +64,8 @@ struct RequestPlanner {
         case .leave: groupChange(&random, needing: .read) { group, _ in .removeUserFromSharingGroup(group) }
         case .removeUser: (.removeUser, anybody(&random))
         case .checkCreds: (.checkCreds, anybody(&random))
+        case .checkPrimaryCreds: (.checkPrimaryCreds, anybody(&random))
+        case .registerPush: (.registerPushNotificationToken(pushToken(&random)), anybody(&random))
         case .health: (.healthCheck, anybody(&random))
         }
     }
@@ -104,6 +107,11 @@ struct RequestPlanner {
         let elsewhere = world.groups.sorted { $0.key < $1.key }.flatMap { $0.value.files.keys.sorted() }
         if random.chance(50), let file = random.pick(elsewhere) { return file }
         return random.uuid()
+    }
+
+    /// A token of a device at Apple's push service.
+    private func pushToken(_ random: inout SeededGenerator) -> String {
+        random.bytes(32).map { String($0 | 16, radix: 16) }.joined()
     }
 
     func text(_ random: inout SeededGenerator) -> String {
