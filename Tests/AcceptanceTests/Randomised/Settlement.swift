@@ -25,7 +25,7 @@ struct Settlement {
     mutating func wait(for count: Int) async throws {
         var settlement = self
         do {
-            try await eventually("\(count) requests have ended", within: .seconds(10)) {
+            try await eventually("\(count) requests have ended", within: .seconds(6)) {
                 try settlement.haveEnded(count)
             }
         } catch is NotEventually {
