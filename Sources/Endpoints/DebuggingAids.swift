@@ -17,7 +17,7 @@ enum DebuggingAids {
     #else
         static let areIncluded = false
 
-        static func failIfAsked(by head: RequestHead) {}
+        static func failIfAsked(by head: RequestHead) throws {}
     #endif
 }
 

@@ -106,15 +106,19 @@ public struct Importer: Sendable {
         case .unchanged(let userID):
             report.users.unchanged += 1
             report.users.devicesAdded += try addDevices(of: user, as: userID)
+            report.users.pushTopics += try takeOverTopic(of: user, as: userID)
             return userID
         case .add(let isNumberFree):
             report.users.added += 1
             if !isNumberFree { report.notes.append(ImportNote("User", row, .adjusted, .userNumberTaken)) }
             report.users.devicesAdded += user.devices.count
-            return isDryRun ? UserID(user.source) : try write(user, over: nil)
+            let userID = isDryRun ? UserID(user.source) : try write(user, over: nil)
+            report.users.pushTopics += try takeOverTopic(of: user, as: userID)
+            return userID
         case .update(let userID):
             report.users.updated += 1
             report.users.devicesAdded += try addDevices(of: user, as: userID)
+            report.users.pushTopics += try takeOverTopic(of: user, as: userID)
             return isDryRun ? userID : try write(user, over: userID)
         }
     }
@@ -178,6 +182,14 @@ public struct Importer: Sendable {
         return try store.transaction { session in
             try session.addImportedDevices(user.devices, of: userID, at: now())
         }
+    }
+
+    /// Takes over where the user's devices are notified through SNS.
+    /// - Returns: 1 if there is such a topic, else 0.
+    private func takeOverTopic(of user: ConvertedUser, as userID: UserID) throws -> Int {
+        guard let topic = user.pushTopicARN else { return 0 }
+        if !isDryRun { try store.transaction { session in try session.storePushTopic(topic, of: userID) } }
+        return 1
     }
 
     // MARK: Groups

@@ -19,7 +19,7 @@ struct AppleTests {
         try server.sandbox.requests(since: number).filter { $0.path?.text == "/auth/token" }.count
     }
 
-    @Test("A new person joins by invitation, is seen by name, works with files, and CheckCreds knows them [41]")
+    @Test("A new person joins by invitation, is seen by name, works with files, and CheckCreds knows them [41] [F44]")
     func joins() throws {
         let alice = try server.signUpOwningUser()
         let ann = try alice.newMember(.write, provider: .apple)

@@ -30,7 +30,7 @@ struct DropboxTests {
         expectError(try person.checkCredentials(), 401)
     }
 
-    @Test("A's token with B's account id, or with none, signs nobody in [45]")
+    @Test("A's token with B's account id, or with none, signs nobody in [45] [F17]")
     func otherAccountID() throws {
         let (alice, bob) = (try server.signUpOwningUser(.dropbox), try server.signUpOwningUser(.dropbox))
 

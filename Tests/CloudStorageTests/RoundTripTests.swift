@@ -22,7 +22,7 @@ extension CloudProviderTests {
     @Suite("CloudProviderContract: what is stored comes back")
     struct RoundTripTests {
         @Test(
-            "An object of any size is stored, described, found, read and deleted [342] [343] [344] [345]",
+            "An object of any size is stored, described, found, read and deleted [342] [343] [344] [345] [F45]",
             arguments: ProviderUnderTest.all, ContentShape.all)
         func roundTrip(kind: ProviderUnderTest, shape: ContentShape) throws {
             let account = try ContractAccount(kind)

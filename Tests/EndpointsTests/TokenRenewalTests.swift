@@ -128,7 +128,7 @@ struct TokenRenewalTests {
             try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20)))
         }
         #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
-        let isFree = try lease.take(by: .after(.seconds(5)), unless: { false }) { true }
+        let isFree = try lease.take(by: .after(.seconds(5)), unless: { false }, { true })
         #expect(isFree == true)
     }
 

@@ -29,6 +29,16 @@ struct ImporterTests {
         #expect(report.rows(.deviceUUIDUnusable).contains("1"))
     }
 
+    @Test("Topics of push notifications are taken over, so that devices are notified before they register anew")
+    func topics() throws {
+        let report = try fixture.run()
+
+        #expect(report.users.pushTopics == 1)
+        #expect(
+            try fixture.rows("SELECT user_id, push_topic_arn FROM users WHERE push_topic_arn IS NOT NULL")
+                == ["1|arn:aws:sns:us-west-2:123456789012:1"])
+    }
+
     @Test("Tokens are sealed on the way; nothing of them stands in our tables or in the report [F20]")
     func tokens() throws {
         let report = try fixture.run()

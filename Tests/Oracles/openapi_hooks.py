@@ -173,6 +173,13 @@ def sensible(case, person: Person, here: World) -> Person:
         query["masterVersion"] = here.version()
     elif name == "Index" and CHANCE.random() < 0.3:
         query.pop("sharingGroupUUID")
+    elif name == "RegisterPushNotificationToken":
+        query["pushNotificationToken"] = CHANCE.randbytes(32).hex()
+    elif name == "AppleNotifications":
+        account = web.post(f"{SANDBOX}/sandbox/accounts", json={"provider": "apple", "name": "Schema Tester"}).json()
+        notice = {"type": CHANCE.choice(["email-disabled", "consent-revoked"])}
+        case.body = web.post(f"{SANDBOX}/sandbox/accounts/{account['id']}/notice", json=notice).json()
+        case.media_type = "application/json"
     elif name == "UploadFile":
         body = CHANCE.randbytes(CHANCE.choice([0, 1, 1000]))
         query |= {"fileUUID": new_uuid(), "fileVersion": 0, "sharingGroupUUID": here.group, "mimeType": "text/plain",

@@ -10,10 +10,17 @@ public struct ServiceAccount: Sendable {
     let key: SigningKey
 
     private struct Members: Decodable {
-        var project_id: String
-        var client_email: String
-        var private_key_id: String?
-        var private_key: String
+        var projectID: String
+        var clientEmail: String
+        var privateKeyID: String?
+        var privateKey: String
+
+        enum CodingKeys: String, CodingKey {
+            case projectID = "project_id"
+            case clientEmail = "client_email"
+            case privateKeyID = "private_key_id"
+            case privateKey = "private_key"
+        }
     }
 
     /// Why a file cannot be used.
@@ -32,11 +39,11 @@ public struct ServiceAccount: Sendable {
     /// Reads the text of such a file.
     public init(json: String) throws(Unusable) {
         guard let members = try? JSONDecoder().decode(Members.self, from: Data(json.utf8)),
-            !members.project_id.isEmpty, !members.client_email.isEmpty
+            !members.projectID.isEmpty, !members.clientEmail.isEmpty
         else { throw .notAServiceAccount }
-        projectID = members.project_id
-        email = members.client_email
-        keyID = members.private_key_id
-        do { key = try SigningKey(rs256PEM: members.private_key) } catch { throw .badKey }
+        projectID = members.projectID
+        email = members.clientEmail
+        keyID = members.privateKeyID
+        do { key = try SigningKey(rs256PEM: members.privateKey) } catch { throw .badKey }
     }
 }

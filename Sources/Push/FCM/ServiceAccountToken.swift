@@ -50,9 +50,15 @@ final class ServiceAccountToken: Sendable {
     }
 
     private struct Body: Decodable {
-        var access_token: String?
-        var expires_in: Int64?
+        var accessToken: String?
+        var expiresIn: Int64?
         var error: String?
+
+        enum CodingKeys: String, CodingKey {
+            case accessToken = "access_token"
+            case expiresIn = "expires_in"
+            case error
+        }
     }
 
     private func fetch(at time: Int64, through client: PushClient) throws(PushError) -> Fetched {
@@ -72,10 +78,10 @@ final class ServiceAccountToken: Sendable {
         let body = try? JSONDecoder().decode(Body.self, from: Data(reply.body))
         switch reply.status {
         case 200:
-            guard let text = body?.access_token, !text.isEmpty else {
+            guard let text = body?.accessToken, !text.isEmpty else {
                 throw .unavailable(detail: "no access token in the reply")
             }
-            return Fetched(text: text, expiresAt: time + (body?.expires_in ?? 3_600))
+            return Fetched(text: text, expiresAt: time + (body?.expiresIn ?? 3_600))
         case 429: throw .rateLimited(retryAfter: reply.head.retryAfter)
         case 500...: throw .unavailable(detail: "status \(reply.status) for an access token")
         default: throw .misconfigured(detail: "service account refused: \(PushError.word(body?.error))")
