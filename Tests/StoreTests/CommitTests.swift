@@ -358,6 +358,26 @@ struct CommitTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM staged_changes") == 5)
     }
 
+    @Test("Nobody is told that the very master version they named is not the current one")
+    func namedVersionComesWhileWaiting() throws {
+        for version in stride(from: Int64(0), to: 400, by: 2) {
+            // The second names the version that the first is about to make.
+            let outcomes = concurrently(2) { number in
+                try store.transaction { session in
+                    try session.advanceMasterVersion(
+                        of: owner.area.groupID, from: MasterVersion(version + Int64(number)))
+                }
+            }.successes()
+
+            #expect(outcomes.first == .advanced(to: MasterVersion(version + 1)))
+            #expect(outcomes.last != .stale(current: MasterVersion(version + 1)))
+            guard case .stale? = outcomes.last else { continue }
+            _ = try store.transaction { session in
+                try session.advanceMasterVersion(of: owner.area.groupID, from: MasterVersion(version + 1))
+            }
+        }
+    }
+
     @Test("Devices that stage and commit in one group at the same time all get through [F46] [F47]")
     func stageAndCommitTogether() throws {
         let devices = try (0..<4).map { _ in try fixture.member(owner.user, of: owner.group) }

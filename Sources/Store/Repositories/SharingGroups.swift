@@ -210,7 +210,19 @@ extension StoreSession {
     public mutating func advanceMasterVersion(
         of groupID: SharingGroupID, from expected: MasterVersion
     ) throws(StoreError) -> MasterVersionAdvance {
-        let changedRows = try execute(
+        if try raiseMasterVersion(of: groupID, from: expected) { return .advanced(to: expected.next) }
+        let current = try lockMasterVersion(of: groupID)
+        // It may have come to be the expected one while the lock was waited for; from now on it stays.
+        guard current == expected, try raiseMasterVersion(of: groupID, from: expected) else {
+            return .stale(current: current)
+        }
+        return .advanced(to: expected.next)
+    }
+
+    private mutating func raiseMasterVersion(
+        of groupID: SharingGroupID, from expected: MasterVersion
+    ) throws(StoreError) -> Bool {
+        try execute(
             """
             UPDATE sharing_groups
                SET master_version = master_version + 1
@@ -218,10 +230,7 @@ extension StoreSession {
                AND master_version = ?
                AND NOT is_deleted
             """,
-            [.int(groupID.rawValue), .int(expected.rawValue)])
-        if changedRows == 1 { return .advanced(to: MasterVersion(expected.rawValue + 1)) }
-        // A plain SELECT would read this transaction's snapshot, and could answer `expected` again.
-        return .stale(current: try lockMasterVersion(of: groupID))
+            [.int(groupID.rawValue), .int(expected.rawValue)]) == 1
     }
 
     /// The current master version; the group's row stays locked to the end of the transaction.
