@@ -13,6 +13,7 @@ struct FinalChecks {
         do {
             // An upload that was killed is cleared when its lease of 90 s has run out.
             try await eventually("the outbox has drained", within: .seconds(150)) {
+                try run.server.hastenOutbox()
                 let found = try everythingStored()
                 complaints = worlds.map { Self.complaint(about: found, in: $0) }.min { $0.count < $1.count } ?? []
                 return complaints.isEmpty
