@@ -69,7 +69,7 @@ public struct Dropbox: CloudProvider {
     ) throws(CloudStorageError) -> DropboxFile {
         var client = ProviderClient(access) { DropboxVerdict.judge($0) }
         let reply = try client.send(try call("get_metadata", DropboxPath(path: path)), by: deadline)
-        let file = try DropboxJSON.decode(DropboxFile.self, reply.body)
+        let file = try ProviderJSON.decode(DropboxFile.self, reply.body)
         guard file.tag != "folder" else { throw .notFound }
         return file
     }

@@ -99,16 +99,8 @@ struct DropboxSession: Decodable {
     private enum CodingKeys: String, CodingKey { case sessionID = "session_id" }
 }
 
-/// JSON with the settings that all of Dropbox's arguments and replies share.
+/// JSON with the settings that all of Dropbox's arguments share.
 enum DropboxJSON {
-    static func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws(CloudStorageError) -> T {
-        do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
-        } catch {
-            throw .unavailable(detail: "unreadable reply from Dropbox")
-        }
-    }
-
     static func encode(_ value: some Encodable) throws(CloudStorageError) -> [UInt8] {
         do {
             let encoder = JSONEncoder()

@@ -55,7 +55,7 @@ struct DropboxUpload {
             var client = ProviderClient(access) { DropboxVerdict.judge($0, answers: ["conflict"]) }
             let argument = DropboxWholeUpload(commit: DropboxCommit(path: Dropbox.path(name)), contentHash: hash)
             let reply = try client.send(try Self.request("upload", argument, bytes), by: .after(patience))
-            return reply.status == 409 ? nil : try DropboxJSON.decode(DropboxFile.self, reply.body)
+            return reply.status == 409 ? nil : try ProviderJSON.decode(DropboxFile.self, reply.body)
         }
     }
 

@@ -32,7 +32,7 @@ struct DropboxUploadSession {
         let reply = try client.send(
             try DropboxUpload.request("upload_session/start", argument, first), by: deadline)
         guard reply.status == 200 else { throw .unavailable(detail: "no upload session") }
-        id = try DropboxJSON.decode(DropboxSession.self, reply.body).sessionID
+        id = try ProviderJSON.decode(DropboxSession.self, reply.body).sessionID
     }
 
     /// Sends one part, from where Dropbox stands.
@@ -74,7 +74,7 @@ struct DropboxUploadSession {
                 try client.wait(before: attempt, told: told, by: deadline, orThrow: error)
             case .answer(let reply):
                 if reply.status == 200 {
-                    return .published(try DropboxJSON.decode(DropboxFile.self, reply.body))
+                    return .published(try ProviderJSON.decode(DropboxFile.self, reply.body))
                 }
                 let tags = DropboxErrorBody(reply.body)?.tags ?? []
                 if tags.contains("conflict") { return .taken }

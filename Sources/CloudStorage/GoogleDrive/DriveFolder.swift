@@ -61,7 +61,7 @@ struct DriveFolder {
         let folder = DriveNewFile(id: folderID, name: name, mimeType: GoogleDrive.folderType, parents: ["root"])
         var request = OutgoingRequest(.post, PercentEncoding.url(GoogleDrive.files, [("fields", "id")]))
         request.headers[.contentType] = "application/json; charset=UTF-8"
-        request.body = try DriveJSON.encode(folder)[...]
+        request.body = try ProviderJSON.encode(folder)[...]
         _ = try client.send(request)
     }
 }

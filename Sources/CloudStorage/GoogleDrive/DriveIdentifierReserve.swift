@@ -18,7 +18,7 @@ final class DriveIdentifierReserve: Sendable {
         let url = PercentEncoding.url(
             GoogleDrive.files + "/generateIds",
             [("count", "\(Self.lot)"), ("space", "drive"), ("type", "files")])
-        var fresh = try DriveJSON.decode(
+        var fresh = try ProviderJSON.decode(
             DriveGeneratedIDs.self, try client.send(OutgoingRequest(.get, url)).body
         ).ids
         guard let taken = fresh.popLast() else { throw .unavailable(detail: "Drive generated no identifiers") }

@@ -27,7 +27,7 @@ enum DriveQuery {
             ]
             if let pageToken { items.append((name: "pageToken", value: pageToken)) }
             let url = PercentEncoding.url(GoogleDrive.files, items)
-            let page = try DriveJSON.decode(
+            let page = try ProviderJSON.decode(
                 DriveFileList.self, try client.send(OutgoingRequest(.get, url)).body)
             found += page.files
             pageToken = page.nextPageToken

@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// A file resource as far as we ask for it (Drive API v3, `files`).
 struct DriveFile: Decodable {
     /// The members that every request asks for; Drive's default reply omits most of them.
@@ -55,24 +53,5 @@ struct DriveErrorBody: Decodable {
     /// The most specific word for what went wrong.
     var reason: String {
         error.errors?.first?.reason ?? error.details?.lazy.compactMap(\.reason).first ?? error.status ?? "unknown"
-    }
-}
-
-/// JSON with the settings that all of Drive's bodies share.
-enum DriveJSON {
-    static func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws(CloudStorageError) -> T {
-        do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
-        } catch {
-            throw .unavailable(detail: "unreadable reply from Drive")
-        }
-    }
-
-    static func encode(_ value: some Encodable) throws(CloudStorageError) -> [UInt8] {
-        do {
-            return [UInt8](try JSONEncoder().encode(value))
-        } catch {
-            throw .rejected(code: "unencodable request")
-        }
     }
 }

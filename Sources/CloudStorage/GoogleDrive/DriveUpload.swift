@@ -52,7 +52,7 @@ struct DriveUpload {
     private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> DriveFile {
         let boundary = "part-\(file.id)"
         var body = Array("--\(boundary)\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n".utf8)
-        body += try DriveJSON.encode(file)
+        body += try ProviderJSON.encode(file)
         body += Array("\r\n--\(boundary)\r\nContent-Type: \(file.mimeType)\r\n\r\n".utf8)
         body += bytes
         body += Array("\r\n--\(boundary)--\r\n".utf8)
@@ -61,7 +61,7 @@ struct DriveUpload {
         request.body = body[...]
         let reply = try create(request)
         if reply.status == 409 { return try existing() }
-        return try DriveJSON.decode(DriveFile.self, reply.body)
+        return try ProviderJSON.decode(DriveFile.self, reply.body)
     }
 
     // MARK: Resumable session
@@ -98,7 +98,7 @@ struct DriveUpload {
         request.headers[.contentType] = "application/json; charset=UTF-8"
         request.headers[.uploadContentType] = file.mimeType
         request.headers[.uploadContentLength] = String(content.lengthBytes)
-        request.body = try DriveJSON.encode(file)[...]
+        request.body = try ProviderJSON.encode(file)[...]
         let reply = try create(request)
         if reply.status == 409 { return nil }
         guard reply.status == 200, let location = reply.head.headers[.location] else {

@@ -50,7 +50,7 @@ struct DriveUploadSession {
                 case 308: break
                 case 404, 410: return .lost
                 case 409: return .exists
-                default: return .finished(try DriveJSON.decode(DriveFile.self, reply.body))
+                default: return .finished(try ProviderJSON.decode(DriveFile.self, reply.body))
                 }
                 if let moved = reply.head.headers[.location] { url = try Self.checked(moved) }
                 let stored = Self.storedBytes(reply.head)

@@ -44,7 +44,7 @@ public struct GoogleDrive: CloudProvider {
     ) throws(CloudStorageError) -> DriveFile {
         let url = PercentEncoding.url(
             files + "/" + PercentEncoding.encode(objectID), [("fields", DriveFile.fields)])
-        return try DriveJSON.decode(
+        return try ProviderJSON.decode(
             DriveFile.self, try client.send(OutgoingRequest(.get, url), by: deadline).body)
     }
 

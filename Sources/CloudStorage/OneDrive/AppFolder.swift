@@ -25,6 +25,6 @@ struct AppFolder {
     func fetch(by deadline: Deadline? = nil) throws(CloudStorageError) -> String {
         var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
         let request = OutgoingRequest(.get, PercentEncoding.url(Self.address, [("$select", "id")]))
-        return try GraphJSON.decode(DriveItem.self, try client.send(request, by: deadline).body).id
+        return try ProviderJSON.decode(DriveItem.self, try client.send(request, by: deadline).body).id
     }
 }

@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// A drive item as far as we ask for it (Microsoft Graph v1.0, `driveItem`).
 struct DriveItem: Decodable {
     struct File: Decodable {
@@ -86,24 +84,5 @@ struct GraphErrorBody: Decodable {
             content = one.innerError ?? one.innererror
         }
         return codes
-    }
-}
-
-/// JSON with the settings that all of Graph's bodies share.
-enum GraphJSON {
-    static func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws(CloudStorageError) -> T {
-        do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
-        } catch {
-            throw .unavailable(detail: "unreadable reply from OneDrive")
-        }
-    }
-
-    static func encode(_ value: some Encodable) throws(CloudStorageError) -> [UInt8] {
-        do {
-            return [UInt8](try JSONEncoder().encode(value))
-        } catch {
-            throw .rejected(code: "unencodable request")
-        }
     }
 }

@@ -40,7 +40,7 @@ public struct OneDrive: CloudProvider {
     private static func item(_ objectID: String, _ access: StorageAccess) throws(CloudStorageError) -> DriveItem {
         var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
         let url = PercentEncoding.url(address(of: objectID), [("$select", DriveItem.fields)])
-        return try GraphJSON.decode(DriveItem.self, try client.send(OutgoingRequest(.get, url)).body)
+        return try ProviderJSON.decode(DriveItem.self, try client.send(OutgoingRequest(.get, url)).body)
     }
 
     /// The bytes come from another host, by an address that is itself the permission: our token is not shown there.
@@ -100,7 +100,8 @@ public struct OneDrive: CloudProvider {
         var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
         let url = PercentEncoding.url(address(ofName: name), [("$select", DriveItem.fields)])
         do {
-            return try GraphJSON.decode(DriveItem.self, try client.send(OutgoingRequest(.get, url), by: deadline).body)
+            return try ProviderJSON.decode(
+                DriveItem.self, try client.send(OutgoingRequest(.get, url), by: deadline).body)
         } catch .notFound {
             return nil
         }

@@ -71,7 +71,7 @@ struct OneDriveUpload {
                 .put, PercentEncoding.url(url, [("@microsoft.graph.conflictBehavior", "fail")]), body: bytes)
             request.headers[.contentType] = "application/octet-stream"
             let reply = try create(request)
-            if reply.status != 409 { return try GraphJSON.decode(DriveItem.self, reply.body) }
+            if reply.status != 409 { return try ProviderJSON.decode(DriveItem.self, reply.body) }
             if let item = try existing(name), isEqual(item) { return item }
         }
         throw .contentMismatch
@@ -135,11 +135,11 @@ struct OneDriveUpload {
         for name in names {
             var request = OutgoingRequest(.post, OneDrive.address(ofName: name) + ":/createUploadSession")
             request.headers[.contentType] = "application/json"
-            request.body = try GraphJSON.encode(
+            request.body = try ProviderJSON.encode(
                 NewUploadSession(item: .init(name: name, fileSize: content.lengthBytes)))[...]
             let reply = try create(request)
             guard reply.status == 409 else {
-                let state = try GraphJSON.decode(UploadSessionState.self, reply.body)
+                let state = try ProviderJSON.decode(UploadSessionState.self, reply.body)
                 guard let url = state.uploadUrl else { throw .unavailable(detail: "a session without an address") }
                 let session = try OneDriveUploadSession(
                     url: url, name: name, totalBytes: content.lengthBytes, access: access)

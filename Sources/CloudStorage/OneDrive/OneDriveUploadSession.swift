@@ -84,11 +84,11 @@ struct OneDriveUploadSession {
                         orThrow: .unavailable(detail: "OneDrive does not take the part"))
                     continue
                 case 200, 201:
-                    if sent != nil { return .finished(try GraphJSON.decode(DriveItem.self, reply.body)) }
+                    if sent != nil { return .finished(try ProviderJSON.decode(DriveItem.self, reply.body)) }
                 default: break
                 }
                 isKnownToWork = true
-                let state = try GraphJSON.decode(UploadSessionState.self, reply.body)
+                let state = try ProviderJSON.decode(UploadSessionState.self, reply.body)
                 // Nothing more expected, although the item was not announced: it is looked for by its name.
                 guard let next = state.nextPosition else { return .lost }
                 if next == end && !part.isLast { return .taken }

@@ -1,0 +1,21 @@
+import FoundationEssentials
+
+/// Reads and writes the JSON bodies of storage providers.
+enum ProviderJSON {
+    /// - Throws: ``CloudStorageError/unavailable(detail:)``: a provider that sends something else is not working.
+    static func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws(CloudStorageError) -> T {
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch {
+            throw .unavailable(detail: "unreadable reply from the provider")
+        }
+    }
+
+    static func encode(_ value: some Encodable) throws(CloudStorageError) -> [UInt8] {
+        do {
+            return [UInt8](try JSONEncoder().encode(value))
+        } catch {
+            throw .rejected(code: "unencodable request")
+        }
+    }
+}
