@@ -181,3 +181,13 @@ let package = Package(
             swiftSettings: strict),
     ]
 )
+
+// The wrappers of C libraries with their tests and what these need, and nothing else: what scripts/sanitize builds once
+// more, under the address sanitizer, in a fraction of the time that all would take.
+if Context.environment["SYNCSERVER_WRAPPERS_ONLY"] == "1" {
+    let wrappers = ["Posix", "FastCGI", "MariaDB", "Curl", "OpenSSLCrypto"]
+    let kept = Set(
+        wrappers + wrappers.flatMap { ["C\($0)", "\($0)Tests"] } + ["COpenSSL", "HTTPTransport", "TestSupport"])
+    package.products = []
+    package.targets.removeAll { !kept.contains($0.name) }
+}
