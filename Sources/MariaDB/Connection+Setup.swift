@@ -12,6 +12,9 @@ extension Connection {
         _ = unsafe shim_mysql_option_bool(handle, MYSQL_OPT_RECONNECT, 0)
         _ = unsafe shim_mysql_option_bool(handle, MYSQL_REPORT_DATA_TRUNCATION, 1)
         _ = unsafe shim_mysql_option_string(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4")
+        // wsrep_sync_wait: a node of a Galera cluster first catches up with what was committed at the others, before
+        // reads (1), updates and deletions (2) and insertions (4), so that one request sees what the one before it
+        // did elsewhere; without a cluster it does nothing ("Galera Cluster System Variables" of MariaDB).
         // Run by the library right after the handshake; one that fails makes connecting fail.
         let commands = [
             "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci",
@@ -19,7 +22,8 @@ extension Connection {
             SET time_zone = '+00:00',
                 sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
                 autocommit = 1,
-                innodb_lock_wait_timeout = \(settings.lockWaitTimeout.wholeSeconds)
+                innodb_lock_wait_timeout = \(settings.lockWaitTimeout.wholeSeconds),
+                wsrep_sync_wait = 7
             """,
             "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
         ]

@@ -36,10 +36,10 @@ WARNING_FILE = (
 )
 
 
-def prepare(layout: Layout, sandbox_port: int) -> str:
-    """Writes the file, and secrets that are missing; returns its text.
+def prepare(layout: Layout, sandbox_port: int, role_sockets: dict[str, Path]) -> str:
+    """Writes the files, and secrets that are missing; returns their text.
 
-    Members of DIR/syncd-overrides.json, if there is such a file, replace those of the same name.
+    The roles' files differ in the database's socket only; the one of `api` is the stack's. Members of DIR/syncd-overrides.json, if there is such a file, replace those of the same name.
     """
     sealing_key = layout.secret("sealing-key")
     if not sealing_key.exists():
@@ -54,7 +54,7 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
     write(fcm_account, json.dumps(FCM_ACCOUNT | {"private_key": fcm_key.read_text(encoding="ascii")}))
     values = {
         "database": {
-            "socket": str(layout.database_socket),
+            "socket": str(role_sockets["api"]),
             "name": database.NAME,
             "user": database.USER,
             "passwordFile": str(layout.secret("database-password")),
@@ -85,9 +85,12 @@ def prepare(layout: Layout, sandbox_port: int) -> str:
     overrides = layout.directory / "syncd-overrides.json"
     if overrides.exists():
         values.update(json.loads(overrides.read_text(encoding="utf-8")))
-    text = json.dumps(values, indent=2) + "\n"
-    write(layout.configuration, text)
-    return text
+    texts = []
+    for role, socket in role_sockets.items():
+        values["database"]["socket"] = str(socket)
+        texts.append(json.dumps(values, indent=2) + "\n")
+        write(layout.configuration_of(role), texts[-1])
+    return "".join(texts)
 
 
 def _key(path: Path, algorithm: str, option: str) -> Path:

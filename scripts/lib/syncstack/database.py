@@ -18,24 +18,32 @@ STOP_SECONDS = 60.0
 
 
 class Database:
-    """Admits the operating system's user who made it as an administrator, and `syncd` by password."""
+    """Admits the operating system's user who made it as an administrator, and `syncd` by password.
 
-    def __init__(self, layout: Layout):
+    `name` tells several apart; `options` are further lines for the server's option file.
+    """
+
+    def __init__(self, layout: Layout, name: str = "mariadb", options: list[str] | None = None):
         self.layout = layout
-        self.options_file = layout.database / "my.cnf"
-        self.data = layout.database / "data"
-        self.log = layout.logs / "mariadb.log"
+        self.home = layout.directory / name
+        self.options = options or []
+        self.options_file = self.home / "my.cnf"
+        self.data = self.home / "data"
+        self.log = layout.logs / f"{name}.log"
+        self.socket = layout.sockets / f"{name}.sock"
+        self.pid_file = layout.run / f"{name}.pid"
         self.password_file = layout.secret("database-password")
 
     def pid(self) -> int | None:
-        return pid_from_file(self.layout.run / "mariadb.pid", str(self.options_file))
+        return pid_from_file(self.pid_file, str(self.options_file))
 
-    def up(self) -> None:
+    def up(self, arguments: tuple[str, ...] = ()) -> None:
         if self.pid() is not None:
             return
+        self.home.mkdir(mode=0o700, exist_ok=True)
         self._write_options()
         self._initialize_data()
-        process = start(["mariadbd", f"--defaults-file={self.options_file}"], self.log)
+        process = start(["mariadbd", f"--defaults-file={self.options_file}", *arguments], self.log)
 
         def ready() -> bool:
             if process.poll() is not None:
@@ -48,53 +56,9 @@ class Database:
 
         if not wait_until(ready, START_SECONDS):
             raise StackError(f"MariaDB did not answer within {START_SECONDS:.0f} s.", self.log)
-        self._create_database_and_user()
 
-    def down(self) -> None:
-        stop_one(self.pid(), signal.SIGTERM, STOP_SECONDS)
-
-    def sql(self, statements: str, database: str = "") -> str:
-        """Runs statements as the administrator; they travel on standard input, never in a process list."""
-        return run(
-            ["mariadb", "--no-defaults", f"--socket={self.layout.database_socket}", "--batch", "--skip-column-names",
-             *([database] if database else [])],
-            text_input=statements)
-
-    def _write_options(self) -> None:
-        write(self.options_file, "\n".join([
-            "[mariadbd]",
-            f"user={getpass.getuser()}",  # root must say so itself, or the server refuses to run
-            f"datadir={self.data}",
-            f"socket={self.layout.database_socket}",
-            f"pid-file={self.layout.run / 'mariadb.pid'}",
-            f"tmpdir={self._temporary_directory()}",
-            "skip-networking",
-            "skip-log-bin",
-            "character-set-server=utf8mb4",
-            "innodb_buffer_pool_size=256M",
-            "innodb_log_file_size=64M",
-            "max_connections=400",
-            "performance_schema=OFF",
-            ""]))
-
-    def _temporary_directory(self) -> Path:
-        path = self.layout.database / "tmp"
-        path.mkdir(mode=0o700, exist_ok=True)
-        return path
-
-    def _initialize_data(self) -> None:
-        complete = self.layout.database / "initialized"
-        if complete.exists():
-            return
-        shutil.rmtree(self.data, ignore_errors=True)  # left over from an attempt that was interrupted
-        user = getpass.getuser()
-        run(["mariadb-install-db", "--no-defaults", f"--user={user}", f"--datadir={self.data}", "--skip-test-db",
-             "--auth-root-authentication-method=socket", f"--auth-root-socket-user={user}",
-             "--innodb-log-file-size=64M"], self.log)
-        os.chmod(self.data, 0o700)
-        complete.touch()
-
-    def _create_database_and_user(self) -> None:
+    def create(self) -> None:
+        """Makes the database and its user where they are missing."""
         if not self.password_file.exists():
             write(self.password_file, secrets.token_hex(24))
         password = self.password_file.read_text(encoding="ascii").strip()
@@ -104,3 +68,48 @@ class Database:
             ALTER USER {USER}@localhost IDENTIFIED BY '{password}';
             GRANT ALL PRIVILEGES ON {NAME}.* TO {USER}@localhost;
             """)
+
+    def down(self) -> None:
+        stop_one(self.pid(), signal.SIGTERM, STOP_SECONDS)
+
+    def sql(self, statements: str, database: str = "") -> str:
+        """Runs statements as the administrator; they travel on standard input, never in a process list."""
+        return run(
+            ["mariadb", "--no-defaults", f"--socket={self.socket}", "--batch", "--skip-column-names",
+             *([database] if database else [])],
+            text_input=statements)
+
+    def _write_options(self) -> None:
+        write(self.options_file, "\n".join([
+            "[mariadbd]",
+            f"user={getpass.getuser()}",  # root must say so itself, or the server refuses to run
+            f"datadir={self.data}",
+            f"socket={self.socket}",
+            f"pid-file={self.pid_file}",
+            f"tmpdir={self._temporary_directory()}",
+            "skip-networking",
+            "skip-log-bin",
+            "character-set-server=utf8mb4",
+            "innodb_buffer_pool_size=256M",
+            "innodb_log_file_size=64M",
+            "max_connections=400",
+            "performance_schema=OFF",
+            *self.options,
+            ""]))
+
+    def _temporary_directory(self) -> Path:
+        path = self.home / "tmp"
+        path.mkdir(mode=0o700, exist_ok=True)
+        return path
+
+    def _initialize_data(self) -> None:
+        complete = self.home / "initialized"
+        if complete.exists():
+            return
+        shutil.rmtree(self.data, ignore_errors=True)  # left over from an attempt that was interrupted
+        user = getpass.getuser()
+        run(["mariadb-install-db", "--no-defaults", f"--user={user}", f"--datadir={self.data}", "--skip-test-db",
+             "--auth-root-authentication-method=socket", f"--auth-root-socket-user={user}",
+             "--innodb-log-file-size=64M"], self.log)
+        os.chmod(self.data, 0o700)
+        complete.touch()

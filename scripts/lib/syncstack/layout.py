@@ -60,6 +60,10 @@ class Layout:
     def save(self, settings: dict) -> None:
         write(self.settings_file, json.dumps(settings, indent=2) + "\n")
 
+    def configuration_of(self, role: str) -> Path:
+        """What a role of syncd reads; that of `api` is also the one for people and syncctl."""
+        return self.configuration if role == "api" else self.directory / f"syncd-{role}.json"
+
     def secret(self, name: str) -> Path:
         return self.secrets / name
 

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from . import certificates, configuration
+from .cluster import Cluster
 from .database import NAME as DATABASE_NAME
-from .database import Database
 from .errors import StackError
 from .layout import REPOSITORY, Layout
 from .processes import run, wait_until
 from .responders import Responders
 from .webserver import WebServer
 
+ROLES = ("api", "transfer", "jobs")
 DEFAULT_RESPONDERS = 2
 READY_SECONDS = 60.0
 
@@ -26,10 +27,10 @@ READY_SECONDS = 60.0
 class Stack:
     def __init__(self, directory: str):
         self.layout = Layout(directory)
-        self.database = Database(self.layout)
+        self.database = Cluster(self.layout, self._known_settings()["databaseNodes"])
         self.web_server = WebServer(self.layout)
 
-    def up(self, responders: int | None, port: int | None, build: str | None) -> None:
+    def up(self, responders: int | None, port: int | None, build: str | None, nodes: int | None = None) -> None:
         """Starts what is not running, restarts what has changed, and returns when requests are answered.
 
         Options that are left out stay as they were at the last start.
@@ -37,6 +38,9 @@ class Stack:
         settings = self.layout.settings()
         settings["responders"] = responders or settings.get("responders", DEFAULT_RESPONDERS)
         settings["build"] = build or settings.get("build", "release")
+        if nodes is not None and nodes != settings.setdefault("databaseNodes", nodes):
+            raise StackError(f"The database in {self.layout.directory} has {settings['databaseNodes']} nodes already.")
+        self.database = Cluster(self.layout, settings.setdefault("databaseNodes", 1))
         self._check_programs(settings)
         self.layout.create()
         with self._lock():
@@ -64,7 +68,6 @@ class Stack:
         settings = self._known_settings()
         ports = settings["ports"]
         groups = {group.name: group.pids() for group in self._groups(settings)}
-        mariadb = self.database.pid()
         values = {
             "SYNC_URL": self.url(),
             "SYNC_HTTP_URL": f"http://127.0.0.1:{ports['http']}",
@@ -79,7 +82,7 @@ class Stack:
             "SANDBOX_TLS_PORT": ports["sandboxTLS"],
             "STACK_DIR": self.layout.directory,
             "PIDS_nginx": self.web_server.pids(),
-            "PIDS_mariadb": [] if mariadb is None else [mariadb],
+            "PIDS_mariadb": self.database.pids(),
             "PIDS_syncd_api": groups["syncd-api"],
             "PIDS_syncd_transfer": groups["syncd-transfer"],
             "PIDS_syncd_jobs": groups["syncd-jobs"],
@@ -95,8 +98,10 @@ class Stack:
         certificates.prepare(self.layout)
         self.web_server.up(settings, port)
         self.layout.save(settings)
-        self.database.up()
-        text = configuration.prepare(self.layout, settings["ports"]["sandboxTLS"])
+        self.database.up(settings)
+        self.layout.save(settings)
+        sockets = {role: self.database.socket(number) for number, role in enumerate(ROLES)}
+        text = configuration.prepare(self.layout, settings["ports"]["sandboxTLS"], sockets)
         run([self._program(settings, "syncctl"), "migrate", "--config", self.layout.configuration],
             self.layout.logs / "syncctl.log")
         fingerprints = settings.setdefault("fingerprints", {})
@@ -122,7 +127,7 @@ class Stack:
         syncd = self._program(settings, "syncd")
 
         def role(name: str) -> list:
-            return [syncd, "--role", name, "--config", layout.configuration]
+            return [syncd, "--role", name, "--config", layout.configuration_of(name)]
 
         count = settings["responders"]
         return [
@@ -147,7 +152,7 @@ class Stack:
             wait_for(group, f"did not answer 200 at {url}", lambda url=url: status(url, context) == 200)
 
     def _known_settings(self) -> dict:
-        return {"responders": DEFAULT_RESPONDERS, "build": "release", **self.layout.settings()}
+        return {"responders": DEFAULT_RESPONDERS, "build": "release", "databaseNodes": 1, **self.layout.settings()}
 
     @staticmethod
     def _program(settings: dict, name: str) -> Path:
