@@ -139,10 +139,10 @@ struct RevocationTests {
         let waitsBefore = server.waits.count
         let reply = Mutex<Int?>(nil)
         let arrived = Atomic(false)
-        let (server, add) = (server, addUser)
+        let server = server
         server.exchanges.during {
             Thread.detachNewThread {
-                let status = add("two").status
+                let status = addUser(code: "two").status
                 reply.withLock { $0 = status }
                 arrived.store(true, ordering: .releasing)
             }
