@@ -86,7 +86,11 @@ struct SettingsReader {
         let redirectURI = reader.string("appleSignIn.redirectURI").flatMap { $0.isEmpty ? nil : $0 }
         let (clientID, teamID) = (appleText("clientId", isAllowed), appleText("teamId", isAllowed))
         let keyID = appleText("keyId", isAllowed)
-        guard isAllowed, let key = es256Key("appleSignIn.privateKey") else { return nil }
+        guard isAllowed else {
+            _ = secret("appleSignIn.privateKey")
+            return nil
+        }
+        guard let key = es256Key("appleSignIn.privateKey") else { return nil }
         return ServerConfiguration.Apple(
             clientID: clientID, teamID: teamID, keyID: keyID, key: key, redirectURI: redirectURI)
     }

@@ -58,7 +58,8 @@ struct ReturningUserTests {
         #expect(try server.sandbox.account(anna.account.id).refreshToken != nil)
     }
 
-    @Test("Of equal requests at once one brings the code to the provider", arguments: [SandboxProvider.google, .dropbox])
+    @Test(
+        "Of equal requests at once one brings the code to the provider", arguments: [SandboxProvider.google, .dropbox])
     func equalRequests(provider: SandboxProvider) async throws {
         for _ in 0..<4 {
             let alice = try server.newcomer(provider)

@@ -37,7 +37,10 @@ struct RevocationTests {
     @Test(
         "What Google refuses otherwise, or cannot do, is told",
         arguments: [
-            (400, "invalid_request", AccountError.misconfigured(detail: "Google's revocation endpoint says invalid_request")),
+            (
+                400, "invalid_request",
+                AccountError.misconfigured(detail: "Google's revocation endpoint says invalid_request")
+            ),
             (503, "backend", .unavailable(detail: "status 503")),
         ])
     func failures(status: Int, word: String, expected: AccountError) {

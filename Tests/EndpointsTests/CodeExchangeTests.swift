@@ -52,9 +52,10 @@ struct CodeExchangeTests {
     @Test("Equal redemptions at once exchange the code once")
     func redemptions() throws {
         let host = try server.signUp("host")
-        let offered = server.send(
-            CreateSharingInvitationRequest(permission: .write, sharingGroupUUID: host.group), as: host
-        ).json["sharingInvitationUUID"] as? String
+        let offered =
+            server.send(
+                CreateSharingInvitationRequest(permission: .write, sharingGroupUUID: host.group), as: host
+            ).json["sharingInvitationUUID"] as? String
         let invitation = try #require(offered.flatMap { SharingInvitationUUID($0) })
         let server = server
         server.exchanges.during { while server.waits.count < 20 { sched_yield() } }

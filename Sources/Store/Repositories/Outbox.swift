@@ -216,7 +216,8 @@ extension StoreSession {
                 objectNames: row.optionalText(5)?.split(separator: Self.nameSeparator).map(String.init) ?? [],
                 push: try Self.pushOrder(from: row, column: 7),
                 grant: try Self.forsakenGrant(
-                    from: row, column: 12, at: try row.date(11, Self.table, "created_at")), attempts: Int(try row.number(6)))
+                    from: row, column: 12, at: try row.date(11, Self.table, "created_at")),
+                attempts: Int(try row.number(6)))
         }
         for item in items {
             try execute(
