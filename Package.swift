@@ -84,7 +84,9 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Jobs",
-            dependencies: ["UserStorage", "Store", "CloudStorage", "Push", "HTTPTransport", "SyncProtocol", logging],
+            dependencies: [
+                "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "HTTPTransport", "SyncProtocol", logging,
+            ],
             swiftSettings: strict),
         .target(name: "APIDescription", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .target(
@@ -93,7 +95,8 @@ let package = Package(
 
         // Composition roots.
         .target(
-            name: "ServerConfiguration", dependencies: ["MariaDB", "Posix"], swiftSettings: strict),
+            name: "ServerConfiguration", dependencies: ["JSONWebTokens", "MariaDB", "Posix", "Push"],
+            swiftSettings: strict),
         .executableTarget(
             name: "syncd",
             dependencies: [

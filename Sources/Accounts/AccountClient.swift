@@ -15,7 +15,8 @@ public struct AccountClient {
     /// The reply to `request`, whatever its status, except 429 and 5xx, which are tried again.
     ///
     /// - Parameter isRepeatable: `false` for requests that work once, such as the exchange of a code: then only what was
-    ///   surely not handled is sent again.
+    ///   surely not handled is sent again, which 429 and 503 say (RFC 9110, section 15.6.4), other errors do not.
+    /// - Throws: ``AccountError/notAsked(detail:)`` if a request that works once was surely never handled.
     func send(_ request: OutgoingRequest, isRepeatable: Bool = true) throws(AccountError) -> Reply {
         var request = request
         request.isRepeatable = isRepeatable
@@ -24,23 +25,25 @@ public struct AccountClient {
             attempt += 1
             let detail: String
             var told: Duration?
+            var mayHaveWorked = false
             do {
                 let reply = try transport.send(request, by: deadline)
                 guard reply.status == 429 || reply.status >= 500 else { return reply }
                 detail = "status \(reply.status)"
                 told = reply.head.retryAfter
+                mayHaveWorked = reply.status != 429 && reply.status != 503
             } catch {
                 switch error {
                 case .notSent: detail = "no connection"
-                case .interrupted:
-                    guard isRepeatable else { throw .unavailable(detail: "connection lost") }
-                    detail = "connection lost"
+                case .interrupted: (detail, mayHaveWorked) = ("connection lost", true)
                 case .timedOut: throw .timedOut
                 case .replyTooLarge, .cancelled: throw .unavailable(detail: "\(error)")
                 case .refused(let reason): throw .misconfigured(detail: reason)
                 }
             }
+            if mayHaveWorked && !isRepeatable { throw .unavailable(detail: detail) }
             guard backoff.wait(before: attempt, told: told, deadline: deadline) else {
+                if !isRepeatable { throw .notAsked(detail: detail) }
                 if deadline.hasPassed { throw .timedOut }
                 throw .unavailable(detail: detail)
             }

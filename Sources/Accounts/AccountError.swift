@@ -8,6 +8,9 @@ public enum AccountError: Error, Equatable {
     case scopeMissing
     /// The stored refresh token no longer works; only the person can mend that, by signing in.
     case revoked
+    /// The provider has surely not handled what works once, so it may be asked again with the same; the detail is for the
+    /// log only.
+    case notAsked(detail: String)
     /// The provider could not be asked, or asks us to slow down; the detail is for the log only.
     case unavailable(detail: String)
     /// The provider did not answer by the deadline.

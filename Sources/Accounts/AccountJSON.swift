@@ -14,8 +14,3 @@ enum AccountJSON {
         }
     }
 }
-
-/// The error body of OAuth's token endpoint (RFC 6749, section 5.2).
-struct OAuthErrorBody: Decodable {
-    var error: String
-}

@@ -50,6 +50,12 @@ public protocol AccountProvider: Sendable {
     /// - Throws: ``AccountError/revoked`` if it does not; then ``withdrawn(_:)`` is what to store.
     func confirm(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) -> StoredCredentials
 
+    /// Gives back to the provider what the person granted, when they leave; harmless if done again.
+    ///
+    /// Does nothing where the provider has no such call, or where it would end more than what the server was given.
+    /// - Throws: that the provider could not be asked. What has ended already is no failure.
+    func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError)
+
     /// What is left of stored credentials that the provider no longer honours.
     func withdrawn(_ stored: StoredCredentials) -> StoredCredentials
 }
@@ -78,6 +84,8 @@ extension AccountProvider {
     public func confirm(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials { stored }
+
+    public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {}
 
     public func withdrawn(_ stored: StoredCredentials) -> StoredCredentials { StoredCredentials() }
 }

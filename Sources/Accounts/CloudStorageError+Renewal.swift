@@ -9,7 +9,7 @@ extension CloudStorageError {
         self =
             switch error {
             case .revoked, .rejected, .codeRejected, .scopeMissing: .authorizationRevoked
-            case .unavailable(let detail): .unavailable(detail: "token endpoint: \(detail)")
+            case .unavailable(let detail), .notAsked(let detail): .unavailable(detail: "token endpoint: \(detail)")
             case .timedOut: .timedOut
             case .misconfigured(let detail): .rejected(code: detail)
             }

@@ -133,7 +133,7 @@ struct ErrorResponse: Equatable {
         case .scopeMissing:
             self.init(409, "storage_permission_missing", "the person has not granted the use of their storage")
         case .revoked: self.init(401, "credentials_rejected", "the person must sign in again")
-        case .unavailable:
+        case .unavailable, .notAsked:
             self.init(502, "provider_unavailable", "the sign-in service does not work now", isRetryable: true)
         case .timedOut: self.init(504, "cloud_timeout", "the sign-in service is too slow", isRetryable: true)
         case .misconfigured:

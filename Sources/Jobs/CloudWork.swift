@@ -30,7 +30,7 @@ struct CloudWork: Sendable {
         case .deleteObject: try deleteObject(item, of: owner, storage)
         case .writeWarningFile: try writeWarningFile(item, storage)
         case .hashObject: try hashObject(item, of: owner, storage, signOfLife)
-        case .sendPush, .removePushTopic: preconditionFailure("push work is not done in storage")
+        case .sendPush, .removePushTopic, .revokeGrant: preconditionFailure("this work is not done in storage")
         }
     }
 

@@ -1,3 +1,4 @@
+import Accounts
 import CloudStorage
 public import HTTPTransport
 public import Logging
@@ -31,6 +32,7 @@ public struct OutboxWorker: Sendable {
     private let store: Store
     private let cloudWork: CloudWork
     private let pushWork: PushWork
+    private let revocationWork: RevocationWork
     private let leaseOwner: String
     private let now: @Sendable () -> WireDate
     private let logger: Logger
@@ -45,6 +47,7 @@ public struct OutboxWorker: Sendable {
         cloudWork = CloudWork(
             store: store, storage: storage, warningFile: warningFile, leaseOwner: leaseOwner, now: now)
         pushWork = PushWork(store: store, services: push, leaseOwner: leaseOwner, now: now)
+        revocationWork = RevocationWork(store: store, storage: storage, leaseOwner: leaseOwner)
         self.leaseOwner = leaseOwner
         self.now = now
         self.logger = logger
@@ -75,6 +78,7 @@ public struct OutboxWorker: Sendable {
             case .deleteObject, .writeWarningFile, .hashObject:
                 try cloudWork.carryOut(item, transport, logger, signOfLife)
             case .sendPush, .removePushTopic: try pushWork.carryOut(item, transport, logger)
+            case .revokeGrant: try revocationWork.carryOut(item, transport, logger)
             }
             try complete(item)
             logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
@@ -84,6 +88,9 @@ public struct OutboxWorker: Sendable {
         } catch let error as PushError {
             try postpone(
                 item, word: "\(error)", isTransient: error.isTransient, told: error.retryAfter, logger)
+        } catch let error as AccountError {
+            // What an operator must mend may be mended within the day that a grant waits.
+            try postpone(item, word: error.word, isTransient: true, told: nil, logger)
         }
     }
 
@@ -100,7 +107,9 @@ public struct OutboxWorker: Sendable {
         if !isTransient { seconds = 86_400 }
         if let told { seconds = max(seconds, told.components.seconds) }
         let isHopeless = !isTransient && item.attempts >= Self.maximumAttempts
-        guard !isHopeless, !pushWork.isStale(item, at: time(in: seconds)) else {
+        let isStale =
+            pushWork.isStale(item, at: time(in: seconds)) || revocationWork.isStale(item, at: time(in: seconds))
+        guard !isHopeless, !isStale else {
             logger.warning("Outbox item dropped", metadata: .keyed([.reason: "\(word)", .count: "\(item.attempts)"]))
             return try complete(item)
         }

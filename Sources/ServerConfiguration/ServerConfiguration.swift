@@ -1,6 +1,8 @@
 import FoundationEssentials
+public import JSONWebTokens
 public import MariaDB
 import Posix
+public import Push
 
 /// What the server reads from its JSON file at start; immutable afterwards. docs/operations.md explains each key.
 public struct ServerConfiguration: Sendable {
@@ -36,8 +38,7 @@ public struct ServerConfiguration: Sendable {
         public var clientID: String
         public var teamID: String
         public var keyID: String
-        /// In PEM.
-        public var privateKey: Secret
+        public var key: SigningKey
         public var redirectURI: String?
     }
 
@@ -59,8 +60,7 @@ public struct ServerConfiguration: Sendable {
     public struct APNs: Sendable {
         public var teamID: String
         public var keyID: String
-        /// PEM of a P-256 key.
-        public var privateKey: Secret
+        public var key: SigningKey
         /// The app's bundle identifier.
         public var topic: String
         /// Whether devices that do not say otherwise are those of developers.
@@ -69,8 +69,7 @@ public struct ServerConfiguration: Sendable {
 
     /// Firebase's push service.
     public struct FCM: Sendable {
-        /// The text of a service account's JSON file.
-        public var serviceAccount: Secret
+        public var account: ServiceAccount
     }
 
     /// The push services in use; any may be missing.

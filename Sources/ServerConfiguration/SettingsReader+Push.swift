@@ -1,3 +1,6 @@
+import JSONWebTokens
+import Push
+
 extension SettingsReader {
     /// The push services; each is set up as a whole or not at all.
     mutating func push() -> ServerConfiguration.Push {
@@ -35,15 +38,39 @@ extension SettingsReader {
         if !["production", "sandbox"].contains(environment) {
             reader.problem("apns.environment must be production or sandbox")
         }
+        let (teamID, keyID) = (reader.required("apns.teamId"), reader.required("apns.keyId"))
+        let topic = reader.required("apns.topic")
+        guard let key = es256Key("apns.privateKey") else { return nil }
         return ServerConfiguration.APNs(
-            teamID: reader.required("apns.teamId"), keyID: reader.required("apns.keyId"),
-            privateKey: secret("apns.privateKey") ?? missing("apns.privateKeyFile"),
-            topic: reader.required("apns.topic"), isSandbox: environment == "sandbox")
+            teamID: teamID, keyID: keyID, key: key, topic: topic, isSandbox: environment == "sandbox")
     }
 
     private mutating func fcm() -> ServerConfiguration.FCM? {
         guard reader.has(prefix: "fcm") else { return nil }
-        return ServerConfiguration.FCM(
-            serviceAccount: secret("fcm.serviceAccount") ?? missing("fcm.serviceAccountFile"))
+        guard let text = openedSecret("fcm.serviceAccount") else { return nil }
+        do {
+            return ServerConfiguration.FCM(account: try ServiceAccount(json: text.value))
+        } catch {
+            reader.problem("fcm.serviceAccountFile cannot be used: \(error)")
+            return nil
+        }
+    }
+
+    /// The key that signs what Apple's services are shown; `nil`, and a problem, if there is none that can be used.
+    mutating func es256Key(_ name: String) -> SigningKey? {
+        guard let text = openedSecret(name) else { return nil }
+        do {
+            return try SigningKey(es256PEM: text.value)
+        } catch {
+            reader.problem("\(name)File cannot be used: it must be a P-256 key in PEM, the .p8 file from Apple")
+            return nil
+        }
+    }
+
+    /// A required secret; `nil`, and a problem, if it is missing or cannot be read.
+    private mutating func openedSecret(_ name: String) -> Secret? {
+        let known = reader.problems.count
+        let text = secret(name) ?? missing(name + "File")
+        return reader.problems.count == known ? text : nil
     }
 }

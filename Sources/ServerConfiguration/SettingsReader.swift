@@ -84,13 +84,15 @@ struct SettingsReader {
         let isAllowed = reader.bool("allowedSignInTypes.AppleSignIn", default: false)
         // Older servers' files have the redirect URI empty where none is used.
         let redirectURI = reader.string("appleSignIn.redirectURI").flatMap { $0.isEmpty ? nil : $0 }
-        let apple = ServerConfiguration.Apple(
-            clientID: appleText("clientId", isAllowed), teamID: appleText("teamId", isAllowed),
-            keyID: appleText("keyId", isAllowed),
-            privateKey: secret("appleSignIn.privateKey")
-                ?? (isAllowed ? missing("appleSignIn.privateKeyFile") : Secret("")),
-            redirectURI: redirectURI)
-        return isAllowed ? apple : nil
+        let (clientID, teamID) = (appleText("clientId", isAllowed), appleText("teamId", isAllowed))
+        let keyID = appleText("keyId", isAllowed)
+        guard isAllowed else {
+            _ = secret("appleSignIn.privateKey")
+            return nil
+        }
+        guard let key = es256Key("appleSignIn.privateKey") else { return nil }
+        return ServerConfiguration.Apple(
+            clientID: clientID, teamID: teamID, keyID: keyID, key: key, redirectURI: redirectURI)
     }
 
     private mutating func appleText(_ name: String, _ isRequired: Bool) -> String {

@@ -27,5 +27,8 @@ struct Migration: Equatable {
             sql: String(decoding: PackageResources._005_content_hashes_sql, as: UTF8.self)),
         Migration(
             version: 6, name: "imports", sql: String(decoding: PackageResources._006_imports_sql, as: UTF8.self)),
+        Migration(
+            version: 8, name: "revocations",
+            sql: String(decoding: PackageResources._008_revocations_sql, as: UTF8.self)),
     ]
 }

@@ -5,7 +5,6 @@ import CurlTransport
 import Endpoints
 import FastCGI
 import HTTPTransport
-import JSONWebTokens
 import Jobs
 import Logging
 import MariaDB
@@ -71,12 +70,12 @@ struct Server {
                 AppleAccount(
                     AppleAccount.Registration(
                         clientID: apple.clientID, teamID: apple.teamID, keyID: apple.keyID,
-                        key: try SigningKey(es256PEM: apple.privateKey.value), redirectURI: apple.redirectURI)))
+                        key: apple.key, redirectURI: apple.redirectURI)))
         }
         storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: key)), backoff: Backoff(pause: pause),
             providers: [GoogleDrive(), Dropbox(), OneDrive()], accounts: accounts)
-        push = try PushServices(configuration.push)
+        push = PushServices(configuration.push)
         senders = CurlSenderPool(routing: Routing(configuration.sandbox))
         processID = try RandomBytes.uuidText()
     }

@@ -109,6 +109,43 @@ extension PrivateStackTests {
         }
 
         @Test(
+            "A key that cannot be used is named by check-config, and stops the server with EX_CONFIG",
+            arguments: [
+                ("apns", "privateKeyFile", "junk"), ("fcm", "serviceAccountFile", "junk"),
+                ("fcm", "serviceAccountFile", #"{"project_id": "p", "client_email": "e", "private_key": "junk"}"#),
+                ("appleSignIn", "privateKeyFile", "junk"), ("apns", "privateKeyFile", ""),
+            ])
+        func unusableKey(section: String, setting: String, contents: String) throws {
+            let shared = try TestServer.shared()
+            let good = try shared.environment.value("CONFIG_FILE")
+            let folder = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            func write(_ data: Data, _ name: String) throws -> String {
+                let path = folder.appending(path: name).path
+                try data.write(to: URL(filePath: path))
+                try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+                return path
+            }
+            var settings = try #require(
+                try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: good))) as? [String: Any])
+            var members = try #require(settings[section] as? [String: Any])
+            members[setting] = try write(Data(contents.utf8), "key")
+            settings[section] = members
+            let bad = try write(JSONSerialization.data(withJSONObject: settings), "bad.json")
+            let syncd = try #require(try shared.processes("syncd_api").first).executable()
+            let syncctl = URL(filePath: syncd).deletingLastPathComponent().appending(path: "syncctl").path
+
+            let check = try Command(syncctl, ["check-config", "--config", bad])
+            let start = try Command(syncd, ["--role", "jobs", "--config", bad])
+
+            #expect(check.status != 0 && check.output.contains("\(section).\(setting) cannot be used: it"))
+            #expect(start.status == 78 && start.output.contains("\(section).\(setting) cannot be used: it"))
+            if !contents.isEmpty { #expect(!(check.output + start.output).contains("junk")) }
+            #expect(try Command(syncctl, ["check-config", "--config", good]).status == 0)
+        }
+
+        @Test(
             "Without an owning account type the server refuses to start, and says why [16]",
             arguments: ["{}", "{\"Facebook\": true}", "{\"Google\": false}"])
         func noOwningType(types: String) throws {

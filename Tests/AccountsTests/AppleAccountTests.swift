@@ -193,7 +193,8 @@ struct AppleAccountTests {
         #expect(throws: AccountError.misconfigured(detail: "Apple's token endpoint says invalid_client")) {
             try exchange(Reply(400, #"{"error":"invalid_client"}"#))
         }
-        for reply in [Reply(503), tokens(nil), tokens(try token(), refreshToken: nil), Reply(200, "nonsense")] {
+        #expect(throws: AccountError.notAsked(detail: "status 503")) { try exchange(Reply(503)) }
+        for reply in [tokens(nil), tokens(try token(), refreshToken: nil), Reply(200, "nonsense")] {
             do {
                 _ = try exchange(reply)
                 Issue.record("accepted")

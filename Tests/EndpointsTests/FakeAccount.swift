@@ -1,4 +1,5 @@
 import Accounts
+import OpenSSLCrypto
 import SyncProtocol
 import Synchronization
 
@@ -7,17 +8,36 @@ struct FakeAccount: AccountProvider {
     var accountType: AccountType
     var exchanges = Exchanges()
 
-    /// The codes that were exchanged, and what happens while that is being done.
+    /// The codes that were exchanged and the grants that were given back, and what happens while that is being done.
     final class Exchanges: Sendable {
         private let used = Mutex<Set<String>>([])
+        private let asked = Mutex<[String]>([])
+        private let given = Mutex<[StoredCredentials]>([])
         private let meanwhile = Mutex<(@Sendable () -> Void)?>(nil)
+        private let obstacle = Mutex<AccountError?>(nil)
+
+        /// The codes with which the service was asked, in order.
+        var codes: [String] { asked.withLock { $0 } }
+        /// The grants that were given back.
+        var revoked: [StoredCredentials] { given.withLock { $0 } }
+
+        /// Makes every call fail from now on; `nil` ends that.
+        func fail(_ error: AccountError?) { obstacle.withLock { $0 = error } }
+
+        func revoke(_ credentials: StoredCredentials) throws(AccountError) {
+            meanwhile.withLock { $0.take() }?()
+            if let error = obstacle.withLock({ $0 }) { throw error }
+            given.withLock { $0.append(credentials) }
+        }
 
         /// Has `body` run during the next exchange.
         func during(_ body: @escaping @Sendable () -> Void) { meanwhile.withLock { $0 = body } }
 
         /// Whether the code is used for the first time.
-        func use(_ code: String) -> Bool {
+        func use(_ code: String) throws(AccountError) -> Bool {
+            asked.withLock { $0.append(code) }
             meanwhile.withLock { $0.take() }?()
+            if let error = obstacle.withLock({ $0 }) { throw error }
             return used.withLock { $0.insert(code).inserted }
         }
     }
@@ -25,8 +45,14 @@ struct FakeAccount: AccountProvider {
     func exchange(
         code: String, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
-        guard exchanges.use(code) else { throw .codeRejected }
-        return StoredCredentials(accessToken: "server's", refreshToken: "from \(code)", codeHash: "hash of \(code)")
+        guard try exchanges.use(code) else { throw .codeRejected }
+        return StoredCredentials(
+            accessToken: "server's", refreshToken: "from \(code)",
+            codeHash: IncrementalDigest.digest(of: Array(code.utf8), .sha256).hexLowercase)
+    }
+
+    func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
+        try exchanges.revoke(stored)
     }
 
     func verify(

@@ -22,6 +22,7 @@ struct TestServer: Sendable {
     let cloud = FakeCloud()
     let exchanges = FakeAccount.Exchanges()
     let log = LogKeeper()
+    let waits = Waits()
     let settings: ConnectionSettings?
     /// What providers answer; without it nothing may be asked of any.
     let providers: ScriptedTransport?
@@ -48,7 +49,7 @@ struct TestServer: Sendable {
         }
         let storage = StorageRegistry(
             store: store, sealer: CredentialSealer(keys: KeyRing(current: try SealingKey(Array(0..<32)))),
-            backoff: Backoff(pause: { _ in }), providers: [cloud],
+            backoff: Backoff(pause: { [waits] _ in waits.note() }), providers: [cloud],
             accounts: [FakeAccount(accountType: .google, exchanges: exchanges), FakeAccount(accountType: .facebook)]
                 + accounts)
         services = Services(
@@ -177,6 +178,17 @@ extension UploadFileRequest {
             fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain")!,
             fileVersion: FileVersion(version), masterVersion: MasterVersion(master), checkSum: CheckSum(md5(bytes))!,
             batch: batch)
+    }
+}
+
+/// Counts how often somebody had to wait.
+final class Waits: Sendable {
+    private let noted = Atomic(0)
+    var count: Int { noted.load(ordering: .relaxed) }
+
+    func note() {
+        noted.add(1, ordering: .relaxed)
+        sched_yield()
     }
 }
 

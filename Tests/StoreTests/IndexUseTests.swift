@@ -61,8 +61,15 @@ struct IndexUseTests {
                 SELECT 'deleteObject', seq MOD 50, 'Google', CONCAT('doomed ', seq), '2027-01-15' + INTERVAL seq MINUTE,
                        'w', '2026-01-01'
                   FROM seq_1_to_5000;
-                INSERT INTO exchanged_codes
-                SELECT UNHEX(SHA2(seq, 256)), 'x', '2027-01-15' + INTERVAL seq MINUTE FROM seq_1_to_2000;
+                INSERT INTO exchanged_codes (code_hash, credentials, exchanged_at, account_hash)
+                SELECT UNHEX(SHA2(seq, 256)), 'x', '2027-01-15' + INTERVAL seq MINUTE,
+                       UNHEX(SHA2(CONCAT('Google ', seq), 256))
+                  FROM seq_1_to_2000;
+                INSERT INTO outbox
+                       (kind, user_id, account_type, account_hash, credentials, available_at, created_at)
+                SELECT 'revokeGrant', seq, 'Google', UNHEX(SHA2(CONCAT('Google ', seq), 256)), 'x',
+                       '2028-01-15', '2026-01-01'
+                  FROM seq_1_to_2000;
                 INSERT INTO commits
                 SELECT seq MOD 50, '00000000-0000-0000-0000-000000000007', seq MOD 50, UUID(), REPEAT('x', 32), 1, 1,
                        '2027-01-15' + INTERVAL seq MINUTE
@@ -140,6 +147,16 @@ struct IndexUseTests {
         try expect("invitation", 5) { _ = try $0.invitation(invitation, at: noon(plus: -1_000_000)) }
         try expect("use acceptance", 5) { _ = try $0.useAcceptance(of: invitation, at: noon(plus: -1_000_000)) }
         try expect("code", 3) { _ = try $0.exchangedCode(hash) }
+        try expect("reserve code", 6) { session in
+            _ = try session.reserveCode(hash, of: .google, "7", for: "w", seconds: 30, at: noon)
+            try session.giveBackCode(hash, by: "w")
+        }
+        try expect("codes of a user", 6) { try $0.spendCodes(of: crowd.user) }
+        try expect("pending revocation", 4) { _ = try $0.pendingRevocation(of: .google, "7") }
+        try expect("cancel revocations", 6) {
+            _ = try $0.cancelRevocations(of: .google, "7", isGrantKept: false)
+        }
+        try expect("begin revocation", 3) { _ = try $0.beginRevocation(OutboxID(7), by: "w", seconds: 30) }
         try expect("object in files", 3) { _ = try $0.isReferenced("object 507", of: crowd.owner) }
         try expect("object in staged changes", 5) { _ = try $0.isReferenced("staged 507", of: crowd.owner) }
         try expect("object of nobody", 5) { _ = try $0.isReferenced("nobody's", of: crowd.owner) }

@@ -39,7 +39,7 @@ struct OutboxTests {
             item
                 == OutboxItem(
                     id: second, kind: .deleteObject, userID: owner.userID, owner: owner, objectID: "second",
-                    objectNames: [], push: nil, attempts: 0))
+                    objectNames: [], push: nil, grant: nil, attempts: 0))
         #expect(try lease(by: "w").isEmpty)
         let later = try lease(by: "w", at: noon(plus: 2))
         #expect(later.map(\.id).first == late)

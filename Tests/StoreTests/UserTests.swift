@@ -156,25 +156,6 @@ struct UserTests {
         #expect(outcomes.successes().filter { $0 == .registered }.count == 3)
         #expect(try fixture.count("SELECT COUNT(*) FROM devices") == 3)
     }
-
-    // MARK: Exchanged codes
-
-    @Test("The first result of a code stays, and is forgotten when it is old")
-    func exchangedCodes() throws {
-        let hash = [UInt8](repeating: 1, count: 32)
-        let remember: ([UInt8], WireDate) throws -> Void = { credentials, time in
-            try store.transaction { try $0.rememberExchangedCode(hash, credentials: credentials, at: time) }
-        }
-        #expect(try store.withSession { try $0.exchangedCode(hash) } == nil)
-
-        try remember([1, 2, 3], noon)
-        try remember([4], noon(plus: 60))
-
-        #expect(try store.withSession { try $0.exchangedCode(hash) } == [1, 2, 3])
-        #expect(try store.transaction { try $0.forgetExchangedCodes(before: noon, limit: 10) } == 0)
-        #expect(try store.transaction { try $0.forgetExchangedCodes(before: noon(plus: 1), limit: 10) } == 1)
-        #expect(try store.withSession { try $0.exchangedCode(hash) } == nil)
-    }
 }
 
 extension Error {

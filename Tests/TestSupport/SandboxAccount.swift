@@ -19,6 +19,8 @@ public struct SandboxAccount: Sendable {
     public var headers: [(name: String, value: String)]
     /// The device's token.
     public let accessToken: String
+    /// The newest refresh token that works; nil if the person has granted nothing, or it was given back.
+    public let refreshToken: String?
 
     init?(_ json: JSONValue) {
         guard let id = json.id?.text, let provider = json.provider?.text.flatMap(SandboxProvider.init(rawValue:)),
@@ -30,6 +32,7 @@ public struct SandboxAccount: Sendable {
         self.name = name
         self.headers = headers.compactMap { name, value in value.text.map { (name, $0) } }.sorted { $0.0 < $1.0 }
         self.accessToken = accessToken
+        refreshToken = json.refreshToken?.text
     }
 
     /// The value of one of the headers, whatever its letter case.

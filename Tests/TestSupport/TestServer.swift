@@ -32,6 +32,11 @@ public struct TestServer: Sendable {
             "transferThreads": 4, "apns": {}, "fcm": {}
         }
         """
+    private static let narrowResult = Result {
+        try TestServer(
+            PrivateStack(
+                "narrow", responders: 8, overrides: #"{"transferThreads": 1, "allowDropboxBareTokens": false}"#))
+    }
     private static let fragileResult = Result { try TestServer(PrivateStack("resilience", responders: 3)) }
 
     /// The stack that most tests share: the one in the environment, else one that is started at the first call.
@@ -42,6 +47,10 @@ public struct TestServer: Sendable {
 
     /// A small stack whose configuration differs from the usual one in many ways.
     public static func configuredDifferently() throws -> TestServer { try configuredResult.get() }
+
+    /// A stack of eight processes for files with one thread each, so that requests at once are in separate processes; people
+    /// with Dropbox need a code. Its tests run one at a time.
+    public static func ofNarrowProcesses() throws -> TestServer { try narrowResult.get() }
 
     /// A third stack, for tests that stop and kill its processes. They run one at a time.
     public static func toBreak() throws -> TestServer { try fragileResult.get() }

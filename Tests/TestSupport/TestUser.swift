@@ -31,6 +31,21 @@ public struct TestUser: Sendable {
         return copy
     }
 
+    /// The same person, signed in at the provider once more.
+    public func signedInAgain() throws -> TestUser { with(account: try server.sandbox.account(account.id)) }
+
+    /// The same person, removed, and signed in again after the provider was told that they left.
+    ///
+    /// For accounts whose code the server has exchanged; before that moment the provider would end the new sign-in too.
+    public func removedAndSignedInAgain() async throws -> TestUser {
+        let reply = try call("POST", "RemoveUser")
+        guard reply.status == 200 else { throw UnexpectedReply("RemoveUser", reply) }
+        try await eventually("the provider was told that \(account.name) left") {
+            try server.sandbox.account(account.id).refreshToken == nil
+        }
+        return try signedInAgain()
+    }
+
     /// What this person's device sends with each request.
     public var headers: [(name: String, value: String)] {
         account.headers + [("SyncServer-Device-UUID", device)]

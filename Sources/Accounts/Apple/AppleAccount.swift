@@ -30,6 +30,7 @@ public struct AppleAccount: AccountProvider {
 
     private static let issuer = "https://appleid.apple.com"
     private static let tokenURL = "https://appleid.apple.com/auth/token"
+    private static let revocationURL = "https://appleid.apple.com/auth/revoke"
     private static let keysURL = "https://appleid.apple.com/auth/keys"
     /// Apple allows one check of a refresh token a day ("Verifying a user").
     private static let confirmationIntervalSeconds: Int64 = 86_400
@@ -69,9 +70,9 @@ public struct AppleAccount: AccountProvider {
     public func exchange(
         code: String, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
-        var fields = [("grant_type", "authorization_code"), ("code", code)]
-        if let redirectURI = registration.redirectURI { fields.append(("redirect_uri", redirectURI)) }
-        let tokens = try ask(fields, invalidGrant: .codeRejected, isRepeatable: false, through: client)
+        var details: [(name: String, value: String)] = []
+        if let redirectURI = registration.redirectURI { details.append(("redirect_uri", redirectURI)) }
+        let tokens = try tokenEndpoint().exchange(code: code, details, through: client)
         let now = now()
         guard let refreshToken = tokens.refreshToken, let idToken = tokens.idToken else {
             throw .unavailable(detail: "Apple's token endpoint left out a token")
@@ -98,9 +99,7 @@ public struct AppleAccount: AccountProvider {
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
         guard let refreshToken = stored.refreshToken else { return stored }
-        let tokens = try ask(
-            [("grant_type", "refresh_token"), ("refresh_token", refreshToken)], invalidGrant: .revoked,
-            isRepeatable: true, through: client)
+        let tokens = try tokenEndpoint().refresh(refreshToken, through: client)
         return stored.updated(
             with: StoredCredentials(
                 refreshToken: tokens.refreshToken,
@@ -129,18 +128,24 @@ public struct AppleAccount: AccountProvider {
             payload: payload, issuer: Self.issuer, audience: registration.clientID, at: now())
     }
 
-    private func ask(
-        _ fields: [(name: String, value: String)], invalidGrant: AccountError, isRepeatable: Bool,
-        through client: AccountClient
-    ) throws(AccountError) -> AppleTokens {
-        let identification = [("client_id", registration.clientID), ("client_secret", try clientSecret())]
-        let reply = try client.send(.form(Self.tokenURL, identification + fields), isRepeatable: isRepeatable)
-        guard reply.status == 200 else {
-            let word = (try? AccountJSON.decode(OAuthErrorBody.self, reply))?.error
-            if reply.status == 400, word == "invalid_grant" { throw invalidGrant }
-            throw .misconfigured(detail: "Apple's token endpoint says \(word ?? "status \(reply.status)")")
-        }
-        return try AccountJSON.decode(AppleTokens.self, reply)
+    /// Apple demands this when an account is deleted ("Revoke tokens"); it says 200 also where nothing was left to revoke.
+    public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
+        guard let refreshToken = stored.refreshToken else { return }
+        let reply = try client.send(
+            .form(
+                Self.revocationURL,
+                [
+                    ("client_id", registration.clientID), ("client_secret", try clientSecret()),
+                    ("token", refreshToken), ("token_type_hint", "refresh_token"),
+                ]))
+        guard reply.status != 200 else { return }
+        let word = (try? AccountJSON.decode(OAuthErrorBody.self, reply))?.error ?? "status \(reply.status)"
+        throw .misconfigured(detail: "Apple's revocation endpoint says \(word)")
+    }
+
+    private func tokenEndpoint() throws(AccountError) -> TokenEndpoint {
+        TokenEndpoint(
+            of: "Apple", at: Self.tokenURL, clientID: registration.clientID, clientSecret: try clientSecret())
     }
 
     /// A token of ours that proves to Apple that we are the app's server ("Creating a client secret").

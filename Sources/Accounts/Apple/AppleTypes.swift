@@ -1,12 +1,5 @@
 import FoundationEssentials
 
-/// Reply of the token endpoint ("TokenResponse").
-struct AppleTokens: Decodable {
-    /// Only when a code is exchanged.
-    var refreshToken: String?
-    var idToken: String?
-}
-
 /// Claims of the client secret; named as on the wire.
 struct AppleClientSecret: Encodable, Sendable {
     var iss: String

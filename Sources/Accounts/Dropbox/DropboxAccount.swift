@@ -10,10 +10,10 @@ public import SyncProtocol
 public struct DropboxAccount: AccountProvider {
     private static let currentAccount = "https://api.dropboxapi.com/2/users/get_current_account"
     private static let token = "https://api.dropboxapi.com/oauth2/token"
+    private static let revocation = "https://api.dropboxapi.com/2/auth/token/revoke"
     private static let storageScopes: Set = ["files.metadata.read", "files.content.read", "files.content.write"]
 
-    private let appKey: String
-    private let appSecret: String
+    private let tokenEndpoint: TokenEndpoint
     private let redirectURI: String?
     private let allowsBareTokens: Bool
 
@@ -21,8 +21,7 @@ public struct DropboxAccount: AccountProvider {
     ///   - redirectURI: with which the phones ask for codes; `nil` if without one.
     ///   - allowsBareTokens: whether a token without a code is enough, as deployed clients need it.
     public init(appKey: String, appSecret: String, redirectURI: String? = nil, allowsBareTokens: Bool) {
-        self.appKey = appKey
-        self.appSecret = appSecret
+        tokenEndpoint = TokenEndpoint(of: "Dropbox", at: Self.token, clientID: appKey, clientSecret: appSecret)
         self.redirectURI = redirectURI
         self.allowsBareTokens = allowsBareTokens
     }
@@ -48,22 +47,11 @@ public struct DropboxAccount: AccountProvider {
         code: String, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
         let words = code.split(separator: " ", maxSplits: 1).map(String.init)
-        var form = [
-            (name: "grant_type", value: "authorization_code"), (name: "code", value: words.first ?? ""),
-            (name: "client_id", value: appKey), (name: "client_secret", value: appSecret),
-        ]
-        if words.count == 2 { form.append((name: "code_verifier", value: words[1])) }
-        if let redirectURI { form.append((name: "redirect_uri", value: redirectURI)) }
-        let reply = try client.send(.form(Self.token, form), isRepeatable: false)
-        guard reply.status == 200 else {
-            throw try Self.isInvalidGrant(reply) ? .codeRejected : Self.refusal(reply)
-        }
-        let tokens = try AccountJSON.decode(DropboxTokens.self, reply)
-        if let scope = tokens.scope,
-            !Self.storageScopes.isSubset(of: scope.split(separator: " ").map(String.init))
-        {
-            throw .scopeMissing
-        }
+        var details: [(name: String, value: String)] = []
+        if words.count == 2 { details.append((name: "code_verifier", value: words[1])) }
+        if let redirectURI { details.append((name: "redirect_uri", value: redirectURI)) }
+        let tokens = try tokenEndpoint.exchange(code: words.first ?? "", details, through: client)
+        if let scopes = tokens.scopes, !Self.storageScopes.isSubset(of: scopes) { throw .scopeMissing }
         guard tokens.accountId == profile.providerUserID else { throw .codeRejected }
         return StoredCredentials(
             accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
@@ -78,29 +66,36 @@ public struct DropboxAccount: AccountProvider {
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
-        guard let refreshToken = stored.refreshToken else { throw .revoked }
-        let reply = try client.send(
-            .form(
-                Self.token,
-                [
-                    ("grant_type", "refresh_token"), ("refresh_token", refreshToken), ("client_id", appKey),
-                    ("client_secret", appSecret),
-                ]))
-        guard reply.status == 200 else {
-            throw try Self.isInvalidGrant(reply) ? .revoked : Self.refusal(reply)
+        try tokenEndpoint.renew(stored, through: client)
+    }
+
+    /// Ends the refresh token and all access tokens that came from it (`auth/token/revoke`). A bare token is left alone:
+    /// it is the phone's, and perhaps another app's.
+    public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
+        guard stored.refreshToken != nil else { return }
+        do {
+            if let token = stored.accessToken, try isRevoked(token, through: client) { return }
+            // It has come to its end; only a new one may ask for the end of the rest.
+            let fresh = try refresh(stored, through: client)
+            if let token = fresh.accessToken { _ = try isRevoked(token, through: client) }
+        } catch {
+            if error != .revoked { throw error }
         }
-        // Dropbox keeps the refresh token; should it ever send a new one, that counts.
-        let tokens = try AccountJSON.decode(DropboxTokens.self, reply)
-        return stored.updated(
-            with: StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken))
+    }
+
+    /// Revokes a token.
+    /// - Returns: `false` if the token itself is no longer accepted.
+    private func isRevoked(_ token: String, through client: AccountClient) throws(AccountError) -> Bool {
+        let reply = try call(Self.revocation, token, through: client)
+        switch reply.status {
+        case 200: return true
+        case 401: return false
+        default: throw .misconfigured(detail: "Dropbox's revocation says status \(reply.status)")
+        }
     }
 
     private func currentUser(_ token: String, through client: AccountClient) throws(AccountError) -> DropboxUser {
-        let reply = try client.send(
-            OutgoingRequest(
-                .post, Self.currentAccount,
-                headers: [.authorization: "Bearer " + token, .contentType: "application/json"],
-                body: ArraySlice("null".utf8)))
+        let reply = try call(Self.currentAccount, token, through: client)
         switch reply.status {
         case 200: return try AccountJSON.decode(DropboxUser.self, reply)
         // Malformed, expired, revoked, without the scope, or of somebody who is suspended.
@@ -109,13 +104,11 @@ public struct DropboxAccount: AccountProvider {
         }
     }
 
-    private static func isInvalidGrant(_ reply: Reply) throws(AccountError) -> Bool {
-        guard reply.status == 400 else { return false }
-        return try AccountJSON.decode(OAuthErrorBody.self, reply).error == "invalid_grant"
-    }
-
-    private static func refusal(_ reply: Reply) -> AccountError {
-        let word = (try? AccountJSON.decode(OAuthErrorBody.self, reply))?.error ?? "status \(reply.status)"
-        return .misconfigured(detail: "Dropbox's token endpoint says \(word)")
+    /// A call without an argument.
+    private func call(_ url: String, _ token: String, through client: AccountClient) throws(AccountError) -> Reply {
+        try client.send(
+            OutgoingRequest(
+                .post, url, headers: [.authorization: "Bearer " + token, .contentType: "application/json"],
+                body: ArraySlice("null".utf8)))
     }
 }

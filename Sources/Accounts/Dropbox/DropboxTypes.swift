@@ -9,14 +9,3 @@ struct DropboxUser: Decodable {
     var accountId: String
     var name: Name?
 }
-
-/// Reply of the token endpoint.
-struct DropboxTokens: Decodable {
-    var accessToken: String
-    /// With codes that were asked for with `token_access_type=offline`; never with a refresh.
-    var refreshToken: String?
-    /// Granted scopes, separated by blanks.
-    var scope: String?
-    /// Whose tokens these are; not with a refresh.
-    var accountId: String?
-}

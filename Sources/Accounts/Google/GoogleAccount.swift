@@ -9,12 +9,13 @@ public struct GoogleAccount: AccountProvider {
     private static let userInfo = "https://www.googleapis.com/oauth2/v3/userinfo"
     private static let tokenInfo = "https://oauth2.googleapis.com/tokeninfo"
     private static let token = "https://oauth2.googleapis.com/token"
+    private static let revocation = "https://oauth2.googleapis.com/revoke"
     private static let driveScopes: Set = [
         "https://www.googleapis.com/auth/drive.file", "https://www.googleapis.com/auth/drive",
     ]
 
     private let clientID: String
-    private let clientSecret: String
+    private let tokenEndpoint: TokenEndpoint
     private let otherClientIDs: Set<String>
 
     /// - Parameters:
@@ -22,7 +23,7 @@ public struct GoogleAccount: AccountProvider {
     ///   - otherClientIDs: the clients of our apps, where they are not of the same project as the server's.
     public init(clientID: String, clientSecret: String, otherClientIDs: [String]) {
         self.clientID = clientID
-        self.clientSecret = clientSecret
+        tokenEndpoint = TokenEndpoint(of: "Google", at: Self.token, clientID: clientID, clientSecret: clientSecret)
         self.otherClientIDs = Set(otherClientIDs)
     }
 
@@ -47,20 +48,8 @@ public struct GoogleAccount: AccountProvider {
     public func exchange(
         code: String, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
-        let reply = try client.send(
-            .form(
-                Self.token,
-                [
-                    ("grant_type", "authorization_code"), ("code", code), ("client_id", clientID),
-                    ("client_secret", clientSecret), ("redirect_uri", ""),
-                ]), isRepeatable: false)
-        guard reply.status == 200 else {
-            throw try Self.isInvalidGrant(reply) ? .codeRejected : Self.refusal(reply)
-        }
-        let tokens = try AccountJSON.decode(GoogleTokens.self, reply)
-        if let scope = tokens.scope, Self.driveScopes.isDisjoint(with: scope.split(separator: " ").map(String.init)) {
-            throw .scopeMissing
-        }
+        let tokens = try tokenEndpoint.exchange(code: code, [("redirect_uri", "")], through: client)
+        if let scopes = tokens.scopes, Self.driveScopes.isDisjoint(with: scopes) { throw .scopeMissing }
         guard try userInfo(tokens.accessToken, through: client).sub == profile.providerUserID else {
             throw .codeRejected
         }
@@ -76,20 +65,19 @@ public struct GoogleAccount: AccountProvider {
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
-        guard let refreshToken = stored.refreshToken else { throw .revoked }
-        let reply = try client.send(
-            .form(
-                Self.token,
-                [
-                    ("grant_type", "refresh_token"), ("refresh_token", refreshToken), ("client_id", clientID),
-                    ("client_secret", clientSecret),
-                ]))
-        guard reply.status == 200 else {
-            throw try Self.isInvalidGrant(reply) ? .revoked : Self.refusal(reply)
-        }
-        let tokens = try AccountJSON.decode(GoogleTokens.self, reply)
-        return stored.updated(
-            with: StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken))
+        try tokenEndpoint.renew(stored, through: client)
+    }
+
+    /// Ends all that the person has granted to our project, so that their next consent brings a refresh token again: Google
+    /// gives one at the first consent only ("Revoking a token").
+    public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
+        guard let token = stored.refreshToken ?? stored.accessToken else { return }
+        let reply = try client.send(.form(Self.revocation, [("token", token)]))
+        if reply.status == 200 { return }
+        let word = try AccountJSON.decode(OAuthErrorBody.self, reply).error
+        // It has ended already.
+        if reply.status == 400, word == "invalid_token" { return }
+        throw .misconfigured(detail: "Google's revocation endpoint says \(word)")
     }
 
     /// Listed, or of the same project as the server's client: a client id begins with the project's number.
@@ -111,15 +99,5 @@ public struct GoogleAccount: AccountProvider {
         case 400, 401: throw .rejected
         default: throw .unavailable(detail: "status \(reply.status)")
         }
-    }
-
-    private static func isInvalidGrant(_ reply: Reply) throws(AccountError) -> Bool {
-        guard reply.status == 400 else { return false }
-        return try AccountJSON.decode(OAuthErrorBody.self, reply).error == "invalid_grant"
-    }
-
-    private static func refusal(_ reply: Reply) -> AccountError {
-        let word = (try? AccountJSON.decode(OAuthErrorBody.self, reply))?.error ?? "status \(reply.status)"
-        return .misconfigured(detail: "Google's token endpoint says \(word)")
     }
 }

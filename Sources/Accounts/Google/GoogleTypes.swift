@@ -15,12 +15,3 @@ struct GoogleTokenInfo: Decodable {
     var sub: String?
     var expiresIn: String?
 }
-
-/// Reply of the token endpoint (RFC 6749, section 5.1).
-struct GoogleTokens: Decodable {
-    var accessToken: String
-    /// Only at the first consent.
-    var refreshToken: String?
-    /// Granted scopes, separated by blanks; may be fewer than asked for.
-    var scope: String?
-}

@@ -15,8 +15,7 @@ public struct MicrosoftAccount: AccountProvider {
     private static let scope =
         "https://graph.microsoft.com/User.Read https://graph.microsoft.com/Files.ReadWrite.AppFolder offline_access"
 
-    private let clientID: String
-    private let clientSecret: String
+    private let tokenEndpoint: TokenEndpoint
     private let keys: PublishedKeys
     private let policy: IDTokenPolicy
     private let now: @Sendable () -> Date
@@ -29,8 +28,14 @@ public struct MicrosoftAccount: AccountProvider {
     }
 
     init(clientID: String, clientSecret: String, now: @escaping @Sendable () -> Date) {
-        self.clientID = clientID
-        self.clientSecret = clientSecret
+        tokenEndpoint = TokenEndpoint(
+            of: "Microsoft", at: Self.token, clientID: clientID, clientSecret: clientSecret
+        ) { reply, purpose in
+            switch purpose {
+            case .exchange: MicrosoftRefusal(reply).ofExchange
+            case .renewal: MicrosoftRefusal(reply).ofRenewal
+            }
+        }
         self.now = now
         keys = PublishedKeys(url: Self.authority + "/discovery/v2.0/keys")
         policy = IDTokenPolicy(
@@ -75,16 +80,11 @@ public struct MicrosoftAccount: AccountProvider {
     public func exchange(
         _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
-        let reply = try client.send(
-            .form(
-                Self.token,
-                [
-                    ("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("client_id", clientID),
-                    ("client_secret", clientSecret), ("assertion", presented.accessToken), ("scope", Self.scope),
-                    ("requested_token_use", "on_behalf_of"),
-                ]))
-        guard reply.status == 200 else { throw MicrosoftRefusal(reply).ofExchange }
-        let tokens = try AccountJSON.decode(MicrosoftTokens.self, reply)
+        let tokens = try tokenEndpoint.exchange(
+            grant: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+            [
+                ("assertion", presented.accessToken), ("scope", Self.scope), ("requested_token_use", "on_behalf_of"),
+            ], through: client)
         if let scope = tokens.scope, !scope.lowercased().contains("files.readwrite") { throw .scopeMissing }
         return StoredCredentials(
             accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
@@ -98,17 +98,6 @@ public struct MicrosoftAccount: AccountProvider {
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
-        guard let refreshToken = stored.refreshToken else { throw .revoked }
-        let reply = try client.send(
-            .form(
-                Self.token,
-                [
-                    ("grant_type", "refresh_token"), ("refresh_token", refreshToken), ("client_id", clientID),
-                    ("client_secret", clientSecret), ("scope", Self.scope),
-                ]))
-        guard reply.status == 200 else { throw MicrosoftRefusal(reply).ofRenewal }
-        let tokens = try AccountJSON.decode(MicrosoftTokens.self, reply)
-        return stored.updated(
-            with: StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken))
+        try tokenEndpoint.renew(stored, [("scope", Self.scope)], through: client)
     }
 }

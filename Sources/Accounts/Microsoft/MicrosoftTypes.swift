@@ -7,15 +7,6 @@ struct MicrosoftUser: Decodable {
     var displayName: String?
 }
 
-/// Reply of the token endpoint.
-struct MicrosoftTokens: Decodable {
-    var accessToken: String
-    /// A new one with each reply; the one before works on for a while.
-    var refreshToken: String?
-    /// Granted scopes, separated by blanks; may be fewer than asked for.
-    var scope: String?
-}
-
 /// The token endpoint's error body (Microsoft identity platform, "Authentication and authorization error codes").
 struct MicrosoftErrorBody: Decodable {
     var error: String

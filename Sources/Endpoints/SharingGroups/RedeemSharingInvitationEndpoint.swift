@@ -12,7 +12,7 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         let redeemer = Redeemer(invitation: request.sharingInvitationUUID, exchange: exchange, context: context)
         if let done = try redeemer.earlierRedemption() { return .json(done) }
         do {
-            return .json(try redeem(request, redeemer, exchange, context))
+            return .json(try EarlierGrant.settled { try redeem(request, redeemer, exchange, context) })
         } catch {
             // Perhaps another redemption of the same person was faster; then the refusal is only its consequence.
             switch error {
@@ -33,11 +33,8 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         let isNew = try redeemer.checkBeforehand()
         var newUser: NewUser?
         if isNew {
-            let accountType = exchange.presented.accountType
-            newUser = NewUser(
-                accountType: accountType, profile: context.profile,
-                folderName: try NewUser.folderName(request.cloudFolderName, for: accountType),
-                credentials: try exchange.credentialsOfNewUser())
+            let folderName = try NewUser.folderName(request.cloudFolderName, for: exchange.presented.accountType)
+            newUser = try NewUser(exchange, folderName: folderName, in: context)
         }
         let response = try redeemer.redeem(as: newUser)
         if isNew { addReplacementToken(exchange, context) }

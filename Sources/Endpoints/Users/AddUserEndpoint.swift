@@ -13,19 +13,19 @@ struct AddUserEndpoint: Endpoint {
         if let userID = try existingUser(request, accountType, context) { return reply(userID) }
         guard let storageType = accountType.cloudStorageType else { throw EndpointError.owningAccountRequired }
         let folderName = try NewUser.folderName(request.cloudFolderName, for: accountType)
-        let newUser = NewUser(
-            accountType: accountType, profile: context.profile, folderName: folderName,
-            credentials: try exchange.credentialsOfNewUser())
         do {
-            let userID = try context.store.transaction { session in
-                let userID = try newUser.add(to: &session, in: context)
-                try session.addGroup(
-                    request.sharingGroupUUID, name: request.sharingGroupName, creator: userID, at: context.now)
-                if context.services.settings.writesWarningFile {
-                    try session.addWarningFile(
-                        for: OwningUser(userID: userID, storageType: storageType), at: context.now)
+            let userID = try EarlierGrant.settled {
+                let newUser = try NewUser(exchange, folderName: folderName, in: context)
+                return try context.store.transaction { session in
+                    let userID = try newUser.add(to: &session, in: context)
+                    try session.addGroup(
+                        request.sharingGroupUUID, name: request.sharingGroupName, creator: userID, at: context.now)
+                    if context.services.settings.writesWarningFile {
+                        try session.addWarningFile(
+                            for: OwningUser(userID: userID, storageType: storageType), at: context.now)
+                    }
+                    return userID
                 }
-                return userID
             }
             return reply(userID)
         } catch StoreError.alreadyExists(let key) {

@@ -8,11 +8,14 @@ import UserStorage
 
 /// Turns what a phone presents into credentials that the server may keep.
 ///
-/// A code works once, but requests arrive twice: the result of an exchange is kept at once, sealed, under the hash of
-/// the code, and whoever brings the same code finds it there. All of this happens outside the endpoint's transaction.
+/// A code works once, but requests arrive twice, also at the same moment: one of them reserves the exchange by a committed
+/// row under the hash of the code, and keeps the result there at once, sealed; the others wait for it. All of this happens
+/// outside the endpoint's transaction.
 struct CredentialExchange {
-    private static let pollInterval: Duration = .milliseconds(250)
-    private static let pollLimit: Duration = .seconds(5)
+    private static let pollInterval: Duration = .milliseconds(50)
+    /// Longer than asking the provider may take, ``askingLimit``.
+    private static let leaseSeconds = 45
+    private static let askingLimit: Duration = .seconds(40)
 
     let context: RequestContext
     let presented: PresentedCredentials
@@ -28,10 +31,12 @@ struct CredentialExchange {
     }
 
     /// Credentials for a new user.
+    /// - Parameter earlier: what the account had granted before its user was removed, if that still counts.
     /// - Throws: ``AccountError``, ``StoreError``.
-    func credentialsOfNewUser() throws -> StoredCredentials {
+    func credentialsOfNewUser(keeping earlier: StoredCredentials?) throws -> StoredCredentials {
         let fromToken = account.credentials(from: presented)
-        if let code = presented.authorizationCode, let exchanged = try exchange(code, isNeeded: true) {
+        if let earlier { return fromToken.updated(with: try update(of: earlier) ?? earlier) }
+        if let code = presented.authorizationCode, let exchanged = try exchange(code) {
             return fromToken.updated(with: exchanged)
         }
         guard let exchanged = try exchangeToken() else { return fromToken }
@@ -49,7 +54,7 @@ struct CredentialExchange {
         var updated = stored
         if let code = presented.authorizationCode, Self.hash(code).hexLowercase != stored.codeHash {
             do {
-                if let exchanged = try exchange(code, isNeeded: stored.refreshToken == nil) {
+                if let exchanged = try exchange(code) {
                     updated = stored.updated(with: exchanged)
                 }
             } catch AccountError.codeRejected where stored.refreshToken != nil {
@@ -90,36 +95,63 @@ struct CredentialExchange {
             if stored.codeHash == hash.hexLowercase { return }
         }
         do {
-            guard try exchange(code, isNeeded: true) != nil else { throw AccountError.rejected }
+            guard try exchange(code) != nil else { throw AccountError.rejected }
         } catch AccountError.codeRejected {
             throw AccountError.rejected
         }
     }
 
-    /// - Parameter isNeeded: whether a refused code is worth waiting for a twin of this request to store its result.
-    private func exchange(_ code: String, isNeeded: Bool) throws -> StoredCredentials? {
-        let hash = Self.hash(code)
-        if let known = try rememberedResult(hash) { return known }
-        do {
-            guard
-                let credentials = try account.exchange(
-                    code: code, of: context.profile, through: context.accountClient)
-            else { return nil }
-            let record = try context.services.storage.sealer.seal(
-                credentials, for: .code(Self.key(hash, context.profile)))
-            try context.store.transaction { session in
-                try session.rememberExchangedCode(
-                    Self.key(hash, context.profile), credentials: record, at: context.now)
+    /// What a code is good for, whoever exchanges it; `nil` if this kind of account has no codes.
+    ///
+    /// - Throws: ``AccountError/codeRejected`` if the provider refuses the code, or was asked before without a result that
+    ///   is still there: a code is never sent twice, unless the provider has surely not seen it.
+    private func exchange(_ code: String) throws -> StoredCredentials? {
+        let key = Self.key(Self.hash(code), context.profile)
+        let owner = try context.services.makeUUID()
+        repeat {
+            let reservation = try context.store.transaction { session in
+                try session.reserveCode(
+                    key, of: presented.accountType, context.profile.providerUserID, for: owner,
+                    seconds: Self.leaseSeconds, at: context.now)
             }
-            return credentials
-        } catch AccountError.codeRejected where isNeeded {
-            // Perhaps the same request is being handled elsewhere and has not stored its result yet.
-            let limit = context.deadline.orAfter(Self.pollLimit)
-            repeat {
-                if let known = try rememberedResult(hash) { return known }
-            } while context.services.storage.backoff.pause(Self.pollInterval, deadline: limit)
-            throw AccountError.codeRejected
+            switch reservation {
+            case .reserved: return try exchange(code, under: key, as: owner)
+            case .exchanged(let record): return try context.services.storage.sealer.open(record, from: .code(key))
+            case .spent: throw AccountError.codeRejected
+            case .underWay: break
+            }
+        } while context.services.storage.backoff.pause(Self.pollInterval, deadline: context.deadline)
+        throw AccountError.timedOut
+    }
+
+    private func exchange(_ code: String, under key: [UInt8], as owner: String) throws -> StoredCredentials? {
+        let credentials: StoredCredentials
+        do {
+            let client = AccountClient(
+                transport: context.transport, deadline: context.deadline.orAfter(Self.askingLimit),
+                backoff: context.services.storage.backoff)
+            guard let exchanged = try account.exchange(code: code, of: context.profile, through: client) else {
+                try giveBack(key, owner)
+                return nil
+            }
+            credentials = exchanged
+        } catch {
+            switch error {
+            case AccountError.notAsked, AccountError.misconfigured: try giveBack(key, owner)
+            default: _ = try context.store.transaction { try $0.endCodeExchange(key, by: owner, credentials: nil) }
+            }
+            throw error
         }
+        let record = try context.services.storage.sealer.seal(credentials, for: .code(key))
+        let isKept = try context.store.transaction { session in
+            try session.endCodeExchange(key, by: owner, credentials: record)
+        }
+        guard isKept else { throw AccountError.codeRejected }
+        return credentials
+    }
+
+    private func giveBack(_ key: [UInt8], _ owner: String) throws {
+        try context.store.transaction { try $0.giveBackCode(key, by: owner) }
     }
 
     private func rememberedResult(_ hash: [UInt8]) throws -> StoredCredentials? {

@@ -9,6 +9,17 @@ struct NewUser {
     var profile: SignInProfile
     var folderName: String?
     var credentials: StoredCredentials
+    var earlierGrant: EarlierGrant
+
+    /// Asks the provider for what the server may keep of the caller's account.
+    /// - Throws: ``AccountError``, ``StoreError``.
+    init(_ exchange: CredentialExchange, folderName: String?, in context: RequestContext) throws {
+        accountType = exchange.presented.accountType
+        profile = context.profile
+        self.folderName = folderName
+        earlierGrant = try EarlierGrant(of: accountType, in: context)
+        credentials = try exchange.credentialsOfNewUser(keeping: earlierGrant.credentials)
+    }
 
     /// The folder to remember for an account: required where the storage has folders that people name, ignored elsewhere.
     /// - Throws: ``EndpointError/missingParameter(_:)``.
@@ -21,11 +32,12 @@ struct NewUser {
     }
 
     /// Adds the user and their sealed credentials.
-    /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user.
+    /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user; ``EarlierGrant/Lost``.
     func add(to session: inout StoreSession, in context: RequestContext) throws -> UserID {
         let userID = try session.addUser(
             accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
             at: context.now)
+        try earlierGrant.keep(in: &session)
         // The user's number is bound into the record, so it can be sealed only now.
         let record = try context.services.storage.sealer.seal(credentials, for: .user(userID))
         try session.storeCredentials(record, of: userID)

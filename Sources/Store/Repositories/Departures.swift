@@ -5,7 +5,7 @@ extension StoreSession {
     /// Removes a user and everything that is theirs, from all their groups; each group's master version rises by one.
     ///
     /// The bytes in the user's own storage stay, committed or not: with the tokens our access ends, so what the outbox
-    /// still had to do there is dropped. What the user staged into the storage of others is deleted there. Call first in
+    /// still had to do there is dropped, and what remains to be done is to tell the provider. What the user staged into the storage of others is deleted there. Call first in
     /// a transaction: it locks the groups in the order of their UUIDs, then the user.
     /// - Returns: `false` if there is no such user; then nothing was changed.
     public mutating func removeUser(_ userID: UserID, at now: WireDate) throws(StoreError) -> Bool {
@@ -35,6 +35,8 @@ extension StoreSession {
         try execute("UPDATE memberships SET owning_user_id = NULL WHERE owning_user_id = ?", user)
         try execute("DELETE FROM invitations WHERE owning_user_id = ?", user)
         try execute("DELETE FROM outbox WHERE user_id = ?", user)
+        try addRevocation(of: userID, at: now)
+        try spendCodes(of: userID)
         try execute("DELETE FROM batches WHERE user_id = ?", user)
         try execute("DELETE FROM commit_members WHERE user_id = ?", user)
         try execute("DELETE FROM commits WHERE user_id = ?", user)

@@ -1,6 +1,20 @@
 internal import MariaDB
 public import SyncProtocol
 
+/// Who may exchange an authorization code, or what came of it.
+public enum CodeReservation: Equatable, Sendable {
+    /// The asker, and nobody else, may send the code to its provider.
+    case reserved
+    /// Another request is exchanging the code at this moment.
+    case underWay
+    /// The code was exchanged; the sealed result.
+    case exchanged([UInt8])
+    /// The code was sent to the provider, and there is nothing to show for it: it was refused, its result got lost, or the
+    /// user it was for is removed.
+    case spent
+}
+
+/// Results of exchanged authorization codes: a code works once, but a request may arrive twice.
 extension StoreSession {
     /// The sealed result of an authorization code that was exchanged before.
     public mutating func exchangedCode(_ hash: [UInt8]) throws(StoreError) -> [UInt8]? {
@@ -9,17 +23,72 @@ extension StoreSession {
         } ?? nil
     }
 
-    /// Keeps the sealed result of an authorization code; the first result stays if there is one.
-    public mutating func rememberExchangedCode(
-        _ hash: [UInt8], credentials: [UInt8], at now: WireDate
-    ) throws(StoreError) {
+    /// Reserves the exchange of a code of that account for `owner`, unless somebody has done it or is doing it.
+    ///
+    /// Call in a transaction of its own: the committed row is the lease. When `owner` dies, nobody knows whether the code
+    /// was used, so it counts as spent: a client must not use a code more than once (RFC 6749, section 4.1.2). Measured by
+    /// the database's clock.
+    public mutating func reserveCode(
+        _ hash: [UInt8], of accountType: AccountType, _ providerUserID: String, for owner: String, seconds: Int,
+        at now: WireDate
+    ) throws(StoreError) -> CodeReservation {
         try execute(
             """
-            INSERT INTO exchanged_codes (code_hash, credentials, exchanged_at)
-            VALUES (?, ?, ?)
+            INSERT INTO exchanged_codes (code_hash, account_hash, lease_owner, lease_until, exchanged_at)
+            VALUES (?, UNHEX(SHA2(CONCAT(?, ' ', ?), 256)), ?, UTC_TIMESTAMP(3) + INTERVAL ? SECOND, ?)
                 ON DUPLICATE KEY UPDATE code_hash = code_hash
             """,
-            [.bytes(hash), .bytes(credentials), .date(now)])
+            [
+                .bytes(hash), .text(accountType.rawValue), .text(providerUserID), .text(owner), .int(Int64(seconds)),
+                .date(now),
+            ])
+        return try first(
+            """
+            SELECT credentials, lease_owner <=> ?, COALESCE(lease_until > UTC_TIMESTAMP(3), FALSE)
+              FROM exchanged_codes
+             WHERE code_hash = ?
+            """,
+            [.text(owner), .bytes(hash)]
+        ) { row throws(StoreError) -> CodeReservation in
+            if let credentials = row.optionalBytes(0) { return .exchanged(credentials) }
+            guard try row.flag(2) else { return .spent }
+            return try row.flag(1) ? .reserved : .underWay
+        } ?? .spent
+    }
+
+    /// Keeps the sealed result of a code and ends the lease; without a result the code is spent.
+    ///
+    /// - Returns: `false` if the lease is no longer `owner`'s, which happens when the user is removed meanwhile; then
+    ///   nothing was kept.
+    @discardableResult
+    public mutating func endCodeExchange(
+        _ hash: [UInt8], by owner: String, credentials: [UInt8]?
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            UPDATE exchanged_codes
+               SET credentials = ?, lease_owner = NULL, lease_until = NULL
+             WHERE code_hash = ?
+               AND lease_owner = ?
+            """,
+            [.bytes(orNull: credentials), .bytes(hash), .text(owner)]) == 1
+    }
+
+    /// Ends a lease of somebody who knows that the provider has not seen the code: it may still be exchanged.
+    public mutating func giveBackCode(_ hash: [UInt8], by owner: String) throws(StoreError) {
+        try execute(
+            "DELETE FROM exchanged_codes WHERE code_hash = ? AND lease_owner = ?", [.bytes(hash), .text(owner)])
+    }
+
+    /// Makes all codes of a user's account spent: what they were exchanged for goes with the user.
+    mutating func spendCodes(of userID: UserID) throws(StoreError) {
+        try execute(
+            """
+            UPDATE exchanged_codes c
+              JOIN users u ON c.account_hash = UNHEX(SHA2(CONCAT(u.account_type, ' ', u.provider_user_id), 256))
+               SET c.credentials = NULL, c.lease_owner = NULL, c.lease_until = NULL
+             WHERE u.user_id = ?
+            """, [.int(userID.rawValue)])
     }
 
     /// Forgets results that are older than `time`, at most `limit` of them.

@@ -16,6 +16,8 @@ public struct OutboxItem: Equatable, Sendable {
         case hashObject
         case sendPush
         case removePushTopic
+        /// The provider is to be told that the server no longer uses what the person had granted.
+        case revokeGrant
     }
 
     public var id: OutboxID
@@ -29,6 +31,8 @@ public struct OutboxItem: Equatable, Sendable {
     public var objectNames: [String]
     /// What a ``Kind/sendPush`` is to say, and to whom.
     public var push: PushOrder?
+    /// What a ``Kind/revokeGrant`` is about.
+    public var grant: ForsakenGrant?
     /// How often it was tried before.
     public var attempts: Int
 }
@@ -177,7 +181,7 @@ extension StoreSession {
         try execute(
             """
             UPDATE outbox
-               SET available_at = ?, lease_owner = NULL, last_error = ?
+               SET available_at = ?, lease_owner = NULL, last_error = ?, asked_until = NULL
              WHERE outbox_id = ?
                AND lease_owner = ?
             """,
@@ -194,7 +198,7 @@ extension StoreSession {
         let items = try all(
             """
             SELECT outbox_id, kind, user_id, storage_type, object_id, object_name, attempts, push_target,
-                   sharing_group_id, registration_id, message, created_at
+                   sharing_group_id, registration_id, message, created_at, credentials, account_type
               FROM outbox
              WHERE available_at <= ?
              ORDER BY available_at
@@ -210,7 +214,10 @@ extension StoreSession {
                 owner: storageType.map { OwningUser(userID: userID, storageType: $0) },
                 objectID: row.optionalText(4),
                 objectNames: row.optionalText(5)?.split(separator: Self.nameSeparator).map(String.init) ?? [],
-                push: try Self.pushOrder(from: row, column: 7), attempts: Int(try row.number(6)))
+                push: try Self.pushOrder(from: row, column: 7),
+                grant: try Self.forsakenGrant(
+                    from: row, column: 12, at: try row.date(11, Self.table, "created_at")),
+                attempts: Int(try row.number(6)))
         }
         for item in items {
             try execute(

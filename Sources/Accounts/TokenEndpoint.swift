@@ -1,0 +1,120 @@
+import HTTPTransport
+
+/// The token endpoint of one provider (RFC 6749, section 3.2), asked as the client that the app maker registered there.
+struct TokenEndpoint: Sendable {
+    /// What tokens are asked for.
+    enum Purpose: Sendable {
+        /// For the first time, with what a phone brought.
+        case exchange
+        /// With a refresh token.
+        case renewal
+    }
+
+    /// What a reply means that is not a success.
+    typealias RefusalReader = @Sendable (_ reply: Reply, _ purpose: Purpose) -> AccountError
+
+    private let url: String
+    private let identification: [(name: String, value: String)]
+    private let refusal: RefusalReader
+
+    /// - Parameters:
+    ///   - provider: the provider's name, for the log.
+    ///   - refusal: reads refusals; `nil` if they are those of RFC 6749, section 5.2.
+    init(
+        of provider: String, at url: String, clientID: String, clientSecret: String, refusal: RefusalReader? = nil
+    ) {
+        self.url = url
+        identification = [("client_id", clientID), ("client_secret", clientSecret)]
+        self.refusal = refusal ?? { reply, purpose in Self.standardRefusal(reply, purpose, of: provider) }
+    }
+
+    /// Exchanges an authorization code, which works once (RFC 6749, section 4.1.3).
+    ///
+    /// - Parameter details: further parameters, such as the redirect URI.
+    /// - Throws: ``AccountError/codeRejected``; ``AccountError/notAsked(detail:)`` if the code was surely not used.
+    func exchange(
+        code: String, _ details: [(name: String, value: String)] = [], through client: AccountClient
+    ) throws(AccountError) -> OAuthTokens {
+        try ask(
+            [("grant_type", "authorization_code"), ("code", code)], details, for: .exchange, isRepeatable: false,
+            through: client)
+    }
+
+    /// Exchanges something that works more than once, by an extension grant (RFC 6749, section 4.5).
+    func exchange(
+        grant type: String, _ details: [(name: String, value: String)], through client: AccountClient
+    ) throws(AccountError) -> OAuthTokens {
+        try ask([("grant_type", type)], details, for: .exchange, through: client)
+    }
+
+    /// Asks for new tokens (RFC 6749, section 6).
+    /// - Throws: ``AccountError/revoked`` if the refresh token no longer works.
+    func refresh(
+        _ refreshToken: String, _ details: [(name: String, value: String)] = [], through client: AccountClient
+    ) throws(AccountError) -> OAuthTokens {
+        try ask(
+            [("grant_type", "refresh_token"), ("refresh_token", refreshToken)], details, for: .renewal,
+            through: client)
+    }
+
+    /// Stored credentials with a new access token; a new refresh token, should one come along, takes the old one's place.
+    /// - Throws: ``AccountError/revoked`` if the refresh token no longer works, or there is none.
+    func renew(
+        _ stored: StoredCredentials, _ details: [(name: String, value: String)] = [], through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials {
+        guard let refreshToken = stored.refreshToken else { throw .revoked }
+        let tokens = try refresh(refreshToken, details, through: client)
+        return stored.updated(
+            with: StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken))
+    }
+
+    private func ask(
+        _ grant: [(name: String, value: String)], _ details: [(name: String, value: String)], for purpose: Purpose,
+        isRepeatable: Bool = true, through client: AccountClient
+    ) throws(AccountError) -> OAuthTokens {
+        let reply = try client.send(.form(url, grant + identification + details), isRepeatable: isRepeatable)
+        guard reply.status == 200 else { throw refusal(reply, purpose) }
+        return try AccountJSON.decode(OAuthTokens.self, reply)
+    }
+
+    /// RFC 6749, section 5.2: only `invalid_grant` is about the person; everything else is about us.
+    private static func standardRefusal(_ reply: Reply, _ purpose: Purpose, of provider: String) -> AccountError {
+        let word: String
+        do {
+            word = try AccountJSON.decode(OAuthErrorBody.self, reply).error
+        } catch {
+            // Nothing was said, so nothing is believed of the person.
+            guard reply.status != 400 else { return error }
+            word = "status \(reply.status)"
+        }
+        guard reply.status == 400, word == "invalid_grant" else {
+            return .misconfigured(detail: "\(provider)'s token endpoint says \(word)")
+        }
+        return switch purpose {
+        case .exchange: .codeRejected
+        case .renewal: .revoked
+        }
+    }
+}
+
+/// Reply of a token endpoint (RFC 6749, section 5.1); members are named as on the wire, but in camel case.
+struct OAuthTokens: Decodable {
+    var accessToken: String
+    /// Google: only at the first consent. Dropbox: only for codes asked for with `token_access_type=offline`. Apple: only
+    /// for a code. Microsoft: a new one each time; the one before works on for a while.
+    var refreshToken: String?
+    /// Granted scopes, separated by blanks; may be fewer than asked for.
+    var scope: String?
+    /// Who signed in (OpenID Connect Core, section 3.1.3.3).
+    var idToken: String?
+    /// Dropbox: whose tokens these are; not with a refresh.
+    var accountId: String?
+
+    /// The granted scopes; `nil` if the provider does not repeat them.
+    var scopes: Set<String>? { scope.map { Set($0.split(separator: " ").map(String.init)) } }
+}
+
+/// The error body of OAuth's endpoints (RFC 6749, section 5.2).
+struct OAuthErrorBody: Decodable {
+    var error: String
+}

@@ -1,0 +1,102 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// What a removed user had granted, until it is given back to the provider.
+public struct ForsakenGrant: Equatable, Sendable {
+    public var accountType: AccountType
+    /// The sealed credentials, as they were kept with the user.
+    public var record: [UInt8]
+    /// When the user was removed.
+    public var forsakenAt: WireDate
+}
+
+/// What is known of the grant of an account that may come back.
+public enum PendingRevocation: Equatable, Sendable {
+    case none
+    /// Nobody has told the provider yet: the account may keep what it had granted, sealed for the user of that number.
+    case waiting([UInt8], UserID)
+    /// The provider is being told at this moment.
+    case underWay
+}
+
+/// Revocations are rows of the outbox. As long as the provider was not asked, the account may come back and keep its grant;
+/// that, and the beginning of the asking, are committed changes of the same row, so of the two one comes first.
+extension StoreSession {
+    /// Has the grant of a user given back to the provider. Call when nothing else is to be done with it.
+    mutating func addRevocation(of userID: UserID, at now: WireDate) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, account_type, account_hash, credentials, available_at, created_at)
+            SELECT 'revokeGrant', user_id, account_type,
+                   UNHEX(SHA2(CONCAT(account_type, ' ', provider_user_id), 256)), credentials, ?, ?
+              FROM users
+             WHERE user_id = ?
+               AND credentials IS NOT NULL
+            """,
+            [.date(now), .date(now), .int(userID.rawValue)])
+    }
+
+    /// Whether the grant of an account without a user is about to be revoked.
+    public mutating func pendingRevocation(
+        of accountType: AccountType, _ providerUserID: String
+    ) throws(StoreError) -> PendingRevocation {
+        try first(
+            """
+            SELECT credentials, user_id, COALESCE(asked_until > UTC_TIMESTAMP(3), FALSE) AS is_being_asked
+              FROM outbox
+             WHERE account_hash = UNHEX(SHA2(CONCAT(?, ' ', ?), 256))
+             ORDER BY is_being_asked DESC, outbox_id DESC
+             LIMIT 1
+            """,
+            [.text(accountType.rawValue), .text(providerUserID)]
+        ) { row throws(StoreError) -> PendingRevocation in
+            if try row.flag(2) { return .underWay }
+            return .waiting(row.optionalBytes(0) ?? [], UserID(try row.number(1)))
+        } ?? .none
+    }
+
+    /// Drops the revocations of an account, which has a user again. Call in the transaction that adds the user.
+    ///
+    /// - Parameter isGrantKept: whether the user goes on with a grant that was waiting for its revocation.
+    /// - Returns: `false` if the provider is being asked, or has been asked for the grant that was to be kept: then the new
+    ///   user's tokens are dead or about to die.
+    public mutating func cancelRevocations(
+        of accountType: AccountType, _ providerUserID: String, isGrantKept: Bool
+    ) throws(StoreError) -> Bool {
+        let account: [Value] = [.text(accountType.rawValue), .text(providerUserID)]
+        let dropped = try execute(
+            """
+            DELETE FROM outbox
+             WHERE account_hash = UNHEX(SHA2(CONCAT(?, ' ', ?), 256))
+               AND (asked_until IS NULL OR asked_until <= UTC_TIMESTAMP(3))
+            """, account)
+        if isGrantKept && dropped == 0 { return false }
+        return try pendingRevocation(of: accountType, providerUserID) == .none
+    }
+
+    /// Announces that the provider is about to be asked; in a transaction of its own, so that everybody sees it.
+    ///
+    /// - Parameter seconds: how long that may take at most, by the database's clock.
+    /// - Returns: `false` if the work is no longer `leaseOwner`'s, or was dropped.
+    public mutating func beginRevocation(
+        _ item: OutboxID, by leaseOwner: String, seconds: Int
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            UPDATE outbox
+               SET asked_until = UTC_TIMESTAMP(3) + INTERVAL ? SECOND
+             WHERE outbox_id = ?
+               AND lease_owner = ?
+            """,
+            [.int(Int64(seconds)), .int(item.rawValue), .text(leaseOwner)]) == 1
+    }
+
+    /// The grant in a row of the outbox, whose columns begin at `column`; `nil` if it is other work.
+    static func forsakenGrant(
+        from row: borrowing Row, column: Int, at forsakenAt: WireDate
+    ) throws(StoreError) -> ForsakenGrant? {
+        guard let record = row.optionalBytes(column) else { return nil }
+        return ForsakenGrant(
+            accountType: try row.word(column + 1, "outbox", "account_type"), record: record, forsakenAt: forsakenAt)
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Users who are removed and come back")
+struct ReturningUserTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    @Test(
+        "The provider is told that somebody left, and their storage works for longer than an hour when they come back",
+        arguments: [SandboxProvider.google, .dropbox])
+    func comesBack(provider: SandboxProvider) async throws {
+        let alice = try server.signUpOwningUser(provider)
+        let old = TestFile("before").stored(at: provider)
+        try alice.publish(old, masterVersion: 0)
+
+        var again = try await alice.removedAndSignedInAgain()
+        again.group = UUID().uuidString
+        let reply = try again.signUp()
+
+        #expect(reply.status == 200, "\(reply)")
+        let file = TestFile("after").stored(at: provider)
+        try again.publish(file, masterVersion: 0)
+        try server.sandbox.expireAccessTokens(of: again.account, .server)
+        let later = TestFile("an hour later").stored(at: provider)
+        try again.publish(later, masterVersion: 1)
+        expectDownload(try again.download(file, masterVersion: 2), of: file)
+        #expect(try again.stored(old).count == 1)
+    }
+
+    @Test("Whoever comes back at once keeps what they had granted, or signs in again")
+    func comesBackAtOnce() throws {
+        var alice = try server.signUpOwningUser()
+        #expect(try alice.removeAccount().status == 200)
+        alice.group = UUID().uuidString
+
+        let reply = try alice.signUp()
+
+        // The provider may have been told already; then the sign-in is as dead as its code.
+        try #require([200, 401, 409].contains(reply.status), "\(reply)")
+        guard reply.status == 200 else { return }
+        try alice.publish(TestFile(), masterVersion: 0)
+        try server.sandbox.expireAccessTokens(of: alice.account, .server)
+        try alice.publish(TestFile(), masterVersion: 1)
+    }
+
+    @Test("Apple is told when somebody removes their account")
+    func apple() async throws {
+        let alice = try server.signUpOwningUser()
+        let anna = try alice.newMember(.write, provider: .apple, name: "Anna")
+        #expect(try server.sandbox.account(anna.account.id).refreshToken != nil)
+
+        let again = try await anna.removedAndSignedInAgain()
+
+        #expect(try again.redeem(alice.invite(.read)).status == 200)
+        #expect(try server.sandbox.account(anna.account.id).refreshToken != nil)
+    }
+
+    @Test(
+        "Of equal requests at once one brings the code to the provider", arguments: [SandboxProvider.google, .dropbox])
+    func equalRequests(provider: SandboxProvider) async throws {
+        for _ in 0..<4 {
+            let alice = try server.newcomer(provider)
+
+            let replies = try await Threads.run(4) { _ in try alice.signUp() }
+
+            #expect(replies.map(\.status) == [200, 200, 200, 200], "\(replies)")
+            #expect(Set(replies.compactMap { $0.json?.userId?.integer }).count == 1)
+        }
+        #expect(try server.sandbox.violations().filter { $0.rule?.text == "code-reused" }.isEmpty)
+    }
+}

@@ -1,0 +1,114 @@
+import Accounts
+import Foundation
+import Store
+import SyncProtocol
+import TestSupport
+import Testing
+import UserStorage
+
+@testable import Endpoints
+
+@Suite("Authorization codes work once, requests arrive twice")
+struct CodeExchangeTests {
+    private let server: TestServer
+    private let alice = Phone(name: "alice", accountType: .google)
+
+    /// What came back.
+    private struct Reply: Sendable {
+        let status: Int?
+        let body: [UInt8]
+
+        init(_ connection: FakeConnection) { (status, body) = (connection.status, connection.body) }
+    }
+
+    init() throws { server = try TestServer() }
+
+    private func addUser(code: String, by phone: Phone? = nil) -> FakeConnection {
+        let phone = phone ?? alice
+        return server.send(
+            AddUserRequest(sharingGroupUUID: phone.group, cloudFolderName: "F"), as: phone,
+            adding: [.authorizationCode: code])
+    }
+
+    private func stored() throws -> StoredCredentials {
+        let userID = try server.userID(of: alice)
+        let sealed = try #require(try server.store.withSession { try $0.credentials(of: userID) })
+        return try server.services.storage.sealer.open(sealed.record, from: .user(userID))
+    }
+
+    @Test("Of equal requests at once one exchanges the code, and all get the same reply")
+    func twins() throws {
+        let server = server
+        server.exchanges.during { while server.waits.count < 20 { sched_yield() } }
+
+        let replies = concurrently(4) { _ in Reply(addUser(code: "one")) }.successes()
+
+        #expect(replies.map(\.status) == [200, 200, 200, 200])
+        #expect(Set(replies.map(\.body)).count == 1)
+        #expect(server.exchanges.codes == ["one"])
+        #expect(try stored().refreshToken == "from one")
+    }
+
+    @Test("Equal redemptions at once exchange the code once")
+    func redemptions() throws {
+        let host = try server.signUp("host")
+        let offered =
+            server.send(
+                CreateSharingInvitationRequest(permission: .write, sharingGroupUUID: host.group), as: host
+            ).json["sharingInvitationUUID"] as? String
+        let invitation = try #require(offered.flatMap { SharingInvitationUUID($0) })
+        let server = server
+        server.exchanges.during { while server.waits.count < 20 { sched_yield() } }
+
+        let replies = concurrently(4) { _ in
+            Reply(
+                server.send(
+                    RedeemSharingInvitationRequest(sharingInvitationUUID: invitation, cloudFolderName: "F"), as: alice,
+                    adding: [.authorizationCode: "one"]))
+        }.successes()
+
+        #expect(replies.map(\.status) == [200, 200, 200, 200])
+        #expect(server.exchanges.codes == ["one"])
+    }
+
+    @Test("A refused code is not sent again")
+    func refused() {
+        server.exchanges.fail(.codeRejected)
+        #expect(addUser(code: "one").status == 409)
+        server.exchanges.fail(nil)
+
+        let again = addUser(code: "one")
+
+        #expect(again.status == 409)
+        #expect(again.json["code"] as? String == "authorization_code_rejected")
+        #expect(server.exchanges.codes == ["one"])
+        #expect(addUser(code: "two").status == 200)
+    }
+
+    @Test("A code whose result got lost is not sent again; the person signs in once more")
+    func lost() {
+        server.exchanges.fail(.unavailable(detail: "connection lost"))
+        #expect(addUser(code: "one").status == 502)
+        server.exchanges.fail(nil)
+
+        #expect(addUser(code: "one").status == 409)
+
+        #expect(server.exchanges.codes == ["one"])
+        #expect(addUser(code: "two").status == 200)
+    }
+
+    @Test(
+        "A code that the provider has surely not seen is sent again",
+        arguments: [AccountError.notAsked(detail: "status 503"), .misconfigured(detail: "invalid_client")])
+    func notAsked(error: AccountError) throws {
+        server.exchanges.fail(error)
+        #expect(addUser(code: "one").status == 502)
+        #expect(addUser(code: "one").status == 502)
+        server.exchanges.fail(nil)
+
+        #expect(addUser(code: "one").status == 200)
+
+        #expect(server.exchanges.codes == ["one", "one", "one"])
+        #expect(try stored().refreshToken == "from one")
+    }
+}
