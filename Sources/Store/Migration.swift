@@ -27,5 +27,7 @@ struct Migration: Equatable {
             sql: String(decoding: PackageResources._005_content_hashes_sql, as: UTF8.self)),
         Migration(
             version: 6, name: "imports", sql: String(decoding: PackageResources._006_imports_sql, as: UTF8.self)),
+        Migration(
+            version: 9, name: "departures", sql: String(decoding: PackageResources._009_departures_sql, as: UTF8.self)),
     ]
 }

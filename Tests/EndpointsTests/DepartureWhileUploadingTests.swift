@@ -82,7 +82,7 @@ struct DepartureWhileUploadingTests {
         #expect(try dueDeletions == 1)
     }
 
-    @Test("The owner's account is removed: the upload is stale, and there is nothing left to delete with")
+    @Test("The owner's account is removed: the upload is stale, and its object is given up")
     func ownerRemoved() throws {
         let (server, alice) = (server, alice)
 
@@ -90,7 +90,7 @@ struct DepartureWhileUploadingTests {
 
         #expect(reply.messageParams["masterVersionUpdate"] as? Int == 2)
         #expect(try stagedRows == 0)
-        #expect(try dueDeletions == 0)
+        #expect(try dueDeletions == 1)
         #expect(server.upload(bytes, of: someFile(), master: 2, by: bob).code == "owner_removed")
     }
 
