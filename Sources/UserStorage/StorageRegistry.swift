@@ -69,7 +69,8 @@ public struct StorageRegistry: Sendable {
         return UserStorage(
             provider: provider,
             access: StorageAccess(
-                transport: transport, tokens: tokens, folder: UserFolder(user: user, store: store, checks: folderChecks),
+                transport: transport, tokens: tokens,
+                folder: UserFolder(user: user, store: store, checks: folderChecks),
                 deadline: deadline, backoff: backoff))
     }
 }

@@ -102,7 +102,8 @@ struct DepartedUserTests {
         #expect(try departed()?.credentials == [9])
     }
 
-    @Test("Who signs up again with the same account takes over what is to be cleared, so that it is protected as theirs")
+    @Test(
+        "Who signs up again with the same account takes over what is to be cleared, so that it is protected as theirs")
     func backAgain() throws {
         try owner.stage(.upload(of: someFile(), version: 0, object: "staged", owner: storage))
         let account = try #require(try fixture.store.withSession { try $0.user(owner.user) })

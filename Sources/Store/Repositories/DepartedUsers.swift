@@ -24,7 +24,10 @@ extension StoreSession {
                AND EXISTS (SELECT 1 FROM outbox o WHERE o.user_id = u.user_id)
             """,
             [.date(WireDate(secondsSince1970: now.secondsSince1970 + Self.accessSeconds))] + user)
-        guard isKept == 1 else { return _ = try execute("DELETE FROM outbox WHERE user_id = ?", user) }
+        guard isKept == 1 else {
+            _ = try execute("DELETE FROM outbox WHERE user_id = ?", user)
+            return
+        }
         // What was put off, perhaps for a day, has its last chance now.
         try execute("UPDATE outbox SET available_at = ? WHERE user_id = ? AND lease_owner IS NULL", [.date(now)] + user)
     }

@@ -9,6 +9,8 @@ struct RandomisedRun {
     var cast: Cast
     var possibilities = Possibilities()
     var tally = Tally()
+    /// The tags of replies to Index, and what the replies said.
+    var tags: [String: (tag: String, answer: Answer)] = [:]
     /// The list of operations.
     private(set) var journal: [String] = []
     /// When the run began, by the server's clock, in the form of the log.
