@@ -3,7 +3,8 @@ extension World {
     func index(_ uuid: String?, since: Int?, for person: Person) throws(Refusal) -> Answer {
         var members: [String: Template] = [
             "sharingGroups": .list(
-                groups.filter { $0.value.members[person] != nil }.map { entry(of: $0.key, $0.value, for: person) },
+                groups.filter { $0.value.members[person] != nil }.sorted { $0.key < $1.key }
+                    .map { entry(of: $0.key, $0.value, for: person) },
                 by: "sharingGroupUUID")
         ]
         if let uuid {
@@ -13,7 +14,9 @@ extension World {
             let since = since.flatMap { $0 <= group.masterVersion ? $0 : nil }
             members["since"] = .optional(since)
             members["fileIndex"] = .list(
-                group.files.filter { $0.value.changedAt > since ?? -1 }.map { entry(of: $0.key, $0.value, in: uuid) },
+                group.files.filter { $0.value.changedAt > since ?? -1 }.sorted { $0.key < $1.key }.map {
+                    entry(of: $0.key, $0.value, in: uuid)
+                },
                 by: "fileUUID")
         } else {
             members["masterVersion"] = .absent
@@ -31,7 +34,9 @@ extension World {
             "masterVersion": .integer(group.masterVersion),
             "permission": .optional(member?.permission.rawValue),
             "sharingGroupUsers": .list(
-                group.members.keys.map { .object(["name": .text($0.name), "userId": .optional(users[$0])]) },
+                group.members.keys.sorted { $0.name < $1.name }.map {
+                    .object(["name": .text($0.name), "userId": .optional(users[$0])])
+                },
                 by: "name"),
             "cloudStorageType": .optional(person.bringsStorage ? nil : member?.owner?.person.provider.storage),
         ])

@@ -59,7 +59,7 @@ extension RequestPlanner {
         let content = random.chance(70) ? uploaded.content : newContent(&random)
         return Request.Upload(
             file, in: selection(group, &random), version: change.version ?? 0, mimeType: uploaded.mimeType,
-            content: content, checkSum: content.checkSums[uploaded.owner?.person.provider.storage ?? ""] ?? "",
+            content: content, checkSum: content.checkSums[uploaded.owner?.person.provider.storage ?? "Google"] ?? "",
             fileGroup: uploaded.fileGroup, metadata: random.chance(70) ? change.metadata : nil,
             undeletes: change.kind == .undelete)
     }
