@@ -60,7 +60,7 @@ struct RandomisedRun {
             if random.chance(70) { try make(request, by: caller, "again") }
         case .hangUp: try await makeTwice(request, by: caller)
         case .cutBody:
-            try cutBody(of: request, by: caller)
+            try await cutBody(of: request, by: caller)
         case .cloudTrouble(let trouble):
             for fault in trouble.faults { try server.sandbox.inject(fault) }
             let exchange = try perform(
