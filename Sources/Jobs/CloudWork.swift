@@ -20,18 +20,24 @@ struct CloudWork: Sendable {
     func carryOut(
         _ item: OutboxItem, _ transport: Transport, _ logger: Logger, _ signOfLife: () -> Void
     ) throws {
-        guard let owner = item.owner, let user = try store.withSession({ try $0.user(owner.userID) }) else {
-            // Their account is gone, and with it our access.
-            return
-        }
-        let storage = try storage.storage(
-            of: user, transport: transport, deadline: .after(Self.itemTime), logger: logger)
+        guard let owner = item.owner, let storage = try open(owner, transport, logger) else { return }
         switch item.kind {
         case .deleteObject: try deleteObject(item, of: owner, storage)
         case .writeWarningFile: try writeWarningFile(item, storage)
         case .hashObject: try hashObject(item, of: owner, storage, signOfLife)
         case .sendPush, .removePushTopic, .revokeGrant: preconditionFailure("this work is not done in storage")
         }
+    }
+
+    /// The owner's storage; `nil` if their account is gone, and with it our access.
+    private func open(_ owner: OwningUser, _ transport: Transport, _ logger: Logger) throws -> UserStorage? {
+        let deadline = Deadline.after(Self.itemTime)
+        if let user = try store.withSession({ try $0.user(owner.userID) }) {
+            return try storage.storage(of: user, transport: transport, deadline: deadline, logger: logger)
+        }
+        guard let departed = try store.withSession({ try $0.departedUser(owner.userID) }) else { return nil }
+        return try storage.storage(
+            ofDeparted: departed.user, sealed: departed.credentials, transport: transport, deadline: deadline)
     }
 
     private func deleteObject(_ item: OutboxItem, of owner: OwningUser, _ storage: UserStorage) throws {

@@ -68,6 +68,10 @@ public struct Housekeeper: Sendable {
             try session.forgetContents(before: time(ago: Self.contentLifetimeSeconds), limit: Self.batch)
         }
         report("Results of reading objects forgotten", contents)
+        let departed = try store.transaction { session in
+            try session.forgetDepartedUsers(at: now(), limit: Self.batch)
+        }
+        report("Removed users forgotten whose storage could not be cleared in time", departed)
     }
 
     private func report(_ sentence: Logger.Message, _ count: Int) {

@@ -95,7 +95,10 @@ public struct OutboxWorker: Sendable {
     }
 
     private func complete(_ item: OutboxItem) throws {
-        try store.transaction { session in _ = try session.complete(item.id, by: leaseOwner) }
+        try store.transaction { session in
+            try session.complete(item.id, by: leaseOwner)
+            try session.forgetDepartedUser(item.userID)
+        }
     }
 
     /// Puts the work off: for as long as the provider says, or twice as long as the last time; for a day if only a

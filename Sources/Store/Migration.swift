@@ -28,7 +28,9 @@ struct Migration: Equatable {
         Migration(
             version: 6, name: "imports", sql: String(decoding: PackageResources._006_imports_sql, as: UTF8.self)),
         Migration(
-            version: 8, name: "revocations",
-            sql: String(decoding: PackageResources._008_revocations_sql, as: UTF8.self)),
+            version: 7, name: "revocations",
+            sql: String(decoding: PackageResources._007_revocations_sql, as: UTF8.self)),
+        Migration(
+            version: 8, name: "departures", sql: String(decoding: PackageResources._008_departures_sql, as: UTF8.self)),
     ]
 }

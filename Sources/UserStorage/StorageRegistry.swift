@@ -47,6 +47,32 @@ public struct StorageRegistry: Sendable {
             access: StorageAccess(
                 transport: transport, tokens: tokens, folder: folder, deadline: deadline, backoff: backoff))
     }
+
+    /// The storage of somebody who has been removed, to clear it.
+    /// - Parameter sealed: the tokens as the user's row had them.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if their kind of account is no longer allowed here;
+    ///   ``CloudStorageError/localFailure(_:)`` if the tokens cannot be opened.
+    public func storage(
+        ofDeparted user: UserRecord, sealed: [UInt8], transport: Transport, deadline: Deadline
+    ) throws(CloudStorageError) -> UserStorage {
+        guard let type = user.accountType.cloudStorageType, let provider = providers[type],
+            let account = accounts[user.accountType]
+        else { throw .authorizationRevoked }
+        let tokens: DepartedUserTokens
+        do {
+            tokens = try DepartedUserTokens(
+                user: user, sealed: sealed, store: store, sealer: sealer, account: account, transport: transport,
+                backoff: backoff)
+        } catch {
+            throw .localFailure(error)
+        }
+        return UserStorage(
+            provider: provider,
+            access: StorageAccess(
+                transport: transport, tokens: tokens,
+                folder: UserFolder(user: user, store: store, checks: folderChecks),
+                deadline: deadline, backoff: backoff))
+    }
 }
 
 /// One user's storage, for the length of one request.

@@ -103,6 +103,53 @@ struct LeavingTests {
         try carol.deleteAndCommit(file.next("by Carol"), masterVersion: 5)
     }
 
+    @Test("A phone whose new file has lost its owner is told when it uploads it again, and can commit the rest")
+    func ownerLeavesDuringUploads() async throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.write, provider: .google, name: "Bob")
+        let carol = try alice.newMember(.write, name: "Carol")
+        let file = TestFile("Bob's")
+        let lost = TestFile("in vain")
+        try bob.publish(file, masterVersion: 2)
+        try carol.stage(lost, masterVersion: 3)
+
+        #expect(try alice.leave(masterVersion: 3).status == 200)
+
+        // As deployed clients do: stale, everything again, commit.
+        #expect(try carol.commit(masterVersion: 3).json?.masterVersionUpdate?.integer == 4)
+        for _ in 0..<2 {
+            expectError(try carol.upload(lost, masterVersion: 4), 410, goneReason: "userRemoved")
+        }
+        let next = file.next("by Carol")
+        try carol.stage(next, masterVersion: 4)
+        #expect(try carol.commitStaged(masterVersion: 4) == 1)
+        expectDownload(try bob.download(next, masterVersion: 5), of: next)
+        // Nothing of hers stays with Alice.
+        try await eventually("the uncommitted file is gone from the owner's storage") {
+            try alice.stored(lost).isEmpty
+        }
+    }
+
+    @Test("Who gets another owner uploads into the new one's storage")
+    func anotherOwner() async throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try alice.newMember(.admin, provider: .google, name: "Bob")
+        let carol = try alice.newMember(.write, name: "Carol")
+        let file = TestFile()
+        try carol.stage(file, masterVersion: 2)
+        #expect(try alice.leave(masterVersion: 2).status == 200)
+        #expect(try carol.leave(masterVersion: 3).status == 200)
+        #expect(try carol.redeem(bob.invite(.write, group: alice.group)).status == 200)
+
+        try carol.publish(file, masterVersion: 5)
+
+        expectDownload(try bob.download(file, masterVersion: 6), of: file)
+        #expect(try bob.stored(file).count == 1)
+        try await eventually("the uncommitted file is gone from the first owner's storage") {
+            try alice.stored(file).isEmpty
+        }
+    }
+
     @Test("A file of a member who has left is not brought back into a storage that left with them")
     func undeleteAfterOwnerLeft() throws {
         let alice = try server.signUpOwningUser()

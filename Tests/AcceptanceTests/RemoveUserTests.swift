@@ -136,6 +136,33 @@ struct RemoveUserTests {
         expectDownload(try alice.download(files[1], masterVersion: 3), of: files[1])
     }
 
+    @Test(
+        "Who goes finds no uncommitted uploads in their storage, also if the server must renew its tokens first",
+        arguments: [(SandboxProvider.google, false), (.google, true), (.microsoft, true)])
+    func ownUncommittedFiles(provider: SandboxProvider, isExpired: Bool) async throws {
+        let alice = try server.signUpOwningUser(provider)
+        let bob = try alice.newMember(.write)
+        let committed = TestFile("committed")
+        let files = [TestFile("Alice's"), TestFile("Bob's")]
+        let stage = { (file: TestFile, user: TestUser, version: Int64) in
+            let checkSum = provider == .microsoft ? file.sha1 : file.checkSum
+            try user.stage(file, masterVersion: version, overriding: ["checkSum": checkSum])
+        }
+        _ = try stage(committed, alice, 1)
+        try alice.commitStaged(masterVersion: 1)
+        _ = try stage(files[0], alice, 2)
+        _ = try stage(files[1], bob, 2)
+        for file in files { #expect(try alice.stored(file).count == 1) }
+        if isExpired { try server.sandbox.expireAccessTokens(of: alice.account) }
+
+        #expect(try alice.removeAccount().status == 200)
+
+        try await eventually("only what was committed is stored") {
+            try files.allSatisfy { try alice.stored($0).isEmpty }
+        }
+        #expect(try alice.stored(committed).count == 1)
+    }
+
     @Test("A group whose last member removes the account is gone [299] [F15]")
     func lastMember() throws {
         let alice = try server.signUpOwningUser()

@@ -16,7 +16,7 @@ struct DepartureWhileUploadingTests {
     init() throws {
         server = try TestServer()
         alice = try server.signUp()
-        bob = try server.joinGroup(of: alice, as: "bob", master: 0)
+        bob = try server.join(alice, as: "bob")
     }
 
     private var stagedRows: Int { get throws { try server.count("SELECT COUNT(*) FROM staged_changes") } }
@@ -82,7 +82,7 @@ struct DepartureWhileUploadingTests {
         #expect(try dueDeletions == 1)
     }
 
-    @Test("The owner's account is removed: the upload is stale, and there is nothing left to delete with")
+    @Test("The owner's account is removed: the upload is stale, and its object is given up")
     func ownerRemoved() throws {
         let (server, alice) = (server, alice)
 
@@ -90,7 +90,7 @@ struct DepartureWhileUploadingTests {
 
         #expect(reply.messageParams["masterVersionUpdate"] as? Int == 2)
         #expect(try stagedRows == 0)
-        #expect(try dueDeletions == 0)
+        #expect(try dueDeletions == 1)
         #expect(server.upload(bytes, of: someFile(), master: 2, by: bob).code == "owner_removed")
     }
 
@@ -152,21 +152,5 @@ struct DepartureWhileUploadingTests {
         #expect(
             try server.count(
                 "SELECT COUNT(*) FROM staged_changes WHERE kind = 'upload' AND app_metadata = 'joined'") == 1)
-    }
-}
-
-extension TestServer {
-    /// A Facebook user who joins the group of `inviter`, whose master version is `master` and one more afterwards.
-    func joinGroup(of inviter: Phone, as name: String, master: Int64) throws -> Phone {
-        let invited = send(
-            CreateSharingInvitationRequest(
-                permission: .write, sharingGroupUUID: inviter.group, allowSocialAcceptance: true,
-                numberOfAcceptors: 1), as: inviter)
-        let code = try #require(
-            (invited.json["sharingInvitationUUID"] as? String).flatMap { SharingInvitationUUID($0) })
-        let phone = Phone(name: name, accountType: .facebook, group: inviter.group)
-        let reply = send(RedeemSharingInvitationRequest(sharingInvitationUUID: code), as: phone)
-        try #require(reply.status == 200, "\(reply.json)")
-        return phone
     }
 }

@@ -110,6 +110,78 @@ struct OutboxWorkerTests {
         #expect(server.cloud.deleted == ["orphan"])
     }
 
+    @Test(
+        "A deletion waits for an upload that began before it: that one may have found the very object",
+        arguments: [true, false])
+    func olderUpload(isAdopted: Bool) throws {
+        try work()
+        let owner = OwningUser(userID: try server.userID(of: alice), storageType: .google)
+        server.cloud.put("found", "name", [1])
+        let upload = try server.store.transaction { session in
+            try session.addIntent(
+                toStore: nil, named: ["name"], in: owner, leaseOwner: "upload",
+                until: WireDate(secondsSince1970: noon.secondsSince1970 + 90), at: noon)
+        }
+        try server.store.transaction { session in
+            _ = try session.addDeletion(of: "found", in: owner, availableAt: noon, at: noon)
+        }
+        try work()
+        #expect(server.cloud.deleted == [])
+        #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE last_error = 'unavailable'") == 1)
+
+        if isAdopted {
+            #expect(server.upload(someBytes(1), of: someFile(), by: alice).status == 200)
+            try server.execute("UPDATE staged_changes SET object_id = 'found'")
+            #expect(try server.store.transaction { try $0.complete(upload, by: "upload") })
+        }
+        // What is left of an upload that died is cleared first; the deletion waits for that, too.
+        for _ in 0..<2 {
+            clock.advance(bySeconds: 90)
+            try work()
+        }
+
+        #expect(server.cloud.deleted.contains("found") == !isAdopted)
+        #expect(try outboxRows == 0)
+    }
+
+    @Test("What a removed user never committed is cleared from their storage; then nothing of them is left")
+    func removedUser() throws {
+        try work()
+        let committed = someBytes(1)
+        #expect(server.upload(committed, of: someFile(), by: alice).status == 200)
+        #expect(server.commit(from: 0, by: alice).status == 200)
+        #expect(server.upload(someBytes(2), of: someFile(), master: 1, by: alice).status == 200)
+
+        #expect(server.send(RemoveUserRequest(), as: alice).status == 200)
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 1)
+        try work()
+
+        #expect(Array(server.cloud.objects.values) == [committed])
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 0)
+        #expect(try outboxRows == 0)
+    }
+
+    @Test("If the storage of a removed user cannot be reached for an hour, the tokens go all the same")
+    func unreachableStorage() throws {
+        try work()
+        #expect(server.upload(someBytes(2), of: someFile(), by: alice).status == 200)
+        #expect(server.send(RemoveUserRequest(), as: alice).status == 200)
+        cloud { $0.deleteFailure = .unavailable(detail: "") }
+        let log = server.log
+        let housekeeper = Housekeeper(
+            store: server.store, stagingLifetimeDays: 7, now: { [clock] in clock.now },
+            logger: Logger(label: "jobs", factory: { _ in log }))
+
+        try work()
+        try housekeeper.run()
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 1)
+        clock.advance(bySeconds: 3_600)
+        try housekeeper.run()
+
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 0)
+        #expect(try outboxRows == 0)
+    }
+
     @Test("A row whose object somebody refers to is dropped, and the object stays")
     func referenced() throws {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)

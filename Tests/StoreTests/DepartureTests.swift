@@ -98,11 +98,44 @@ struct DepartureTests {
 
         #expect(try scene.owner.staged().isEmpty)
         #expect(Set(try scene.guest.staged().map(\.fileUUID)) == [new, scene.secondsFile])
+        #expect(try scene.guest.staged().first { $0.fileUUID == new }?.content == nil)
         #expect(try scene.second.staged().isEmpty)
         #expect(try phone.staged().map(\.kind) == [.deletion])
-        #expect(try scene.owner.objectsToDelete() == ["leaver, new", "leaver, next", "guest, next"])
+        #expect(
+            try scene.owner.objectsToDelete() == ["leaver, new", "leaver, next", "guest, next", "guest, new"])
         #expect(try phone.commit() == 1)
         #expect(throws: CommitRefusal.ownerGone) { try scene.guest.commit() }
+    }
+
+    @Test("A staged new file without owner is in the commit's way until its phone is told; nothing else goes with it")
+    func withoutContent() throws {
+        let scene = try Scene(fixture)
+        let new = someFile()
+        let theirs = OwningUser(userID: scene.second.user, storageType: .google)
+        try scene.guest.stage(.upload(of: new, version: 0, object: "new", owner: scene.guest.owningUser()!))
+        try scene.guest.stage(.upload(of: scene.secondsFile, version: 1, object: "next", owner: theirs))
+        try scene.leave(scene.owner)
+        let told = { (file: FileUUID) in
+            try fixture.store.transaction { try $0.withdrawWithoutContent(file, in: scene.guest.area) }
+        }
+
+        try told(scene.secondsFile)
+        #expect(throws: CommitRefusal.ownerGone) { try scene.guest.commit() }
+        try told(new)
+
+        #expect(try scene.guest.commit() == 1)
+        #expect(try scene.second.file(scene.secondsFile)?.objectID == "next")
+    }
+
+    @Test("A new file without owner that somebody else has committed meanwhile is outdated, no defect")
+    func withoutContentOverCommitted() throws {
+        let scene = try Scene(fixture)
+        let new = someFile()
+        try scene.guest.stage(.upload(of: new, version: 0, object: "new", owner: scene.guest.owningUser()!))
+        try scene.leave(scene.owner)
+        try scene.second.addFile(new)
+
+        #expect(throws: CommitRefusal.outdated(new)) { try scene.guest.commit() }
     }
 
     @Test("Invitations of a leaving member go, whether they invited or would have owned")

@@ -76,11 +76,23 @@ extension Group {
             changes.mapValues { change in
                 var change = change
                 if let upload = change.upload {
-                    change.upload?.owner = lesson.name(of: upload.owner)
+                    change.upload?.owner = upload.owner.map(lesson.name)
                     change.upload?.created = upload.created.map(lesson.name)
                     change.upload?.updated = lesson.name(of: upload.updated)
                 }
                 return change
+            }
+        }
+        group.commits = commits.mapValues { commits in
+            commits.mapValues { commit in
+                var commit = commit
+                commit.members = commit.members.mapValues { member in
+                    var member = member
+                    member.created = member.created.map(lesson.name)
+                    member.updated = member.updated.map(lesson.name)
+                    return member
+                }
+                return commit
             }
         }
         return group

@@ -11,6 +11,27 @@ package struct Group: Equatable, Sendable {
     var heirs: [Person] = []
     /// The newest commit and its reply, for the case that the reply got lost.
     var lastCommit: Commit?
+    /// Commits with an id, those of batches included.
+    package internal(set) var commits: [Caller: [String: NamedCommit]] = [:]
+    /// Batches that are not committed.
+    package internal(set) var batches: [Caller: [String: OpenBatch]] = [:]
+
+    /// A commit that is remembered by its id.
+    package struct NamedCommit: Equatable, Sendable {
+        /// Of DoneUploads; nil for a batch.
+        package let request: Request?
+        let transferred: Int
+        /// The version that the commit led to.
+        let masterVersion: Int
+        /// Of a batch: what was asked for, by file.
+        package var members: [String: BatchMember] = [:]
+    }
+
+    /// What a batch's requests have said so far.
+    package struct OpenBatch: Equatable, Sendable {
+        package let count: Int
+        package let masterVersion: Int
+    }
 
     /// A commit that is remembered as long as the master version is the one that it made.
     struct Commit: Equatable, Sendable {
@@ -56,6 +77,8 @@ package struct File: Equatable, Sendable {
     package var isDeleted = false
     package internal(set) var created: Choice
     package internal(set) var updated: Choice
+    /// The master version with which anything about the file changed last.
+    var changedAt = 0
 
     /// The version that metadata given next must have.
     package var nextMetadataVersion: Int { metadata.map { $0.version + 1 } ?? 0 }
@@ -76,15 +99,34 @@ package struct StagedChange: Equatable, Sendable {
     package var version: Int?
     package var upload: Uploaded?
     package var metadata: Metadata?
+    /// The batch that commits it, and for which master version.
+    package var batch: StagedBatch?
+
+    /// What a staged change is to its batch.
+    package struct StagedBatch: Equatable, Sendable {
+        package let uuid: String
+        let masterVersion: Int
+        /// What was asked for, without master version and batch.
+        let request: Request
+    }
 
     /// The part of an upload that is about contents.
     package struct Uploaded: Equatable, Sendable {
         package let content: Content
-        package internal(set) var owner: Owner
+        /// Nil for a new file whose owner has left since: then the contents are gone.
+        package internal(set) var owner: Owner?
         package let mimeType: String
         package let fileGroup: String?
         /// New files only.
         var created: Choice?
         var updated: Choice
     }
+}
+
+/// A request that was part of a committed batch.
+package struct BatchMember: Equatable, Sendable {
+    /// Without master version and batch.
+    package let request: Request
+    var created: Choice?
+    var updated: Choice?
 }

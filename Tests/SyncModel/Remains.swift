@@ -9,7 +9,7 @@ package struct StoredContent: Hashable, Sendable {
 package struct Remains: Equatable, Sendable {
     /// Stays there: what people own when they or their group leave the server is theirs.
     package internal(set) var left: Set<StoredContent> = []
-    /// The server was about to delete it when it lost access to the storage: there or not.
+    /// The server was about to delete it when the owner removed the account, and has an hour for that: there or not.
     package internal(set) var uncertain: Set<StoredContent> = []
     /// Replaced, deleted or withdrawn: must vanish, unless the owner removes the account first.
     package internal(set) var doomed: Set<StoredContent> = []
@@ -24,9 +24,9 @@ package struct Remains: Equatable, Sendable {
 extension World {
     /// What a staged change has put into somebody's storage is not needed any more.
     mutating func discard(_ change: StagedChange?, of file: String) {
-        guard let upload = change?.upload else { return }
-        let stored = StoredContent(owner: upload.owner, file: file, content: upload.content)
-        if isPresent(upload.owner) { remains.doomed.insert(stored) } else { remains.uncertain.insert(stored) }
+        guard let upload = change?.upload, let owner = upload.owner else { return }
+        let stored = StoredContent(owner: owner, file: file, content: upload.content)
+        if isPresent(owner) { remains.doomed.insert(stored) } else { remains.uncertain.insert(stored) }
     }
 
     /// What files and staged changes refer to.
@@ -37,8 +37,8 @@ extension World {
                 result.insert(StoredContent(owner: file.owner, file: uuid, content: file.content))
             }
             for (uuid, change) in group.staged.values.joined() {
-                guard let upload = change.upload else { continue }
-                result.insert(StoredContent(owner: upload.owner, file: uuid, content: upload.content))
+                guard let upload = change.upload, let owner = upload.owner else { continue }
+                result.insert(StoredContent(owner: owner, file: uuid, content: upload.content))
             }
         }
         return result

@@ -17,12 +17,13 @@ package enum Request: Hashable, Sendable {
     case checkCreds
     case addUser(group: String, name: String?, folder: String?)
     case removeUser
-    case index(group: String?)
+    case index(group: String?, since: Int? = nil)
     case uploadFile(Upload)
-    case uploadAppMetaData(FileSelection, Metadata)
-    case uploadDeletion(FileSelection, version: Int)
+    case uploadAppMetaData(FileSelection, Metadata, batch: Batch? = nil)
+    case uploadDeletion(FileSelection, version: Int, batch: Batch? = nil)
+    case discardUploads(group: String, files: [String]?, batch: String?)
     case getUploads(group: String)
-    case doneUploads(GroupSelection, newName: String?, message: String?)
+    case doneUploads(GroupSelection, newName: String?, message: String?, commitID: String? = nil)
     case downloadFile(FileSelection, version: Int, metadataVersion: Int?)
     case downloadAppMetaData(FileSelection, metadataVersion: Int)
     case createSharingInvitation(group: String, Permission, allowsSocial: Bool, acceptors: Int)
@@ -33,6 +34,11 @@ package enum Request: Hashable, Sendable {
     case removeSharingGroup(GroupSelection)
     case removeUserFromSharingGroup(GroupSelection)
     case registerPushNotificationToken(String)
+    case getSharingInvitations(group: String)
+    case revokeSharingInvitation(group: String, code: String)
+    case getSharingGroupMembers(group: String)
+    case updateSharingGroupMember(GroupSelection, user: Int, Permission)
+    case removeSharingGroupMember(GroupSelection, user: Int)
 
     /// A group, with the master version that the client knows.
     package struct GroupSelection: Hashable, Sendable {
@@ -43,6 +49,18 @@ package enum Request: Hashable, Sendable {
         package init(_ group: String, at masterVersion: Int) {
             self.group = group
             self.masterVersion = masterVersion
+        }
+    }
+
+    /// Changes that commit themselves when all of them have arrived.
+    package struct Batch: Hashable, Sendable {
+        package let uuid: String
+        package let count: Int
+
+        /// Names a batch of so many files.
+        package init(_ uuid: String, of count: Int) {
+            self.uuid = uuid
+            self.count = count
         }
     }
 
@@ -69,6 +87,7 @@ package enum Request: Hashable, Sendable {
         package var fileGroup: String?
         package var metadata: Metadata?
         package var undeletes: Bool
+        package var batch: Batch?
 
         /// Puts an upload together.
         package init(

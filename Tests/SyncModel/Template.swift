@@ -39,6 +39,8 @@ package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
     case object([String: Template])
     /// These elements in any order; `by` names a text member that tells them apart.
     case list([Template], by: String)
+    /// These elements, perhaps among others.
+    case including([Template], by: String)
 
     package var description: String {
         switch self {
@@ -50,6 +52,7 @@ package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
         case .object(let members):
             "{\(members.filter { $0.value != .absent }.map { "\($0.key): \($0.value)" }.sorted().joined(separator: ", "))}"
         case .list(let elements, _): "\(elements)"
+        case .including(let elements, _): "\(elements) and perhaps others"
         }
     }
 
@@ -74,7 +77,10 @@ package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
                 template.differences(from: values[name], at: "\(path)/\(name)", &lesson)
             }
         case (.list(let elements, let name), .list(let values)?):
-            return Self.differences(of: elements, from: values, by: name, at: path, &lesson)
+            let found = Self.differences(of: elements, from: values, by: name, at: path, &lesson)
+            return found.differences + found.others.map { "\(path): has \($0) besides" }
+        case (.including(let elements, let name), .list(let values)?):
+            return Self.differences(of: elements, from: values, by: name, at: path, &lesson).differences
         default:
             return ["\(path): must be \(self), is \(value.map { "\($0)" } ?? "absent")"]
         }
@@ -82,12 +88,12 @@ package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
 
     private static func differences(
         of elements: [Template], from values: [Message], by name: String, at path: String, _ lesson: inout Lesson
-    ) -> [String] {
+    ) -> (differences: [String], others: [Message]) {
         var rest = values
         var found: [String] = []
         for element in elements {
             guard case .object(let members) = element, case .text(let key)? = members[name] else {
-                return ["\(path): the model's element has no text \(name)"]
+                return (["\(path): the model's element has no text \(name)"], [])
             }
             guard let index = rest.firstIndex(where: { $0[name] == .text(key) }) else {
                 found.append("\(path)/\(key): is missing")
@@ -95,6 +101,6 @@ package indirect enum Template: Equatable, Sendable, CustomStringConvertible {
             }
             found += element.differences(from: rest.remove(at: index), at: "\(path)/\(key)", &lesson)
         }
-        return found + rest.map { "\(path): has \($0) besides" }
+        return (found, rest)
     }
 }

@@ -8,9 +8,16 @@ extension World {
     mutating func commit(
         _ selection: Request.GroupSelection, newName: String?, _ request: Request, by caller: Caller
     ) throws -> Answer {
-        let (group, member) = try group(selection.group, for: caller.person, needing: .write)
-        let changes = group.staged[caller] ?? [:]
+        let group = try group(selection.group, for: caller.person, needing: .write).group
+        let changes = (group.staged[caller] ?? [:]).filter { $0.value.batch == nil }
+        var commitID: String?
+        if case .doneUploads(_, _, _, let id) = request { commitID = id }
+        let named = commitID.flatMap { group.commits[caller]?[$0] }
         guard group.masterVersion == selection.masterVersion else {
+            if let named {
+                guard named.request == request else { throw Refusal.commitIDReused }
+                return Self.committed(named.transferred)
+            }
             if let last = group.lastCommit, last.caller == caller, last.request == request, changes.isEmpty,
                 last.masterVersion == group.masterVersion
             {
@@ -18,27 +25,43 @@ extension World {
             }
             return .stale(group.masterVersion)
         }
-        let owner = effectiveOwner(of: caller.person, member)
-        var reasons: [Refusal] = []
-        for (file, change) in changes {
-            do throws(Refusal) {
-                try apply(change, to: file, in: selection.group, owner, by: caller)
-            } catch {
-                reasons.append(error)
-            }
-        }
-        guard reasons.isEmpty else { throw CommitRefused(reasons: reasons) }
-        let version = group.masterVersion + 1
-        groups[selection.group]?.masterVersion = version
-        groups[selection.group]?.staged[caller] = nil
+        let version = try apply(changes, in: selection.group, by: caller)
+        guard named == nil else { throw Refusal.commitIDReused }
         if let newName { groups[selection.group]?.name = newName }
         groups[selection.group]?.lastCommit = Group.Commit(
             caller: caller, request: request, masterVersion: version, transferred: changes.count)
+        if let commitID {
+            groups[selection.group]?.commits[caller, default: [:]][commitID] = Group.NamedCommit(
+                request: request, transferred: changes.count, masterVersion: version)
+        }
         return Self.committed(changes.count)
     }
 
     private static func committed(_ count: Int) -> Answer {
         .success(.object(["numberUploadsTransferred": .integer(count)]))
+    }
+
+    /// Makes staged changes part of the group; all or none.
+    /// - Returns: the master version that the group has then.
+    mutating func apply(
+        _ changes: [String: StagedChange], in uuid: String, by caller: Caller
+    ) throws(CommitRefused) -> Int {
+        let group = groups[uuid]
+        let owner = group?.members[caller.person].flatMap { effectiveOwner(of: caller.person, $0) }
+        let version = (group?.masterVersion ?? 0) + 1
+        var reasons: [Refusal] = []
+        for (file, change) in changes {
+            do throws(Refusal) {
+                try apply(change, to: file, in: uuid, owner, by: caller)
+                groups[uuid]?.files[file]?.changedAt = version
+                groups[uuid]?.staged[caller]?[file] = nil
+            } catch {
+                reasons.append(error)
+            }
+        }
+        guard reasons.isEmpty else { throw CommitRefused(reasons: reasons) }
+        groups[uuid]?.masterVersion = version
+        return version
     }
 
     private mutating func apply(
@@ -72,11 +95,11 @@ extension World {
         by caller: Caller
     ) throws(Refusal) -> File {
         guard let created = upload.created else { throw .fileVersionMismatch }
-        guard owner == upload.owner else { throw .ownerRemoved }
+        guard let owner, owner == upload.owner else { throw .ownerRemoved }
         guard !isLive(uuid, outside: group) else { throw .fileInOtherGroup }
         return File(
             version: 0, device: caller.device, content: upload.content, mimeType: upload.mimeType,
-            fileGroup: upload.fileGroup, owner: upload.owner, metadata: change.metadata, created: created,
+            fileGroup: upload.fileGroup, owner: owner, metadata: change.metadata, created: created,
             updated: upload.updated)
     }
 

@@ -35,7 +35,7 @@ extension World {
         guard group.masterVersion == selection.masterVersion else { return .stale(group.masterVersion) }
         guard let user = users[person] else { throw .userUnknown }
         groups[selection.group]?.masterVersion += 1
-        _ = takeOut(person, Owner(person: person, user: user), of: selection.group)
+        _ = takeOut(person, Owner(person: person, user: user), of: selection.group, as: selection.masterVersion + 1)
         return .done
     }
 }

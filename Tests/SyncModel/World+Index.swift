@@ -1,16 +1,23 @@
 /// docs/protocol.md §8.6.
 extension World {
-    func index(_ uuid: String?, for person: Person) throws(Refusal) -> Answer {
+    func index(_ uuid: String?, since: Int?, for person: Person) throws(Refusal) -> Answer {
         var members: [String: Template] = [
             "sharingGroups": .list(
-                groups.filter { $0.value.members[person] != nil }.map { entry(of: $0.key, $0.value, for: person) },
+                groups.filter { $0.value.members[person] != nil }.sorted { $0.key < $1.key }
+                    .map { entry(of: $0.key, $0.value, for: person) },
                 by: "sharingGroupUUID")
         ]
         if let uuid {
             guard let group = groups[uuid], group.members[person] != nil else { throw .groupUnknown }
             members["masterVersion"] = .integer(group.masterVersion)
+            // A version that the group has not reached gets everything.
+            let since = since.flatMap { $0 <= group.masterVersion ? $0 : nil }
+            members["since"] = .optional(since)
             members["fileIndex"] = .list(
-                group.files.map { entry(of: $0.key, $0.value, in: uuid) }, by: "fileUUID")
+                group.files.filter { $0.value.changedAt > since ?? -1 }.sorted { $0.key < $1.key }.map {
+                    entry(of: $0.key, $0.value, in: uuid)
+                },
+                by: "fileUUID")
         } else {
             members["masterVersion"] = .absent
             members["fileIndex"] = .absent
@@ -27,7 +34,9 @@ extension World {
             "masterVersion": .integer(group.masterVersion),
             "permission": .optional(member?.permission.rawValue),
             "sharingGroupUsers": .list(
-                group.members.keys.map { .object(["name": .text($0.name), "userId": .optional(users[$0])]) },
+                group.members.keys.sorted { $0.name < $1.name }.map {
+                    .object(["name": .text($0.name), "userId": .optional(users[$0])])
+                },
                 by: "name"),
             "cloudStorageType": .optional(person.bringsStorage ? nil : member?.owner?.person.provider.storage),
         ])

@@ -3,19 +3,30 @@ extension World {
     /// MIME types that the server knows.
     package static let mimeTypes = ["text/plain", "image/jpeg", "application/x-url"]
 
-    mutating func stage(_ request: Request.Upload, by caller: Caller, as serial: Int) throws(Refusal) -> Answer {
-        guard Self.mimeTypes.contains(request.mimeType) else { throw .unknownMIMEType }
-        guard request.fileGroup == nil || request.version == 0 else { throw .outOfRange }
+    mutating func stage(_ request: Request.Upload, by caller: Caller, as serial: Int) throws -> Answer {
+        guard Self.mimeTypes.contains(request.mimeType) else { throw Refusal.unknownMIMEType }
+        guard request.fileGroup == nil || request.version == 0 else { throw Refusal.outOfRange }
         let (group, member) = try group(request.group.group, for: caller.person, needing: .write)
+        let bare = Request.uploadFile(request).bare
+        if let done = try committedMember(
+            bare, changing: request.file, of: request.batch, in: request.group.group, by: caller),
+            let created = done.member.created, let updated = done.member.updated
+        {
+            return Self.dates(created: created, updated: updated, committedAs: done.masterVersion)
+        }
         guard group.masterVersion == request.group.masterVersion else { return .stale(group.masterVersion) }
         let current = group.files[request.file]
         let owner = try checkedOwner(of: request, current, effectiveOwner(of: caller.person, member))
         let staged = group.staged[caller]?[request.file]
-        if let staged, let dates = repetition(of: staged, request, owner, current) { return dates }
+        if let staged, let dates = repetition(of: staged, request, owner, current) {
+            let committed = try join(
+                request.batch, with: bare, changing: request.file, in: request.group.group, by: caller)
+            return Self.dates(created: dates.created, updated: dates.updated, committedAs: committed)
+        }
         guard
             request.checkSum.lowercased()
                 == request.content.checkSums[owner.person.provider.storage ?? ""]?.lowercased()
-        else { throw .checkSumMismatch }
+        else { throw Refusal.checkSumMismatch }
 
         let now = Choice.time(serial)
         var change = StagedChange(kind: current?.isDeleted == true ? .undelete : .upload, version: request.version)
@@ -28,7 +39,9 @@ extension World {
             ?? staged?.metadata.flatMap { $0.version == current?.nextMetadataVersion ?? 0 ? $0 : nil }
         discard(staged, of: request.file)
         groups[request.group.group]?.staged[caller, default: [:]][request.file] = change
-        return Self.dates(created: current?.created ?? now, updated: now)
+        let committed = try join(
+            request.batch, with: bare, changing: request.file, in: request.group.group, by: caller)
+        return Self.dates(created: current?.created ?? now, updated: now, committedAs: committed)
     }
 
     /// Applies the rules for versions, types and owners.
@@ -58,7 +71,7 @@ extension World {
     /// The reply of the first of two equal uploads, if a commit would still accept what it staged.
     private func repetition(
         of staged: StagedChange, _ request: Request.Upload, _ owner: Owner, _ current: File?
-    ) -> Answer? {
+    ) -> (created: Choice, updated: Choice)? {
         guard let upload = staged.upload, staged.version == request.version, upload.owner == owner,
             (staged.kind == .undelete) == (current?.isDeleted == true), upload.mimeType == request.mimeType,
             upload.fileGroup == request.fileGroup,
@@ -68,11 +81,19 @@ extension World {
         if let metadata = staged.metadata, metadata.version != current?.nextMetadataVersion ?? 0 { return nil }
         if let metadata = request.metadata, metadata != staged.metadata { return nil }
         guard let created = upload.created ?? current?.created else { return nil }
-        return Self.dates(created: created, updated: upload.updated)
+        return (created, upload.updated)
     }
 
-    private static func dates(created: Choice, updated: Choice) -> Answer {
-        .success(.object(["creationDate": .chosen(created), "updateDate": .chosen(updated)]))
+    private static func dates(created: Choice, updated: Choice, committedAs version: Int?) -> Answer {
+        .success(
+            .object([
+                "creationDate": .chosen(created), "updateDate": .chosen(updated),
+                "committedMasterVersion": .optional(version),
+            ]))
+    }
+
+    private static func done(committedAs version: Int?) -> Answer {
+        .success(.object(["committedMasterVersion": .optional(version)]))
     }
 
     /// Whether another group has this file, not deleted.
@@ -81,13 +102,19 @@ extension World {
     }
 
     mutating func stage(
-        _ metadata: Metadata, of selection: Request.FileSelection, by caller: Caller
-    ) throws(Refusal) -> Answer {
+        _ metadata: Metadata, of selection: Request.FileSelection, in batch: Request.Batch?, by caller: Caller
+    ) throws -> Answer {
         let group = try group(selection.group.group, for: caller.person, needing: .write).group
+        let bare = Request.uploadAppMetaData(selection, metadata).bare
+        if let done = try committedMember(
+            bare, changing: selection.file, of: batch, in: selection.group.group, by: caller)
+        {
+            return Self.done(committedAs: done.masterVersion)
+        }
         guard group.masterVersion == selection.group.masterVersion else { return .stale(group.masterVersion) }
-        guard let current = group.files[selection.file] else { throw .fileUnknown }
-        guard !current.isDeleted else { throw .fileDeleted }
-        guard metadata.version == current.nextMetadataVersion else { throw .metadataVersionMismatch }
+        guard let current = group.files[selection.file] else { throw Refusal.fileUnknown }
+        guard !current.isDeleted else { throw Refusal.fileDeleted }
+        guard metadata.version == current.nextMetadataVersion else { throw Refusal.metadataVersionMismatch }
         let staged = group.staged[caller]?[selection.file]
         var change = StagedChange(kind: .metadata, metadata: metadata)
         if let staged, staged.kind == .upload, staged.version == current.version + 1 {
@@ -97,20 +124,30 @@ extension World {
             discard(staged, of: selection.file)
         }
         groups[selection.group.group]?.staged[caller, default: [:]][selection.file] = change
-        return .done
+        return Self.done(
+            committedAs: try join(
+                batch, with: bare, changing: selection.file, in: selection.group.group, by: caller))
     }
 
     mutating func stageDeletion(
-        of selection: Request.FileSelection, _ version: Int, by caller: Caller
-    ) throws(Refusal) -> Answer {
+        of selection: Request.FileSelection, _ version: Int, in batch: Request.Batch?, by caller: Caller
+    ) throws -> Answer {
         let group = try group(selection.group.group, for: caller.person, needing: .write).group
+        let bare = Request.uploadDeletion(selection, version: version).bare
+        if let done = try committedMember(
+            bare, changing: selection.file, of: batch, in: selection.group.group, by: caller)
+        {
+            return Self.done(committedAs: done.masterVersion)
+        }
         guard group.masterVersion == selection.group.masterVersion else { return .stale(group.masterVersion) }
-        guard let current = group.files[selection.file] else { throw .fileUnknown }
-        guard version == current.version else { throw .fileVersionMismatch }
+        guard let current = group.files[selection.file] else { throw Refusal.fileUnknown }
+        guard version == current.version else { throw Refusal.fileVersionMismatch }
         discard(group.staged[caller]?[selection.file], of: selection.file)
         groups[selection.group.group]?.staged[caller, default: [:]][selection.file] = StagedChange(
             kind: .deletion, version: version)
-        return .done
+        return Self.done(
+            committedAs: try join(
+                batch, with: bare, changing: selection.file, in: selection.group.group, by: caller))
     }
 
     func stagedUploads(in uuid: String, of caller: Caller) throws(Refusal) -> Answer {
@@ -125,6 +162,7 @@ extension World {
                 "fileGroupUUID": .optional(change.upload?.fileGroup),
                 "creationDate": .optional(change.upload?.created),
                 "updateDate": .optional(change.upload?.updated),
+                "batchUUID": .optional(change.batch?.uuid),
             ])
         }
         return .success(.object(["uploads": .list(entries, by: "fileUUID")]))

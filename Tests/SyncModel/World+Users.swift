@@ -22,8 +22,12 @@ extension World {
         guard let user = users.removeValue(forKey: person) else { return .done }
         let owner = Owner(person: person, user: user)
         for uuid in groups.keys.sorted() {
-            let isConcerned = takeOut(person, owner, of: uuid)
+            let isConcerned = takeOut(person, owner, of: uuid, as: (groups[uuid]?.masterVersion ?? 0) + 1)
             if isConcerned { groups[uuid]?.masterVersion += 1 }
+        }
+        for (uuid, group) in groups {
+            groups[uuid]?.commits = group.commits.filter { $0.key.person != person }
+            groups[uuid]?.batches = group.batches.filter { $0.key.person != person }
         }
         invitations = invitations.filter { $0.value.owner != owner }
         remains.loseAccess(to: owner)
@@ -32,15 +36,16 @@ extension World {
 
     /// Takes a person out of a group: the files that they own are deleted but stay in their storage, the members whom
     /// they owned lose their owner. What they staged is gone, and so is what others staged for their files, deletions
-    /// excepted. Without members the group is deleted; without an admin somebody becomes one.
+    /// excepted; new files that others staged into their storage lose their contents. Without members the group is deleted; without an admin somebody becomes one.
     /// - Returns: whether the group had anything to do with them.
-    mutating func takeOut(_ person: Person, _ owner: Owner, of uuid: String) -> Bool {
+    mutating func takeOut(_ person: Person, _ owner: Owner, of uuid: String, as version: Int) -> Bool {
         guard var group = groups[uuid] else { return false }
         let before = group
         group.members[person] = nil
         for (member, place) in group.members where place.owner == owner { group.members[member]?.owner = nil }
         for (uuid, file) in group.files where file.owner == owner && !file.isDeleted {
             group.files[uuid]?.isDeleted = true
+            group.files[uuid]?.changedAt = version
             remains.left.insert(StoredContent(owner: owner, file: uuid, content: file.content))
         }
         for (caller, changes) in group.staged {
@@ -49,7 +54,13 @@ extension World {
                 discard(change, of: file)
                 group.staged[caller]?[file] = nil
             }
+            // What stays of a new file without owner keeps a commit from succeeding silently without it.
+            for (file, change) in group.staged[caller] ?? [:] where change.upload?.owner == owner {
+                discard(change, of: file)
+                group.staged[caller]?[file]?.upload?.owner = nil
+            }
         }
+        group.batches = group.batches.filter { $0.key.person != person }
         guard group != before else { return false }
         group.heirs = Self.heirs(among: group.members)
         if group.heirs.count == 1 { group.promoteHeir(0) }

@@ -18,9 +18,15 @@ package struct World: Equatable, Sendable {
     package mutating func respond(to request: Request, from caller: Caller, as serial: Int) -> Answer {
         let before = self
         do {
-            return try accept(request, from: caller, as: serial)
+            let answer = try accept(request, from: caller, as: serial)
+            tidy()
+            return answer
         } catch let refusal as Refusal {
             self = before
+            if refusal == .ownerRemoved, case .uploadFile(let upload) = request {
+                forgetWithoutOwner(upload, caller)
+                tidy()
+            }
             return .refused([refusal])
         } catch let refusals as CommitRefused {
             self = before
@@ -45,12 +51,16 @@ package struct World: Equatable, Sendable {
         case .registerPushNotificationToken: return .done
         case .checkCreds: return .success(.object(["userId": .chosen(user)]))
         case .removeUser: return removeUser(caller.person)
-        case .index(let group): return try index(group, for: caller.person)
+        case .index(let group, let since): return try index(group, since: since, for: caller.person)
         case .uploadFile(let upload): return try stage(upload, by: caller, as: serial)
-        case .uploadAppMetaData(let file, let metadata): return try stage(metadata, of: file, by: caller)
-        case .uploadDeletion(let file, let version): return try stageDeletion(of: file, version, by: caller)
+        case .uploadAppMetaData(let file, let metadata, let batch):
+            return try stage(metadata, of: file, in: batch, by: caller)
+        case .uploadDeletion(let file, let version, let batch):
+            return try stageDeletion(of: file, version, in: batch, by: caller)
+        case .discardUploads(let group, let files, let batch):
+            return try discardUploads(in: group, files, batch, by: caller)
         case .getUploads(let group): return try stagedUploads(in: group, of: caller)
-        case .doneUploads(let selection, let name, _):
+        case .doneUploads(let selection, let name, _, _):
             return try commit(selection, newName: name, request, by: caller)
         case .downloadFile(let file, let version, let metadataVersion):
             return try download(file, version, metadataVersion, by: caller.person)
@@ -64,6 +74,13 @@ package struct World: Equatable, Sendable {
             return try rename(selection, to: name, by: caller.person)
         case .removeSharingGroup(let selection): return try removeGroup(selection, by: caller.person)
         case .removeUserFromSharingGroup(let selection): return try leave(selection, by: caller.person)
+        case .getSharingInvitations(let group): return try openInvitations(to: group, for: caller.person)
+        case .revokeSharingInvitation(let group, let code): return try revoke(code, to: group, by: caller.person)
+        case .getSharingGroupMembers(let group): return try members(of: group, for: caller.person)
+        case .updateSharingGroupMember(let selection, let user, let permission):
+            return try change(user, in: selection, to: permission, by: caller.person)
+        case .removeSharingGroupMember(let selection, let user):
+            return try takeOut(user, of: selection, by: caller.person)
         case .healthCheck, .checkPrimaryCreds, .addUser, .redeemSharingInvitation, .getSharingInvitationInfo:
             preconditionFailure("answered above")
         }

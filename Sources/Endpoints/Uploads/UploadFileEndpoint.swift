@@ -25,7 +25,7 @@ struct UploadFileEndpoint: Endpoint {
             throw EndpointError.outOfRange("fileGroupUUID can be given with version 0 only")
         }
         let plan: UploadPlan
-        switch try check(request, in: context) {
+        switch try checkOrWithdraw(request, in: context) {
         case .stale(let current): return .header(UploadFileResponse.stale(current: current))
         case .answered(let response): return .header(response)
         case .decided(.repeated): return .header(try StagingStep(request: request, context: context).stageAgain())
@@ -49,6 +49,24 @@ struct UploadFileEndpoint: Endpoint {
         case stale(MasterVersion)
         case answered(UploadFileResponse)
         case decided(UploadDecision)
+    }
+
+    /// The checks; a phone that is told that its new file has no owner any more has nothing of that file staged afterwards,
+    /// so that it can commit the rest.
+    private func checkOrWithdraw(_ request: UploadFileRequest, in context: RequestContext) throws -> Check {
+        do {
+            return try check(request, in: context)
+        } catch EndpointError.ownerRemoved {
+            try context.store.transaction { session in
+                let membership = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
+                _ = try session.holdMasterVersion(of: membership.groupID)
+                try session.withdrawWithoutContent(
+                    request.fileUUID,
+                    in: StagingArea(
+                        userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID))
+            }
+            throw EndpointError.ownerRemoved
+        }
     }
 
     /// The checks before the first byte, on one snapshot.

@@ -76,10 +76,11 @@ extension StoreSession {
         _ change: StagedChange, in area: StagingArea, owningUser: OwningUser?, as version: MasterVersion
     ) throws {
         guard change.fileVersion == .first else { throw CommitRefusal.outdated(change.fileUUID) }
-        guard let content = change.content, let mimeType = change.mimeType, let createdAt = change.createdAt,
-            let updatedAt = change.updatedAt
+        guard let content = change.content, let owningUser, owningUser == content.owningUser else {
+            throw CommitRefusal.ownerGone
+        }
+        guard let mimeType = change.mimeType, let createdAt = change.createdAt, let updatedAt = change.updatedAt
         else { throw StoreError.corrupt(table: "staged_changes", column: "kind") }
-        guard let owningUser, owningUser == content.owningUser else { throw CommitRefusal.ownerGone }
         try execute(
             """
             INSERT INTO files
@@ -115,12 +116,12 @@ extension StoreSession {
         _ change: StagedChange, over current: FileRecord, in area: StagingArea, as version: MasterVersion,
         at now: WireDate
     ) throws {
-        guard let content = change.content, let updatedAt = change.updatedAt else {
-            throw StoreError.corrupt(table: "staged_changes", column: "kind")
-        }
         guard change.fileVersion == current.fileVersion.next, change.kind == .undelete || !current.isDeleted,
             Self.isNextMetaData(change, after: current)
         else { throw CommitRefusal.outdated(change.fileUUID) }
+        guard let content = change.content, let updatedAt = change.updatedAt else {
+            throw StoreError.corrupt(table: "staged_changes", column: "kind")
+        }
         guard content.owningUser == current.owningUser, try isMember(current.owningUser.userID, of: area.groupID)
         else { throw CommitRefusal.ownerGone }
         try execute(

@@ -4,9 +4,10 @@ public import SyncProtocol
 extension StoreSession {
     /// Removes a user and everything that is theirs, from all their groups; each group's master version rises by one.
     ///
-    /// The bytes in the user's own storage stay, committed or not: with the tokens our access ends, so what the outbox
-    /// still had to do there is dropped, and what remains to be done is to tell the provider. What the user staged into the storage of others is deleted there. Call first in
-    /// a transaction: it locks the groups in the order of their UUIDs, then the user.
+    /// Committed files in the user's own storage stay: they are the user's. What lies there uncommitted is deleted by the
+    /// outbox, which keeps the tokens for a short while if it has to (``departedUser(_:)``) and then tells the provider
+    /// that they are no longer needed; what else it was to do is dropped. What the user staged into the storage of others
+    /// is deleted there. Call first in a transaction: it locks the groups in the order of their UUIDs, then the user.
     /// - Returns: `false` if there is no such user; then nothing was changed.
     public mutating func removeUser(_ userID: UserID, at now: WireDate) throws(StoreError) -> Bool {
         for groupID in try groupsConcerning(userID) {
@@ -22,6 +23,7 @@ extension StoreSession {
             if isMember {
                 try removeMember(userID, from: groupID, as: next, at: now)
             } else {
+                try withdrawStagedContents(ownedBy: userID, in: groupID, at: now)
                 try markFilesDeleted(ownedBy: userID, in: groupID, as: next)
             }
         }
@@ -34,7 +36,7 @@ extension StoreSession {
         try withdrawStaged(by: userID, at: now)
         try execute("UPDATE memberships SET owning_user_id = NULL WHERE owning_user_id = ?", user)
         try execute("DELETE FROM invitations WHERE owning_user_id = ?", user)
-        try execute("DELETE FROM outbox WHERE user_id = ?", user)
+        try keepAccessForClearing(of: userID, at: now)
         try addRevocation(of: userID, at: now)
         try spendCodes(of: userID)
         try execute("DELETE FROM batches WHERE user_id = ?", user)

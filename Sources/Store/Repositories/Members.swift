@@ -37,8 +37,9 @@ extension StoreSession {
     /// Files that the member owns are marked deleted; their bytes stay where they are, since they are the member's, and
     /// from now on the server knows nothing of them. Members who used this one's storage have none any more. What the
     /// member staged is withdrawn, and so are changes of the member's files that others staged: nobody could commit
-    /// them. New files that others staged into this member's storage stay staged: their commit is refused. If nobody
-    /// stays the group ends; if no admin stays somebody is promoted (``Succession``).
+    /// them. New files that others staged into this member's storage lose their contents; their rows stay, so that the
+    /// commit is refused, until the phone has been told (``withdrawWithoutContent(_:in:)``). If nobody stays the group
+    /// ends; if no admin stays somebody is promoted (``Succession``).
     /// - Throws: ``StoreError/notFound`` if the user is no member.
     public mutating func removeMember(
         _ userID: UserID, from groupID: SharingGroupID, as version: MasterVersion, at now: WireDate
@@ -64,6 +65,7 @@ extension StoreSession {
         try withdrawStaged(by: userID, in: groupID, at: now)
         try execute("DELETE FROM batches WHERE sharing_group_id = ? AND user_id = ?", member)
         try withdrawStagedChangesOfFiles(ownedBy: userID, in: groupID, at: now)
+        try withdrawStagedContents(ownedBy: userID, in: groupID, at: now)
         try markFilesDeleted(ownedBy: userID, in: groupID, as: version)
     }
 

@@ -22,7 +22,8 @@ public enum PendingRevocation: Equatable, Sendable {
 /// Revocations are rows of the outbox. As long as the provider was not asked, the account may come back and keep its grant;
 /// that, and the beginning of the asking, are committed changes of the same row, so of the two one comes first.
 extension StoreSession {
-    /// Has the grant of a user given back to the provider. Call when nothing else is to be done with it.
+    /// Has the grant of a user given back to the provider, when nothing else is to be done with it any more:
+    /// ``accessSeconds`` from now. Until then the account may come back as if nothing had happened.
     mutating func addRevocation(of userID: UserID, at now: WireDate) throws(StoreError) {
         try execute(
             """
@@ -33,7 +34,10 @@ extension StoreSession {
              WHERE user_id = ?
                AND credentials IS NOT NULL
             """,
-            [.date(now), .date(now), .int(userID.rawValue)])
+            [
+                .date(WireDate(secondsSince1970: now.secondsSince1970 + Self.accessSeconds)), .date(now),
+                .int(userID.rawValue),
+            ])
     }
 
     /// Whether the grant of an account without a user is about to be revoked.

@@ -40,7 +40,7 @@ public struct StagedChange: Equatable, Sendable {
     public var appMetaDataVersion: AppMetaDataVersion?
     /// `nil` for changes of metadata alone.
     public var fileVersion: FileVersion?
-    /// Uploads only.
+    /// Uploads only; `nil` for a new file once the owner whose storage it was staged into has left.
     public var content: StoredContent?
     /// The batch that commits it; `nil` if DoneUploads does.
     public var batchUUID: BatchUUID?

@@ -62,14 +62,14 @@ extension StoreSession {
             cloudFolderName: row.optionalText(4), cloudFolderID: row.optionalText(5))
     }
 
-    /// Adds a user.
+    /// Adds a user. Call inside a transaction.
     /// - Throws: ``StoreError/alreadyExists(key:)`` with the key `account` if the account has a user.
     public mutating func addUser(
         _ accountType: AccountType, _ providerUserID: String, displayName: String, cloudFolderName: String?,
         at now: WireDate
     ) throws(StoreError) -> UserID {
         let name = String(String.UnicodeScalarView(displayName.unicodeScalars.prefix(Self.maximumNameCharacters)))
-        return UserID(
+        let userID = UserID(
             try insert(
                 """
                 INSERT INTO users (account_type, provider_user_id, display_name, cloud_folder_name, created_at)
@@ -79,6 +79,8 @@ extension StoreSession {
                     .text(accountType.rawValue), .text(providerUserID), .text(name), .text(orNull: cloudFolderName),
                     .date(now),
                 ]))
+        try takeOverClearing(of: accountType, providerUserID, by: userID)
+        return userID
     }
 
     /// A user's sealed tokens; `nil` if there is no such user or none are stored.

@@ -1,5 +1,5 @@
 internal import MariaDB
-internal import SyncProtocol
+public import SyncProtocol
 
 // Staged changes that nobody will commit. Their objects go to the outbox, which deletes them unless a row refers to
 // them by then. Callers have locked the group, so nothing is staged there between the two statements.
@@ -60,6 +60,48 @@ extension StoreSession {
                AND f.owning_user_id = ?
                AND s.kind <> 'deletion'
             """, files)
+    }
+
+    /// Takes the contents out of the new files that others have staged into the storage of one owner.
+    ///
+    /// The rows stay: a commit that silently left them out would make the phone believe that the group has them.
+    mutating func withdrawStagedContents(
+        ownedBy userID: UserID, in groupID: SharingGroupID, at now: WireDate
+    ) throws(StoreError) {
+        let staged: [Value] = [.int(userID.rawValue), .int(groupID.rawValue)]
+        try execute(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
+            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?
+              FROM staged_changes
+             WHERE owning_user_id = ?
+               AND sharing_group_id = ?
+               AND object_id IS NOT NULL
+            """, [.date(now), .date(now)] + staged)
+        try execute(
+            """
+            UPDATE staged_changes
+               SET owning_user_id = NULL, storage_type = NULL, object_id = NULL, object_revision = NULL,
+                   provider_hash = NULL, check_sum = NULL, sha256 = NULL, size_bytes = NULL
+             WHERE owning_user_id = ?
+               AND sharing_group_id = ?
+            """, staged)
+    }
+
+    /// Withdraws a staged new file that has lost its owner and contents; any other change of the file stays.
+    ///
+    /// Call when the phone is told that the owner is gone, in a transaction that holds the group's master version.
+    public mutating func withdrawWithoutContent(_ file: FileUUID, in area: StagingArea) throws(StoreError) {
+        try execute(
+            """
+            DELETE FROM staged_changes
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND sharing_group_id = ?
+               AND file_uuid = ?
+               AND kind = 'upload'
+               AND owning_user_id IS NULL
+            """, area.values + [.text(file.rawValue)])
     }
 
     /// Withdraws what a user has staged anywhere.

@@ -19,7 +19,9 @@ struct PhoneCall {
             (method, endpoint) = ("POST", "AddUser")
             parameters = ["sharingGroupUUID": group, "sharingGroupName": name, "cloudFolderName": folder]
         case .removeUser: (method, endpoint, parameters) = ("POST", "RemoveUser", [:])
-        case .index(let group): (method, endpoint, parameters) = ("GET", "Index", ["sharingGroupUUID": group])
+        case .index(let group, let since):
+            (method, endpoint) = ("GET", "Index")
+            parameters = ["sharingGroupUUID": group, "since": since.map(String.init)]
         case .uploadFile(let upload):
             (method, endpoint) = ("POST", "UploadFile")
             body = upload.content.bytes
@@ -29,18 +31,24 @@ struct PhoneCall {
                     "mimeType": upload.mimeType, "fileVersion": String(upload.version), "checkSum": upload.checkSum,
                     "fileGroupUUID": upload.fileGroup, "appMetaData": upload.metadata?.parameter,
                     "undeleteServerFile": upload.undeletes ? "1" : nil,
-                ])
-        case .uploadAppMetaData(let file, let metadata):
+                ], upload.batch)
+        case .uploadAppMetaData(let file, let metadata, let batch):
             (method, endpoint) = ("POST", "UploadAppMetaData")
-            parameters = Self.parameters(file, ["appMetaData": metadata.parameter])
-        case .uploadDeletion(let file, let version):
+            parameters = Self.parameters(file, ["appMetaData": metadata.parameter], batch)
+        case .uploadDeletion(let file, let version, let batch):
             (method, endpoint) = ("DELETE", "UploadDeletion")
-            parameters = Self.parameters(file, ["fileVersion": String(version)])
+            parameters = Self.parameters(file, ["fileVersion": String(version)], batch)
+        case .discardUploads(let group, let files, let batch):
+            (method, endpoint) = ("POST", "DiscardUploads")
+            parameters = [
+                "sharingGroupUUID": group, "fileUUIDs": files?.joined(separator: ","), "batchUUID": batch,
+            ]
         case .getUploads(let group):
             (method, endpoint, parameters) = ("GET", "GetUploads", ["sharingGroupUUID": group])
-        case .doneUploads(let group, let name, let message):
+        case .doneUploads(let group, let name, let message, let commitID):
             (method, endpoint) = ("POST", "DoneUploads")
-            parameters = Self.parameters(group, ["sharingGroupName": name, "pushNotificationMessage": message])
+            parameters = Self.parameters(
+                group, ["sharingGroupName": name, "pushNotificationMessage": message, "commitId": commitID])
         case .downloadFile(let file, let version, let metadataVersion):
             (method, endpoint) = ("GET", "DownloadFile")
             parameters = Self.parameters(
@@ -72,6 +80,19 @@ struct PhoneCall {
             parameters = ["pushNotificationToken": token]
         case .removeUserFromSharingGroup(let group):
             (method, endpoint, parameters) = ("POST", "RemoveUserFromSharingGroup", Self.parameters(group))
+        case .getSharingInvitations(let group):
+            (method, endpoint, parameters) = ("GET", "GetSharingInvitations", ["sharingGroupUUID": group])
+        case .revokeSharingInvitation(let group, let code):
+            (method, endpoint) = ("POST", "RevokeSharingInvitation")
+            parameters = ["sharingGroupUUID": group, "sharingInvitationUUID": code]
+        case .getSharingGroupMembers(let group):
+            (method, endpoint, parameters) = ("GET", "GetSharingGroupMembers", ["sharingGroupUUID": group])
+        case .updateSharingGroupMember(let group, let user, let permission):
+            (method, endpoint) = ("PATCH", "UpdateSharingGroupMember")
+            parameters = Self.parameters(group, ["userId": String(user), "permission": permission.rawValue])
+        case .removeSharingGroupMember(let group, let user):
+            (method, endpoint) = ("POST", "RemoveSharingGroupMember")
+            parameters = Self.parameters(group, ["userId": String(user)])
         }
     }
 
@@ -82,9 +103,11 @@ struct PhoneCall {
     }
 
     private static func parameters(
-        _ file: Request.FileSelection, _ others: [String: String?]
+        _ file: Request.FileSelection, _ others: [String: String?], _ batch: Request.Batch? = nil
     ) -> [String: String?] {
-        parameters(file.group, others).merging(["fileUUID": file.file]) { $1 }
+        parameters(file.group, others).merging([
+            "fileUUID": file.file, "batchUUID": batch?.uuid, "batchCount": batch.map { String($0.count) },
+        ]) { $1 }
     }
 
     /// The request with the headers of a phone.

@@ -18,14 +18,20 @@ extension RandomisedRun {
         try account(for: [first, answered(second)])
     }
 
-    mutating func cutBody(of request: Request, by caller: Caller) throws {
+    mutating func cutBody(of request: Request, by caller: Caller) async throws {
         let call = try httpCall(request, by: caller)
-        guard let body = call.body, !body.isEmpty else { return }
+        guard let body = call.body, !body.isEmpty, case .uploadFile(let upload) = request else { return }
+        var settlement = try Settlement(server)
         note("\(caller) \(PhoneCall(request).description) → hangs up in the middle")
         let conversation = try HTTPConversation(to: server.address)
         try conversation.send(call.head(for: server.address))
         try conversation.send(body.prefix(Int.random(in: 0..<body.count, using: &random)))
         conversation.hangUp()
+        // What is staged already needs no bytes again, but may change its batch, whether or not they come.
+        let staged = possibilities.likeliest.groups[upload.group.group]?.staged[caller]?[upload.file]
+        guard staged?.upload?.content == upload.content else { return }
+        try await settlement.wait(for: 1)
+        try account(for: [Exchange(request, from: caller, serial: nextSerial(), reply: nil)])
     }
 
     mutating func makeWhileKilling(_ request: Request, by caller: Caller, _ delay: Int) async throws {

@@ -43,13 +43,34 @@ extension RandomisedRun {
 
     mutating func look(_ request: Request, by caller: Caller) throws {
         tally.observations += 1
-        let reply = try Reply(server.address.perform(httpCall(request, by: caller)), to: PhoneCall(request))
-        guard let reply else { throw difference(["\(caller) got no whole reply to \(request)"]) }
+        let raw = try server.address.perform(httpCall(request, by: caller))
+        guard let reply = try Reply(raw, to: PhoneCall(request)) else {
+            throw difference(["\(caller) got no whole reply to \(request)"])
+        }
         let contradictions = possibilities.account(for: [
             Exchange(request, from: caller, serial: nextSerial(), reply: reply)
         ])
         guard contradictions.isEmpty else {
             throw difference(["\(caller) sees by \(PhoneCall(request).description):"] + contradictions)
         }
+        if random.chance(30) { try lookAgain(request, by: caller, after: raw) }
+    }
+
+    /// Asks with the tag of an earlier reply: the present one must be 304 if it would say the same, and only then.
+    private mutating func lookAgain(_ request: Request, by caller: Caller, after raw: HTTPReply) throws {
+        guard possibilities.worlds.count == 1, case .index(let group, nil) = request,
+            let user = possibilities.likeliest.users[caller.person], let tag = raw.values(of: "etag").first
+        else { return }
+        var world = possibilities.likeliest
+        let answer = world.respond(to: request, from: caller, as: 0)
+        let key = "\(user) \(group ?? "")"
+        let known = tags[key] ?? (tag, answer)
+        var call = try httpCall(request, by: caller)
+        call.headers.append(("If-None-Match", known.tag))
+        let status = try server.address.perform(call).status
+        guard status == (known.answer == answer ? 304 : 200) else {
+            throw difference(["\(caller) gets \(status) for Index with the tag of \(known.answer)", "now: \(answer)"])
+        }
+        tags[key] = (tag, answer)
     }
 }

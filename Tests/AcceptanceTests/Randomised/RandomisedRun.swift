@@ -9,6 +9,8 @@ struct RandomisedRun {
     var cast: Cast
     var possibilities = Possibilities()
     var tally = Tally()
+    /// The tags of replies to Index, and what the replies said.
+    var tags: [String: (tag: String, answer: Answer)] = [:]
     /// The list of operations.
     private(set) var journal: [String] = []
     /// When the run began, by the server's clock, in the form of the log.
@@ -59,7 +61,7 @@ struct RandomisedRun {
             if random.chance(70) { try make(request, by: caller, "again") }
         case .hangUp: try await makeTwice(request, by: caller)
         case .cutBody:
-            try cutBody(of: request, by: caller)
+            try await cutBody(of: request, by: caller)
         case .cloudTrouble(let trouble):
             for fault in trouble.faults { try server.sandbox.inject(fault) }
             let exchange = try perform(

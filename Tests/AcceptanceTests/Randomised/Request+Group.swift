@@ -7,16 +7,18 @@ extension Request {
         case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .getSharingInvitationInfo,
             .redeemSharingInvitation, .registerPushNotificationToken:
             nil
-        case .index(let group): group
+        case .index(let group, _): group
         case .addUser(let group, _, _), .getUploads(let group), .createSharingInvitation(let group, _, _, _),
-            .createSharingGroup(let group, _):
+            .createSharingGroup(let group, _), .discardUploads(let group, _, _), .getSharingInvitations(let group),
+            .revokeSharingInvitation(let group, _), .getSharingGroupMembers(let group):
             group
         case .uploadFile(let upload): upload.group.group
-        case .uploadAppMetaData(let file, _), .uploadDeletion(let file, _), .downloadFile(let file, _, _),
+        case .uploadAppMetaData(let file, _, _), .uploadDeletion(let file, _, _), .downloadFile(let file, _, _),
             .downloadAppMetaData(let file, _):
             file.group.group
-        case .doneUploads(let group, _, _), .updateSharingGroup(let group, _), .removeSharingGroup(let group),
-            .removeUserFromSharingGroup(let group):
+        case .doneUploads(let group, _, _, _), .updateSharingGroup(let group, _), .removeSharingGroup(let group),
+            .removeUserFromSharingGroup(let group), .updateSharingGroupMember(let group, _, _),
+            .removeSharingGroupMember(let group, _):
             group.group
         }
     }

@@ -14,7 +14,9 @@ extension RequestPlanner {
         } else {
             upload = nextVersion(of: anyFile(group, &random), group, caller, &random)
         }
+        upload.batch = batch(group, caller, &random)
         if random.chance(12) { spoil(&upload, &random) }
+        if random.chance(3), case .uploadFile(let again)? = committedMember(group, caller, &random) { upload = again }
         return (.uploadFile(upload), caller)
     }
 
@@ -57,7 +59,7 @@ extension RequestPlanner {
         let content = random.chance(70) ? uploaded.content : newContent(&random)
         return Request.Upload(
             file, in: selection(group, &random), version: change.version ?? 0, mimeType: uploaded.mimeType,
-            content: content, checkSum: content.checkSums[uploaded.owner.person.provider.storage ?? ""] ?? "",
+            content: content, checkSum: content.checkSums[uploaded.owner?.person.provider.storage ?? "Google"] ?? "",
             fileGroup: uploaded.fileGroup, metadata: random.chance(70) ? change.metadata : nil,
             undeletes: change.kind == .undelete)
     }
@@ -83,7 +85,8 @@ extension RequestPlanner {
         if random.chance(8) { version = max(0, version + (random.chance(50) ? 1 : -1)) }
         return (
             .uploadAppMetaData(
-                Request.FileSelection(file, in: selection(group, &random)), Metadata(version, text(&random))), caller
+                Request.FileSelection(file, in: selection(group, &random)), Metadata(version, text(&random)),
+                batch: batch(group, caller, &random)), caller
         )
     }
 
@@ -93,7 +96,9 @@ extension RequestPlanner {
         var version = world.groups[group]?.files[file]?.version ?? 0
         if random.chance(8) { version += 1 }
         return (
-            .uploadDeletion(Request.FileSelection(file, in: selection(group, &random)), version: version), caller
+            .uploadDeletion(
+                Request.FileSelection(file, in: selection(group, &random)), version: version,
+                batch: batch(group, caller, &random)), caller
         )
     }
 
@@ -130,10 +135,17 @@ extension RequestPlanner {
         }
         let chosen = random.chance(85) ? random.pick(areas) : place(&random, needing: .write)
         guard let (group, caller) = chosen else { return nil }
+        let named = world.groups[group]?.commits[caller] ?? [:]
+        if random.chance(5), let id = random.pick(named.keys.sorted()) {
+            // The same once more, as after a lost reply; seldom something else under the same name.
+            if random.chance(80), let again = named[id]?.request { return (again, caller) }
+            return (.doneUploads(selection(group, &random), newName: nil, message: nil, commitID: id), caller)
+        }
         return (
             .doneUploads(
                 selection(group, &random), newName: random.chance(8) ? text(&random) : nil,
-                message: random.chance(10) ? text(&random) : nil), caller
+                message: random.chance(10) ? text(&random) : nil, commitID: random.chance(40) ? random.uuid() : nil),
+            caller
         )
     }
 }

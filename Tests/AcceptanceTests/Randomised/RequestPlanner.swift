@@ -15,6 +15,7 @@ struct RequestPlanner {
     enum Kind {
         case signUp, commit, upload, metadata, deletion, download, downloadMetadata, look, staged, invite, info, redeem
         case createGroup, rename, removeGroup, leave, removeUser, checkCreds, checkPrimaryCreds, registerPush, health
+        case discard, batchMember, invitations, revoke, members, permission, removeMember
     }
 
     /// A request and who makes it.
@@ -41,6 +42,8 @@ struct RequestPlanner {
             (30, .rename),
             (6, .removeGroup), (12, .leave), (5, .removeUser), (15, .checkCreds),
             (cast.canCheckPrimaryCreds ? 8 : 0, .checkPrimaryCreds), (10, .registerPush), (5, .health),
+            (15, .discard), (15, .batchMember), (12, .invitations), (8, .revoke), (12, .members), (20, .permission),
+            (5, .removeMember),
         ]
     }
 
@@ -53,7 +56,7 @@ struct RequestPlanner {
         case .deletion: deleteFile(&random)
         case .download: download(&random)
         case .downloadMetadata: downloadMetadata(&random)
-        case .look: (.index(group: random.chance(80) ? anyGroup(&random) : nil), anybody(&random))
+        case .look: look(&random)
         case .staged: place(&random, needing: .write).map { (.getUploads(group: $0.group), $0.caller) }
         case .invite: invite(&random)
         case .info: anyInvitation(&random).map { (.getSharingInvitationInfo(code: $0), anybody(&random)) }
@@ -67,6 +70,13 @@ struct RequestPlanner {
         case .checkPrimaryCreds: (.checkPrimaryCreds, anybody(&random))
         case .registerPush: (.registerPushNotificationToken(pushToken(&random)), anybody(&random))
         case .health: (.healthCheck, anybody(&random))
+        case .discard: discard(&random)
+        case .batchMember: repeatBatchMember(&random)
+        case .invitations: place(&random, needing: .admin).map { (.getSharingInvitations(group: $0.group), $0.caller) }
+        case .revoke: revoke(&random)
+        case .members: place(&random, needing: .read).map { (.getSharingGroupMembers(group: $0.group), $0.caller) }
+        case .permission: changePermission(&random)
+        case .removeMember: removeMember(&random)
         }
     }
 

@@ -1,0 +1,107 @@
+internal import MariaDB
+public import SyncProtocol
+
+// Users who have been removed while objects of ours, never committed or no longer needed, lay in their storage. The outbox
+// clears those with the tokens that are kept here until it is done, at most for ``accessSeconds``.
+extension StoreSession {
+    /// For how many seconds after a removal the outbox may use the tokens.
+    static let accessSeconds: Int64 = 3_600
+
+    /// Keeps the way into a user's storage if there is something to clear in it; whatever else the outbox was to do for
+    /// them is dropped. Call before the user's row goes.
+    mutating func keepAccessForClearing(of userID: UserID, at now: WireDate) throws(StoreError) {
+        let user: [Value] = [.int(userID.rawValue)]
+        try execute("DELETE FROM outbox WHERE user_id = ? AND kind <> 'deleteObject'", user)
+        let isKept = try execute(
+            """
+            INSERT INTO departed_users
+                   (user_id, account_type, provider_user_id, cloud_folder_name, cloud_folder_id, credentials,
+                    forgotten_at)
+            SELECT user_id, account_type, provider_user_id, cloud_folder_name, cloud_folder_id, credentials, ?
+              FROM users u
+             WHERE user_id = ?
+               AND credentials IS NOT NULL
+               AND EXISTS (SELECT 1 FROM outbox o WHERE o.user_id = u.user_id)
+            """,
+            [.date(WireDate(secondsSince1970: now.secondsSince1970 + Self.accessSeconds))] + user)
+        guard isKept == 1 else {
+            _ = try execute("DELETE FROM outbox WHERE user_id = ?", user)
+            return
+        }
+        // What was put off, perhaps for a day, has its last chance now.
+        try execute("UPDATE outbox SET available_at = ? WHERE user_id = ? AND lease_owner IS NULL", [.date(now)] + user)
+    }
+
+    /// A removed user whose storage is still to be cleared, with the sealed tokens.
+    public mutating func departedUser(
+        _ userID: UserID
+    ) throws(StoreError) -> (user: UserRecord, credentials: [UInt8])? {
+        try first(
+            """
+            SELECT user_id, account_type, provider_user_id, cloud_folder_name, cloud_folder_id, credentials
+              FROM departed_users
+             WHERE user_id = ?
+            """, [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            let user = UserRecord(
+                userID: UserID(try row.number(0)), accountType: try row.word(1, "departed_users", "account_type"),
+                providerUserID: try row.string(2), displayName: "", cloudFolderName: row.optionalText(3),
+                cloudFolderID: row.optionalText(4))
+            return (user: user, credentials: row.optionalBytes(5) ?? [])
+        }
+    }
+
+    /// Replaces the sealed tokens of a removed user by renewed ones, as long as they are needed.
+    public mutating func storeCredentials(_ record: [UInt8], ofDeparted userID: UserID) throws(StoreError) {
+        try execute(
+            "UPDATE departed_users SET credentials = ? WHERE user_id = ?", [.bytes(record), .int(userID.rawValue)])
+    }
+
+    /// Forgets a removed user for whom the outbox has nothing left to do.
+    public mutating func forgetDepartedUser(_ userID: UserID) throws(StoreError) {
+        try execute(
+            """
+            DELETE FROM departed_users
+             WHERE user_id = ?
+               AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.user_id = departed_users.user_id AND o.storage_type IS NOT NULL)
+            """, [.int(userID.rawValue)])
+    }
+
+    /// Forgets removed users whose time is over, and what the outbox could not do for them.
+    /// - Returns: how many were forgotten, at most `limit`.
+    public mutating func forgetDepartedUsers(at now: WireDate, limit: Int) throws(StoreError) -> Int {
+        let users = try all(
+            """
+            SELECT user_id
+              FROM departed_users
+             WHERE forgotten_at <= ?
+             ORDER BY forgotten_at
+             LIMIT ?
+               FOR UPDATE SKIP LOCKED
+            """, [.date(now), .int(Int64(limit))]
+        ) { row throws(StoreError) in try row.number(0) }
+        for user in users {
+            try execute("DELETE FROM outbox WHERE user_id = ? AND storage_type IS NOT NULL", [.int(user)])
+            try execute("DELETE FROM departed_users WHERE user_id = ?", [.int(user)])
+        }
+        return users.count
+    }
+
+    /// What is still to be cleared for somebody who has been removed becomes work for the user who signs up with the same
+    /// account: from now on the objects are theirs, and protected as theirs if new files come to consist of them.
+    mutating func takeOverClearing(
+        of accountType: AccountType, _ providerUserID: String, by userID: UserID
+    ) throws(StoreError) {
+        let account: [Value] = [.text(accountType.rawValue), .text(providerUserID)]
+        try execute(
+            """
+            UPDATE outbox o
+              JOIN departed_users d ON d.user_id = o.user_id
+               SET o.user_id = ?
+             WHERE d.account_type = ?
+               AND d.provider_user_id = ?
+               AND o.kind = 'deleteObject'
+            """, [.int(userID.rawValue)] + account)
+        try execute("DELETE FROM departed_users WHERE account_type = ? AND provider_user_id = ?", account)
+    }
+}

@@ -1,0 +1,84 @@
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    /// Microsoft Graph: hashes "may not be available" right after an upload; nobody's reads tell of contents but those of
+    /// the bytes.
+    @Suite("OneDrive's hashes, late or of contents that its owner has changed")
+    struct OneDriveHashTests {
+        private let server: TestServer
+        private let mia: TestUser
+
+        init() throws {
+            server = try TestServer.withFaults()
+            var user = try server.newcomer(.microsoft)
+            let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
+            user.userID = try #require(reply.json?.userId?.integer)
+            mia = user
+        }
+
+        private func publish(_ file: TestFile) throws {
+            try mia.stage(file, masterVersion: 0, overriding: ["checkSum": file.sha1])
+            #expect(try mia.commitStaged(masterVersion: 0) == 1)
+        }
+
+        /// How often bytes were fetched since a request.
+        private func readings(since request: Int64) throws -> Int {
+            try server.sandbox.requests(since: request).count { $0.path?.text?.hasSuffix("/download.aspx") == true }
+        }
+
+        private func expectDownload(_ reply: HTTPReply, of file: TestFile, isChanged: Bool) {
+            #expect(reply.status == 200 && reply.isComplete, "\(reply)")
+            #expect(reply.messageParameters?.checkSum?.text == file.sha1)
+            #expect(reply.messageParameters?.contentsChanged?.bool == isChanged)
+            #expect(reply.body == file.contents)
+        }
+
+        @Test(
+            "A hash that comes late is filled in by the jobs role; until then and afterwards the file is served unchanged"
+        )
+        func lateHash() async throws {
+            try server.sandbox.changeSettings(["oneDriveHashDelayMs": 3_600_000])
+            defer { try? server.sandbox.changeSettings(["oneDriveHashDelayMs": 0]) }
+            let file = TestFile(randomBytes: 300_000)
+            try publish(file)
+            expectDownload(try mia.download(file, masterVersion: 1), of: file, isChanged: false)
+
+            try server.sandbox.changeSettings(["oneDriveHashDelayMs": 0])
+            let before = try server.sandbox.lastRequest()
+            // Half a minute after the upload the jobs role asks for the first time.
+            try await eventually("the jobs role has read the object", within: .seconds(60)) {
+                try server.hastenOutbox()
+                return try readings(since: before) > 0
+            }
+
+            try await eventually("what it found out is known: a download reads the object once") {
+                let before = try server.sandbox.lastRequest()
+                expectDownload(try mia.download(file, masterVersion: 1), of: file, isChanged: false)
+                return try readings(since: before) == 1
+            }
+        }
+
+        @Test("What its owner has changed into more than 100 MiB is a 502 until the jobs role has read it, then served")
+        func largeChange() async throws {
+            var file = TestFile("small at first")
+            try publish(file)
+            file.contents = RandomData.bytes(101 << 20)
+            let sha1 = file.sha1
+            try server.sandbox.store(file.contents, as: file.cloudName(device: mia.device), in: mia.account)
+
+            let first = try mia.download(file, masterVersion: 1)
+
+            expectError(first, 502)
+            #expect(first.json?.retryable?.bool == true)
+            var reply = first
+            try await eventually("the checksum has been worked out", within: .seconds(100)) {
+                reply = try mia.download(file, masterVersion: 1)
+                return reply.status == 200
+            }
+            #expect(reply.isComplete && reply.messageParameters?.checkSum?.text == sha1)
+            #expect(reply.messageParameters?.contentsChanged?.bool == true)
+            #expect(reply.body == file.contents)
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite("Objects that are about to be deleted")
+struct DoomedObjectTests {
+    private let fixture: StoreFixture
+    private let owner: Member
+    private let storage: OwningUser
+    private var store: Store { fixture.store }
+
+    init() throws {
+        fixture = try StoreFixture()
+        owner = try fixture.addOwner()
+        storage = try owner.owningUser()!
+    }
+
+    @discardableResult
+    private func addDeletion(of object: String, in owner: OwningUser? = nil) throws -> OutboxID {
+        try store.transaction {
+            try $0.addDeletion(of: object, in: owner ?? storage, availableAt: noon, at: noon)
+        }
+    }
+
+    private func addUpload(_ object: String? = nil, in owner: OwningUser? = nil) throws -> OutboxID {
+        try store.transaction { session in
+            try session.addIntent(
+                toStore: object, named: ["name"], in: owner ?? storage, leaseOwner: "upload", until: noon(plus: 90),
+                at: noon)
+        }
+    }
+
+    private func hasOlderUpload(than item: OutboxID, at time: WireDate = noon) throws -> Bool {
+        try store.withSession { try $0.hasOlderUpload(than: item, of: storage, at: time) }
+    }
+
+    @Test("A deletion is older than uploads that begin later, and waits for those that began before, while they live")
+    func olderUpload() throws {
+        let before = try addDeletion(of: "a")
+        let upload = try addUpload()
+        let after = try addDeletion(of: "b")
+
+        #expect(try !hasOlderUpload(than: before))
+        #expect(try hasOlderUpload(than: after))
+        #expect(try hasOlderUpload(than: after, at: noon(plus: 89)))
+        #expect(try !hasOlderUpload(than: after, at: noon(plus: 90)), "its lease has run out")
+        try store.transaction { try $0.releaseLease(of: upload, by: "upload", at: noon) }
+        #expect(try !hasOlderUpload(than: after), "it has given up")
+    }
+
+    @Test("Uploads whose object has an identifier from the start, and those to others, are not waited for")
+    func otherUploads() throws {
+        _ = try addUpload("chosen")
+        _ = try addUpload(in: OwningUser(userID: fixture.addUser(), storageType: .google))
+
+        #expect(try !hasOlderUpload(than: addDeletion(of: "a")))
+    }
+
+    @Test("An upload that stages a doomed object learns of it in the same transaction, whichever was recorded first")
+    func staging() throws {
+        let file = someFile()
+        try addDeletion(of: "doomed")
+
+        let isDoomed = try store.transaction { session in
+            _ = try session.holdMasterVersion(of: owner.area.groupID)
+            _ = try session.claimStaging(of: file, in: owner.area, at: noon)
+            try session.stage(.upload(of: file, version: 0, object: "late", owner: storage), in: owner.area, at: noon)
+            // Another process decides to delete while this transaction is open.
+            try addDeletion(of: "late")
+            return try ["doomed", "late", "other"].map { try session.isDoomed($0, of: storage) }
+        }
+
+        #expect(isDoomed == [true, true, false])
+    }
+
+    /// A file of an older server, known by its name only.
+    private func fileWithoutObject() throws -> FileRecord {
+        let file = someFile()
+        var change = StagedChange.upload(of: file, version: 0, object: "", owner: storage)
+        change.content?.objectID = nil
+        try owner.stage(change)
+        try owner.commit()
+        return try #require(try owner.file(file))
+    }
+
+    private func adopt(_ object: String, as file: FileRecord) throws -> Bool {
+        try store.transaction { try $0.adopt(objectID: object, revision: nil, as: file, in: owner.area.groupID) }
+    }
+
+    /// What the jobs role does before it deletes, in one transaction.
+    private func decideToDelete(_ object: String) throws -> Bool {
+        try addDeletion(of: object)
+        return try store.transaction { try !$0.isReferenced(object, of: storage) }
+    }
+
+    @Test("After the decision to delete nobody adopts the object; after an adoption nobody decides to delete it")
+    func eitherOr() throws {
+        let (doomed, kept) = try (fileWithoutObject(), fileWithoutObject())
+
+        #expect(try decideToDelete("doomed"))
+        #expect(try !adopt("doomed", as: doomed))
+        #expect(try adopt("kept", as: kept))
+        #expect(try !decideToDelete("kept"))
+    }
+
+    @Test("At the same moment never both succeed: an object is adopted, or it is deleted")
+    func race() throws {
+        for round in 0..<25 {
+            let file = try fileWithoutObject()
+            let object = "object \(round)"
+
+            let outcomes = concurrently(2) { number in
+                try number == 0 ? adopt(object, as: file) : decideToDelete(object)
+            }
+
+            #expect(outcomes.failures().map { "\($0)" } == [])
+            #expect(outcomes.successes().count { $0 } <= 1, "round \(round)")
+            let isAdopted = try owner.file(file.fileUUID)?.objectID == object
+            #expect(isAdopted == outcomes.successes()[0], "round \(round)")
+        }
+    }
+}
