@@ -10,8 +10,8 @@ class Result:
 
     `ours` and `baseline` are the single repetitions. Where there is a baseline, `gate` and `aim` are about the ratio
     and more is better, unless what is measured is a cost; without one they are about our own value and less is better.
-    `floor` is what a program reaches that does only what no server can leave out. Where that is below the gate, the line
-    says nothing about us, and another one compares with the floor itself.
+    `floor` is what a program reaches that does only what no server can leave out. A line that has one cannot be missed:
+    another line, which compares with the floor itself, decides.
     """
 
     number: str
@@ -37,8 +37,8 @@ class Result:
     @property
     def verdict(self) -> str:
         ratio = self.ratio
-        if self.attainable is not None and self.attainable < self.gate:
-            return "beyond reach"
+        if self.floor and ratio is not None and ratio < self.gate:
+            return "floor decides"
         if ratio is None:
             value = statistics.median(self.ours)
             return "aim" if value <= self.aim else "gate" if value <= self.gate else "MISSED"
