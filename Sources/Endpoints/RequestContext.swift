@@ -127,10 +127,14 @@ final class RequestContext {
     func membership(
         in group: SharingGroupUUID, needing permission: Permission, using session: inout StoreSession
     ) throws -> Membership {
-        guard let membership = try session.membership(of: caller.userID, in: group) else {
-            throw EndpointError.notAMember
-        }
-        guard membership.permission >= permission else { throw EndpointError.permissionTooLow(needed: permission) }
+        try allowed(session.membership(of: caller.userID, in: group), needing: permission)
+    }
+
+    /// The caller's membership as it was read, if it is one and permits enough.
+    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``.
+    func allowed(_ membership: Membership?, needing permission: Permission) throws(EndpointError) -> Membership {
+        guard let membership else { throw .notAMember }
+        guard membership.permission >= permission else { throw .permissionTooLow(needed: permission) }
         return membership
     }
 

@@ -71,6 +71,25 @@ struct DepartureWhileUploadingTests {
         #expect(try dueDeletions == 1)
     }
 
+    @Test("The uploader may only read any more: nothing is staged, and the object is given up")
+    func permissionLowered() throws {
+        let (server, alice) = (server, alice)
+        let bobsID = try server.userID(of: bob)
+
+        let reply = upload {
+            #expect(
+                server.send(
+                    UpdateSharingGroupMemberRequest(
+                        sharingGroupUUID: alice.group, masterVersion: MasterVersion(1), userID: bobsID,
+                        permission: .read), as: alice
+                ).status == 200)
+        }
+
+        #expect(reply.code == "permission_too_low")
+        #expect(try stagedRows == 0)
+        #expect(try dueDeletions == 1)
+    }
+
     @Test("The uploader's account is removed: nothing is staged, and the object is given up")
     func uploaderRemoved() throws {
         let (server, bob) = (server, bob)

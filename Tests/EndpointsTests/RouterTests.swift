@@ -1,4 +1,5 @@
 import Foundation
+import Store
 import SyncProtocol
 import TestSupport
 import Testing
@@ -295,6 +296,24 @@ struct RouterTests {
             #expect(outcomes.successes() == [1, 1, 1, 1])
         }
         #expect(try server.count("SELECT master_version FROM sharing_groups") == 3)
+    }
+
+    @Test("DoneUploads that is behind is told so while another commit holds the group")
+    func staleWithoutWaiting() throws {
+        let server = try TestServer()
+        let alice = try server.signUp()
+        #expect(server.commit(from: 0, by: alice).status == 200)
+        let groupID = try server.store.withSession { session in
+            let user = try #require(try session.user(.google, alice.name, device: nil)).user
+            return try #require(try session.membership(of: user.userID, in: alice.group)).groupID
+        }
+
+        try server.store.transaction { session in
+            _ = try session.lockMasterVersion(of: groupID)
+            // On another connection; it would wait here for its lock timeout, and fail.
+            let reply = server.commit(from: 0, by: alice, renaming: "X")
+            #expect(reply.json["masterVersionUpdate"] as? Int == 1)
+        }
     }
 
     @Test("DoneUploads with another name, from another device, or after another commit is stale")

@@ -271,6 +271,54 @@ struct CommitTests {
         #expect(try owner.commit() == 1)
     }
 
+    @Test("One of many new files that is live in another group undoes the commit of all")
+    func oneOfManyInOtherGroup() throws {
+        let otherGroup = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
+        let file = try otherGroup.addFile()
+        for other in [someFile(), file, someFile()] { try upload(other, 0) }
+
+        try expectRefusal(.belongsElsewhere(file))
+        try otherGroup.stage(.deletion(of: file, version: 0))
+        try otherGroup.commit()
+        #expect(try owner.commit() == 3)
+    }
+
+    @Test("Metadata of a file that an older server let be in two groups are committed together with new files")
+    func fileInTwoGroups() throws {
+        let otherGroup = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
+        let shared = try owner.addFile()
+        var connection = try Connection(fixture.settings)
+        try connection.execute(
+            """
+            INSERT INTO files (sharing_group_id, file_uuid, owning_user_id, storage_type, device_uuid, created_at,
+                               updated_at, mime_type, file_version, changed_at_master_version)
+            SELECT ?, file_uuid, owning_user_id, storage_type, device_uuid, created_at, updated_at, mime_type,
+                   file_version, 0
+              FROM files
+            """, [.int(otherGroup.area.groupID.rawValue)])
+        for file in [someFile(), someFile()] { try upload(file, 0) }
+        try owner.stage(.metaData(of: shared, version: 0, "new"))
+
+        #expect(try owner.commit() == 3)
+        #expect(try owner.file(shared)?.appMetaData == "new")
+    }
+
+    @Test("Two groups to which the same two files come at once: one gets both, the other is refused")
+    func sameFilesAtOnce() throws {
+        for _ in 0..<5 {
+            let groups = try (0..<2).map { _ in try fixture.member(owner.user, of: fixture.addGroup(of: owner.user)) }
+            let files = [someFile(), someFile()]
+            for group in groups { for file in files { try upload(file, 0, by: group) } }
+
+            let outcomes = concurrently(2) { number in
+                do { return try groups[number].commit() } catch CommitRefusal.belongsElsewhere { return 0 }
+            }
+
+            #expect(outcomes.failures().isEmpty)
+            #expect(outcomes.successes().sorted() == [0, 2])
+        }
+    }
+
     @Test("A new file without an effective owner, or in the storage of another one, is refused")
     func ownerGone() throws {
         let guest = try fixture.addGuest(of: owner)

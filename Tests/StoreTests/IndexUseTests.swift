@@ -141,6 +141,15 @@ struct IndexUseTests {
         try expect("file", 3) { _ = try $0.file(crowd.file, in: crowd.groupID, locked: true) }
         try expect("live elsewhere", 4) { _ = try $0.isLiveElsewhere(crowd.file, otherThan: crowd.groupID) }
         try expect("staged change", 3) { _ = try $0.stagedChange(of: crowd.file, in: crowd.area) }
+        let caller = UserRecord(
+            userID: crowd.user, accountType: .google, providerUserID: "7", displayName: "x", cloudFolderName: nil,
+            cloudFolderID: nil)
+        try expect("upload situation", 9) {
+            _ = try $0.uploadSituation(of: crowd.file, by: caller, on: crowd.device, in: crowd.group)
+        }
+        try expect("stage first", 3) { session in
+            _ = try session.stageFirst(.metaData(of: crowd.file, version: 0), in: crowd.area, at: noon)
+        }
         try expect("claim", 6) { _ = try $0.claimStaging(of: crowd.file, in: crowd.area, at: noon) }
         try expect("stage", 3) { try $0.stage(.metaData(of: crowd.file, version: 0), in: crowd.area, at: noon) }
         try expect("unstage", 3) { try $0.unstage(crowd.file, in: crowd.area) }
@@ -228,6 +237,25 @@ struct IndexUseTests {
         #expect(try crowd.rowsRead { _ = try $0.stagedChanges(in: crowd.area) } <= 105)
         #expect(try crowd.rowsRead { _ = try $0.changesToCommit(in: crowd.area) } <= 105)
         #expect(try crowd.rowsRead { _ = try $0.unstageCommitted(in: crowd.area, of: nil) } <= 105)
+        #expect(try crowd.rowsRead { _ = try $0.takeStaged(in: crowd.area) } <= 105)
+    }
+
+    @Test("A commit of new files looks at these and at what is staged with them, however many files the group has")
+    func commitOfNewFiles() throws {
+        let crowd = try Crowd.shared.get()
+        var area = crowd.area
+        area.deviceUUID = DeviceUUID("00000000-0000-0000-0000-00000000ffff")!
+        let rows = try crowd.rowsRead { session in
+            for _ in 0..<3 {
+                let change = StagedChange.upload(of: someFile(), version: 0, object: "o", owner: crowd.owner)
+                _ = try session.stageFirst(change, in: area, at: noon)
+            }
+            let count = try session.commitStaged(
+                in: area, owningUser: crowd.owner, as: MasterVersion(1), at: noon)
+            #expect(count == 3)
+        }
+
+        #expect((0...20).contains(rows), "\(rows) rows")
     }
 
     @Test("Who leaves costs as many looks as they and their group have rows, and no table is read as a whole")

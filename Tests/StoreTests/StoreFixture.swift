@@ -108,6 +108,7 @@ struct Member: Sendable {
     func stage(_ change: StagedChange, at time: WireDate = noon) throws -> StagedChange? {
         try store.transaction { session in
             _ = try session.holdMasterVersion(of: area.groupID)
+            if try session.stageFirst(change, in: area, at: time) { return nil }
             let before = try session.claimStaging(of: change.fileUUID, in: area, at: time)
             try session.stage(change, in: area, at: time)
             return before

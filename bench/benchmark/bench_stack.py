@@ -16,7 +16,12 @@ from syncstack.processes import run, wait_until
 from syncstack.responders import Responders
 
 BASELINES = Path(__file__).resolve().parents[1] / "baselines"
-LIBRARIES = ("-lmariadb", "-lfcgi", "-lpthread")
+PROGRAMS = {
+    "responder": (),
+    "commits": ("loop.c",),
+    "cycles": ("loop.c",),
+}
+LIBRARIES = ("-lmariadb", "-lfcgi", "-lcurl", "-lpthread")
 API_THREADS = 8  # as scripts/lib/syncstack/configuration.py has it
 RESPONDERS = 2
 SHARED_MEMORY = Path("/dev/shm")
@@ -80,7 +85,7 @@ class BenchStack:
             self._keep_clouds_in_memory()
             self._stack("up", "--responders", str(RESPONDERS))
             self.refresh()
-            for name in ("responder", "commits"):
+            for name in PROGRAMS:
                 self._compile(name)
             self._add_servers()
         except BaseException:
@@ -129,6 +134,12 @@ class BenchStack:
             "DB_SOCKET": self.environment["DB_SOCKET"], "DB_NAME": self.environment["DB_NAME"], "DB_USER": "syncd",
             "DB_PASSWORD": self.layout.secret("database-password").read_text(encoding="ascii").strip()}
 
+    def cloud_environment(self) -> dict[str, str]:
+        """How they reach the emulated cloud: as syncd does, through the same nginx."""
+        return {
+            "CLOUD_ADDRESS": f"127.0.0.1:{self.environment['SANDBOX_TLS_PORT']}",
+            "CLOUD_CA": self.environment["CA_FILE"]}
+
     def start_baseline(self, user_id: int) -> None:
         """Starts the C responders: as many processes and threads as ours, whose Index is that of `user_id`."""
         os.environ.update(self.database_environment())  # the launcher passes it on
@@ -156,7 +167,7 @@ class BenchStack:
     def _compile(self, name: str) -> None:
         flags = run(["mariadb_config", "--include"]).split()
         run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-std=gnu11", *flags, "-o", self.programs / name,
-             BASELINES / f"{name}.c", BASELINES / "connection.c", *LIBRARIES])
+             *(BASELINES / source for source in (f"{name}.c", *PROGRAMS[name], "connection.c")), *LIBRARIES])
 
     def _add_servers(self) -> None:
         folder = self.layout.nginx

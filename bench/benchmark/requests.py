@@ -16,18 +16,16 @@ FILES = 1000
 FEW_FILES, MANY_FILES, LONG_INDEX = 100, 100_000, 10_000
 
 
-def interleaved(
-    ours: Callable, baseline: Callable, repetitions: int, warm_up: bool = True
-) -> tuple[list[float], list[float]]:
-    """Measures both in turns, so that whatever else the machine does hits both.
+def interleaved(*measures: Callable, repetitions: int, warm_up: bool = True) -> list[list[float]]:
+    """Measures ours, the baseline and whatever else in turns, so that what else the machine does hits all of them.
 
     Each is called with the seconds to take, or with nothing for its own choice.
     """
     if warm_up:
-        ours(1.0)
-        baseline(1.0)
-    pairs = [(ours(None), baseline(None)) for _ in range(repetitions)]
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        for measure in measures:
+            measure(1.0)
+    rounds = [[measure(None) for measure in measures] for _ in range(repetitions)]
+    return [list(values) for values in zip(*rounds)]
 
 
 def health_check(stack: BenchStack, repetitions: int, seconds: float) -> list[Result]:
@@ -35,7 +33,7 @@ def health_check(stack: BenchStack, repetitions: int, seconds: float) -> list[Re
         return lambda short: requests_per_second(f"{url}/HealthCheck/", short or seconds, CONNECTIONS)
 
     ours, baseline = interleaved(
-        measure(stack.environment["SYNC_HTTP_URL"]), measure(stack.responder_url), repetitions)
+        measure(stack.environment["SYNC_HTTP_URL"]), measure(stack.responder_url), repetitions=repetitions)
     return [Result("P1", "HealthCheck, against a C responder", "/s", 0.75, 0.95, ours, baseline)]
 
 
@@ -48,7 +46,7 @@ def index(stack: BenchStack, person: Person, repetitions: int, seconds: float) -
     def measure(url):
         return lambda short: requests_per_second(url + path, short or seconds, CONNECTIONS, person.headers())
 
-    ours, baseline = interleaved(*map(measure, urls), repetitions)
+    ours, baseline = interleaved(*map(measure, urls), repetitions=repetitions)
     return [Result("P2", f"Index of {FILES:,} files, against a C responder", "/s", 0.5, 0.9, ours, baseline)]
 
 
@@ -66,7 +64,7 @@ def unchanged_index(stack: BenchStack, repetitions: int, seconds: float) -> list
         # Microseconds for each request, as many at a time as there are threads.
         measures.append(lambda short, path=path, headers=headers: 1e6 / requests_per_second(
             url + path, short or seconds, CONNECTIONS, headers))
-    many, few = interleaved(*measures, repetitions)
+    many, few = interleaved(*measures, repetitions=repetitions)
     return [
         Result("P3", f"Index, nothing changed: {MANY_FILES:,} files against {FEW_FILES}", "µs", 1.5, 1.05, many, few,
                is_cost=True),

@@ -10,6 +10,8 @@ class Result:
 
     `ours` and `baseline` are the single repetitions. Where there is a baseline, `gate` and `aim` are about the ratio
     and more is better, unless what is measured is a cost; without one they are about our own value and less is better.
+    `floor` is what a program reaches that does only what no server can leave out. A line that has one cannot be missed:
+    another line, which compares with the floor itself, decides.
     """
 
     number: str
@@ -19,6 +21,7 @@ class Result:
     aim: float
     ours: list[float]
     baseline: list[float] = field(default_factory=list)
+    floor: list[float] = field(default_factory=list)
     note: str = ""
     is_cost: bool = False
 
@@ -27,8 +30,15 @@ class Result:
         return statistics.median(self.ours) / statistics.median(self.baseline) if self.baseline else None
 
     @property
+    def attainable(self) -> float | None:
+        """The ratio that the floor has to the baseline."""
+        return statistics.median(self.floor) / statistics.median(self.baseline) if self.floor else None
+
+    @property
     def verdict(self) -> str:
         ratio = self.ratio
+        if self.floor and ratio is not None and ratio < self.gate:
+            return "floor decides"
         if ratio is None:
             value = statistics.median(self.ours)
             return "aim" if value <= self.aim else "gate" if value <= self.gate else "MISSED"

@@ -110,7 +110,8 @@ def in_mebibytes(values: list[float]) -> list[float]:
 def uploads(stack: BenchStack, repetitions: int, gibibytes: float) -> list[Result]:
     transfers = Transfers(stack, gibibytes)
     ours, baseline = interleaved(
-        lambda _: transfers.upload_and_forget(), lambda _: transfers.upload_past_us(), repetitions, warm_up=False)
+        lambda _: transfers.upload_and_forget(), lambda _: transfers.upload_past_us(), repetitions=repetitions,
+        warm_up=False)
     return [Result(
         "P4", f"UploadFile of {gibibytes:g} GiB, against nginx alone", "MiB/s", 0.7, 0.95, in_mebibytes(ours),
         in_mebibytes(baseline))]
@@ -122,8 +123,8 @@ def downloads(stack: BenchStack, repetitions: int, gibibytes: float) -> list[Res
     transfers.commit(uuid)
     object_id = stack.sql(f"SELECT object_id FROM files WHERE file_uuid = '{uuid}'").strip()
     ours, baseline = interleaved(
-        lambda _: transfers.download(uuid), lambda _: transfers.download_past_us(object_id), repetitions,
-        warm_up=False)
+        lambda _: transfers.download(uuid), lambda _: transfers.download_past_us(object_id),
+        repetitions=repetitions, warm_up=False)
     return [Result(
         "P5", f"DownloadFile of {gibibytes:g} GiB, against nginx alone", "MiB/s", 0.7, 0.98, in_mebibytes(ours),
         in_mebibytes(baseline))]

@@ -17,16 +17,15 @@ struct DoneUploadsEndpoint: Endpoint {
                 in: request.sharingGroupUUID, needing: .write, using: &session)
             let area = StagingArea(
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
+            // Versions only rise: a request that is behind is known to be so without waiting for anybody's commit.
+            guard membership.masterVersion.rawValue <= request.masterVersion.rawValue else {
+                return try repeated(hash, request, area, &session) ?? .stale(current: membership.masterVersion)
+            }
             switch try session.advanceMasterVersion(of: membership.groupID, from: request.masterVersion) {
             case .stale(let current):
                 // The change that was faster may have taken the caller out of the group.
                 _ = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
-                if let transferred = try recorded(hash, request, area, &session)
-                    ?? remembered(hash, request, area, &session)
-                {
-                    return .committed(numberUploadsTransferred: transferred)
-                }
-                return .stale(current: current)
+                return try repeated(hash, request, area, &session) ?? .stale(current: current)
             case .advanced(let version):
                 let transferred = try session.commitStaged(
                     in: area, owningUser: membership.owningUser, as: version, at: context.now)
@@ -47,6 +46,15 @@ struct DoneUploadsEndpoint: Endpoint {
             }
         }
         return .json(response)
+    }
+
+    /// The reply of the first of two equal requests.
+    private func repeated(
+        _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
+    ) throws -> DoneUploadsResponse? {
+        let transferred =
+            try recorded(hash, request, area, &session) ?? remembered(hash, request, area, &session)
+        return transferred.map { .committed(numberUploadsTransferred: $0) }
     }
 
     /// The reply of the first request with this id, whatever has happened since.

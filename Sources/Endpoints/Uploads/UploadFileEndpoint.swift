@@ -25,11 +25,14 @@ struct UploadFileEndpoint: Endpoint {
             throw EndpointError.outOfRange("fileGroupUUID can be given with version 0 only")
         }
         let plan: UploadPlan
+        let step: StagingStep
         switch try checkOrWithdraw(request, in: context) {
         case .stale(let current): return .header(UploadFileResponse.stale(current: current))
         case .answered(let response): return .header(response)
-        case .decided(.repeated): return .header(try StagingStep(request: request, context: context).stageAgain())
-        case .decided(.upload(let decided)): plan = decided
+        case .decided(let decision, let grounds):
+            step = StagingStep(request: request, grounds: grounds, context: context)
+            guard case .upload(let decided) = decision else { return .header(try step.stageAgain()) }
+            plan = decided
         }
         let name = CloudFileName(
             fileUUID: request.fileUUID, deviceUUID: context.device, fileVersion: request.fileVersion,
@@ -37,8 +40,7 @@ struct UploadFileEndpoint: Endpoint {
         let upload = try Upload(name: name, mimeType: request.mimeType, length: length, plan: plan, context: context)
         do {
             let content = try upload.run()
-            let response = try StagingStep(request: request, context: context).stage(content, upload.intent)
-            return .header(response)
+            return .header(try step.stage(content, upload.intent))
         } catch {
             upload.intent.giveUp()
             throw error
@@ -48,7 +50,7 @@ struct UploadFileEndpoint: Endpoint {
     private enum Check {
         case stale(MasterVersion)
         case answered(UploadFileResponse)
-        case decided(UploadDecision)
+        case decided(UploadDecision, UploadGrounds)
     }
 
     /// The checks; a phone that is told that its new file has no owner any more has nothing of that file staged afterwards,
@@ -71,42 +73,58 @@ struct UploadFileEndpoint: Endpoint {
 
     /// The checks before the first byte, on one snapshot.
     private func check(_ request: UploadFileRequest, in context: RequestContext) throws -> Check {
-        try context.store.snapshot { session in
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .write, using: &session)
-            let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
-            if let committed = try request.batchMember(in: context)?.commit(in: area, &session) {
-                return .answered(try UploadFileResponse(committed))
-            }
-            guard membership.masterVersion == request.masterVersion else { return .stale(membership.masterVersion) }
-            let staged = try session.stagedChange(of: request.fileUUID, in: area)
-            let decision = try decide(
-                request, by: membership, staged: staged, current: try session.file(request.fileUUID, in: area.groupID),
-                &session)
-            if case .repeated(let creationDate, let updateDate) = decision, request.batch == nil,
-                staged?.batchUUID == nil
-            {
-                return .answered(.staged(creationDate: creationDate, updateDate: updateDate))
-            }
-            return .decided(decision)
+        let check: (inout StoreSession) throws -> Check = { try self.check(request, in: context, &$0) }
+        // A new file takes one statement, which is a snapshot by itself.
+        return request.fileVersion == .first && request.batch == nil
+            ? try context.store.withSession(check) : try context.store.snapshot(check)
+    }
+
+    private func check(
+        _ request: UploadFileRequest, in context: RequestContext, _ session: inout StoreSession
+    ) throws -> Check {
+        let situation = try session.uploadSituation(
+            of: request.fileUUID, by: context.caller, on: context.device, in: request.sharingGroupUUID)
+        let membership = try context.allowed(situation?.membership, needing: .write)
+        let area = StagingArea(
+            userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
+        if let committed = try request.batchMember(in: context)?.commit(in: area, &session) {
+            return .answered(try UploadFileResponse(committed))
         }
+        guard membership.masterVersion == request.masterVersion else { return .stale(membership.masterVersion) }
+        var grounds = UploadGrounds(
+            membership: membership, current: situation?.current, isLiveElsewhere: situation?.isLiveElsewhere ?? false)
+        if let owner = grounds.current?.owningUser, owner != membership.owningUser {
+            grounds.isOwnerHere = try session.isMember(owner.userID, of: membership.groupID)
+        }
+        let staged = situation?.staged
+        let decision = try UploadDecision.of(request, on: grounds, staged: staged)
+        if case .repeated(let creationDate, let updateDate) = decision, request.batch == nil, staged?.batchUUID == nil {
+            return .answered(.staged(creationDate: creationDate, updateDate: updateDate))
+        }
+        return .decided(decision, grounds)
     }
 }
 
-/// Collects what a decision about an upload needs besides the committed file and the staged change.
-private func decide(
-    _ request: UploadFileRequest, by membership: Membership, staged: StagedChange?, current: FileRecord?,
-    _ session: inout StoreSession
-) throws -> UploadDecision {
+/// What an upload is decided on, besides what the device has staged.
+///
+/// Read before the first byte goes out. All of it but ``isLiveElsewhere`` changes only together with the group's master
+/// version, so it need not be read again when that turns out, under the group's lock, to be the same; whether a file is
+/// live in another group is asked again, with locks, by the commit.
+private struct UploadGrounds {
+    var membership: Membership
+    var current: FileRecord?
+    var isLiveElsewhere: Bool
     var isOwnerHere = true
-    if let owner = current?.owningUser, owner != membership.owningUser {
-        isOwnerHere = try session.isMember(owner.userID, of: membership.groupID)
+}
+
+extension UploadDecision {
+    fileprivate static func of(
+        _ request: UploadFileRequest, on grounds: UploadGrounds, staged: StagedChange?
+    ) throws(EndpointError) -> UploadDecision {
+        try of(
+            request, by: grounds.membership, current: grounds.current, staged: staged,
+            isLiveElsewhere: grounds.isLiveElsewhere, isOwnerHere: grounds.isOwnerHere)
     }
-    return try UploadDecision.of(
-        request, by: membership, current: current, staged: staged,
-        isLiveElsewhere: try session.isLiveElsewhere(request.fileUUID, otherThan: membership.groupID),
-        isOwnerHere: isOwnerHere)
 }
 
 /// The bytes' way from the phone to the cloud.
@@ -160,7 +178,13 @@ private struct StagingStep {
     private static let hashDelaySeconds: Int64 = 30
 
     let request: UploadFileRequest
+    let grounds: UploadGrounds
     let context: RequestContext
+
+    private var area: StagingArea {
+        StagingArea(
+            userID: context.caller.userID, deviceUUID: context.device, groupID: grounds.membership.groupID)
+    }
 
     /// - Parameters:
     ///   - content: what has been stored.
@@ -181,11 +205,6 @@ private struct StagingStep {
     ) throws -> (response: UploadFileResponse, isObjectUsed: Bool) {
         let member = request.batchMember(in: context)
         return try context.store.transaction { session in
-            let now = context.now
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .write, using: &session)
-            let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
             // The last of a batch commits, so members of batches come one after the other.
             let version =
                 try member == nil
@@ -198,40 +217,65 @@ private struct StagingStep {
                 _ = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
                 return (.stale(current: version), false)
             }
-            let current = try session.file(request.fileUUID, in: area.groupID)
-            let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
-            let decision = try decide(request, by: membership, staged: staged, current: current, &session)
-            guard case .upload(let plan) = decision else {
-                guard case .repeated(let creationDate, let updateDate) = decision else {
-                    throw EndpointError.uploadConflict
-                }
-                if member == nil, staged?.batchUUID != nil {
-                    try session.leaveBatch(with: request.fileUUID, in: area)
-                }
-                let committed = try member?.join(in: area, by: membership, &session)
-                return (.staged(creationDate, updateDate, committedAs: committed), false)
+            let dates: (creation: WireDate, update: WireDate)
+            switch try place(content, &session) {
+            case .repeated(let creationDate, let updateDate):
+                dates = (creationDate, updateDate)
+            case .upload(let plan):
+                dates = (plan.existingCreationDate ?? context.now, context.now)
+                guard let content, let intent else { throw EndpointError.uploadConflict }
+                try take(over: content, from: intent, &session)
+                let committed = try member?.join(in: area, by: grounds.membership, &session)
+                return (.staged(dates.creation, dates.update, committedAs: committed), true)
             }
-            guard let content, let intent else { throw EndpointError.uploadConflict }
-            guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
-            let replacement = StagedReplacement.of(
-                change(content, plan, current, at: now), over: staged, current: current)
-            try replacement.apply(in: area, at: now, &session)
-            if let objectID = content.objectID, try intent.isDoomed(objectID, using: &session) {
-                throw EndpointError.uploadConflict
+            let committed = try member?.join(in: area, by: grounds.membership, &session)
+            return (.staged(dates.creation, dates.update, committedAs: committed), false)
+        }
+    }
+
+    /// Writes the staged row, unless the same upload is staged already.
+    private func place(_ content: StoredContent?, _ session: inout StoreSession) throws -> UploadDecision {
+        let now = context.now
+        if let content, case .upload(let plan) = try UploadDecision.of(request, on: grounds, staged: nil),
+            plan.owner == content.owningUser,
+            try session.stageFirst(change(content, plan, at: now), in: area, at: now)
+        {
+            return .upload(plan)
+        }
+        let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
+        let decision = try UploadDecision.of(request, on: grounds, staged: staged)
+        guard case .upload(let plan) = decision else {
+            if request.batch == nil, staged?.batchUUID != nil {
+                try session.leaveBatch(with: request.fileUUID, in: area)
             }
-            guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
-            if content.providerHash == nil, !content.owningUser.storageType.reportsCheckSum, let id = content.objectID {
-                try session.addHashing(
-                    of: id, in: content.owningUser,
-                    availableAt: WireDate(secondsSince1970: now.secondsSince1970 + Self.hashDelaySeconds), at: now)
-            }
-            let committed = try member?.join(in: area, by: membership, &session)
-            return (.staged(plan.existingCreationDate ?? now, now, committedAs: committed), true)
+            return decision
+        }
+        guard let content else { throw EndpointError.uploadConflict }
+        guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
+        let replacement = StagedReplacement.of(
+            change(content, plan, at: now), over: staged, current: grounds.current)
+        try replacement.apply(in: area, at: now, &session)
+        return decision
+    }
+
+    /// Ends the intent, now that a row refers to the object.
+    private func take(
+        over content: StoredContent, from intent: UploadIntent, _ session: inout StoreSession
+    ) throws {
+        if let objectID = content.objectID, try intent.isDoomed(objectID, using: &session) {
+            throw EndpointError.uploadConflict
+        }
+        guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
+        if content.providerHash == nil, !content.owningUser.storageType.reportsCheckSum, let id = content.objectID {
+            let now = context.now
+            try session.addHashing(
+                of: id, in: content.owningUser,
+                availableAt: WireDate(secondsSince1970: now.secondsSince1970 + Self.hashDelaySeconds), at: now)
         }
     }
 
     private func change(
-        _ content: StoredContent, _ plan: UploadPlan, _ current: FileRecord?, at now: WireDate
+        _ content: StoredContent, _ plan: UploadPlan, at now: WireDate
     ) -> StagedChange {
         var change = StagedChange(fileUUID: request.fileUUID, kind: plan.kind)
         change.fileGroupUUID = request.fileGroupUUID

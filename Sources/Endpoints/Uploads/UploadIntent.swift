@@ -99,9 +99,7 @@ final class UploadIntent {
     /// Gives the object up: the jobs role deletes it at once, if it exists. Errors do not matter, since the lease ends.
     func giveUp() {
         do {
-            try context.store.transaction { session in
-                try session.releaseLease(of: item, by: leaseOwner, at: context.now)
-            }
+            try context.store.withSession { try $0.releaseLease(of: item, by: leaseOwner, at: context.now) }
         } catch {
             context.logger.info("Upload intent left to its lease", metadata: .keyed([.reason: "\(error)"]))
         }

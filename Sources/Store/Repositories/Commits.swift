@@ -42,40 +42,56 @@ extension StoreSession {
     ///   - batch: the batch to commit; `nil`: everything that is in none.
     ///   - owningUser: the member's effective owning user, for new files.
     /// - Returns: how many changes were applied.
-    /// - Throws: ``CommitRefusal`` for the first change that does not fit, or ``StoreError``.
+    /// - Throws: ``CommitRefusal`` for a change that does not fit, or ``StoreError``.
     public mutating func commitStaged(
         in area: StagingArea, of batch: BatchUUID? = nil, owningUser: OwningUser?, as version: MasterVersion,
         at now: WireDate
     ) throws -> Int32 {
         let taken = batch.map { (uuid: $0, masterVersion: MasterVersion(version.rawValue - 1)) }
-        let changes = try changesToCommit(in: area, of: taken)
+        let changes = try taken == nil ? takeStaged(in: area) : changesToCommit(in: area, of: taken)
+        var comeAlive: [FileUUID] = []
         for change in changes {
-            let current = try file(change.fileUUID, in: area.groupID, locked: true)
-            switch (change.kind, current) {
-            case (.upload, nil):
+            if change.kind == .upload, change.fileVersion == .first {
                 try commitNew(change, in: area, owningUser: owningUser, as: version)
-            case (.upload, let current?), (.undelete, let current?):
-                try commitNext(change, over: current, in: area, as: version, at: now)
-            case (.metadata, let current?):
-                try commitMetadata(change, over: current, in: area, as: version)
-            case (.deletion, let current?):
-                try commitDeletion(change, of: current, in: area, as: version, at: now)
-            case (.undelete, nil), (.metadata, nil), (.deletion, nil):
+                comeAlive.append(change.fileUUID)
+                continue
+            }
+            guard let current = try file(change.fileUUID, in: area.groupID, locked: true) else {
                 throw CommitRefusal.outdated(change.fileUUID)
             }
+            switch change.kind {
+            case .upload, .undelete:
+                try commitNext(change, over: current, in: area, as: version, at: now)
+                if current.isDeleted { comeAlive.append(change.fileUUID) }
+            case .metadata: try commitMetadata(change, over: current, in: area, as: version)
+            case .deletion: try commitDeletion(change, of: current, in: area, as: version, at: now)
+            }
         }
-        if let batch { try recordMembers(of: batch, in: area, at: now) }
-        guard try unstageCommitted(in: area, of: taken) == changes.count else {
-            throw StoreError.corrupt(table: "staged_changes", column: "user_id")
+        try checkAreNowhereElse(comeAlive, in: area, as: version)
+        if let batch {
+            try recordMembers(of: batch, in: area, at: now)
+            guard try unstageCommitted(in: area, of: taken) == changes.count else {
+                throw StoreError.corrupt(table: "staged_changes", column: "user_id")
+            }
+            try closeBatch(batch, in: area, at: now)
         }
-        if let batch { try closeBatch(batch, in: area, at: now) }
         return Int32(clamping: changes.count)
     }
 
+    /// Adds a new file, if the group has none with that UUID.
     private mutating func commitNew(
         _ change: StagedChange, in area: StagingArea, owningUser: OwningUser?, as version: MasterVersion
     ) throws {
-        guard change.fileVersion == .first else { throw CommitRefusal.outdated(change.fileUUID) }
+        do {
+            try addFile(change, in: area, owningUser: owningUser, as: version)
+        } catch StoreError.alreadyExists {
+            throw CommitRefusal.outdated(change.fileUUID)
+        }
+    }
+
+    private mutating func addFile(
+        _ change: StagedChange, in area: StagingArea, owningUser: OwningUser?, as version: MasterVersion
+    ) throws {
         guard let content = change.content, let owningUser, owningUser == content.owningUser else {
             throw CommitRefusal.ownerGone
         }
@@ -99,17 +115,37 @@ extension StoreSession {
                 .text(orNull: content.objectID), .text(orNull: content.objectRevision),
                 .text(orNull: content.providerHash), .int(version.rawValue),
             ])
-        try checkIsNowhereElse(change, area)
     }
 
-    /// Refuses a file that has come to life in two groups.
+    /// Refuses files that have come to life in two groups.
     ///
-    /// Asked after the row was written, with locks: of two commits that do so at once each waits for the other's row,
+    /// Asked after the rows were written, with locks: of two commits that do so at once each waits for the other's row,
     /// and the one that is made to begin again finds it.
-    private mutating func checkIsNowhereElse(_ change: StagedChange, _ area: StagingArea) throws {
-        guard try !isLiveElsewhere(change.fileUUID, otherThan: area.groupID, locked: true) else {
-            throw CommitRefusal.belongsElsewhere(change.fileUUID)
+    private mutating func checkAreNowhereElse(
+        _ files: [FileUUID], in area: StagingArea, as version: MasterVersion
+    ) throws {
+        guard let only = files.first else { return }
+        if files.count == 1 {
+            guard try !isLiveElsewhere(only, otherThan: area.groupID, locked: true) else {
+                throw CommitRefusal.belongsElsewhere(only)
+            }
+            return
         }
+        // Files that an older server let be in two groups, and of which only the metadata change, may be among these.
+        let elsewhere: [FileUUID] = try all(
+            """
+            SELECT STRAIGHT_JOIN mine.file_uuid
+              FROM files mine FORCE INDEX (changes)
+              JOIN files other ON other.file_uuid = mine.file_uuid
+             WHERE mine.sharing_group_id = ?
+               AND mine.changed_at_master_version = ?
+               AND other.sharing_group_id <> ?
+               AND NOT other.is_deleted
+               FOR UPDATE
+            """,
+            [.int(area.groupID.rawValue), .int(version.rawValue), .int(area.groupID.rawValue)]
+        ) { row throws(StoreError) in try row.identifier(0, "files", "file_uuid") }
+        if let other = elsewhere.first(where: files.contains) { throw CommitRefusal.belongsElsewhere(other) }
     }
 
     private mutating func commitNext(
@@ -144,7 +180,6 @@ extension StoreSession {
                 .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .int(version.rawValue),
                 .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
             ])
-        if current.isDeleted { try checkIsNowhereElse(change, area) }
         if current.objectID == nil || current.objectID != content.objectID {
             try addDeletion(ofObjectOf: current, at: now)
         }
@@ -206,8 +241,7 @@ extension StoreSession {
             ])
     }
 
-    /// The newest commit of a group, if nothing has changed the group since; the group's row stays locked to the end of
-    /// the transaction, so that a commit is seen also if it came after the transaction's first read.
+    /// The newest commit of a group, if nothing has changed the group since. Waits for nobody.
     public mutating func rememberedCommit(of groupID: SharingGroupID) throws(StoreError) -> RememberedCommit? {
         try first(
             """
@@ -216,7 +250,6 @@ extension StoreSession {
               FROM sharing_groups
              WHERE sharing_group_id = ?
                AND last_commit_version = master_version
-               FOR UPDATE
             """,
             [.int(groupID.rawValue)]
         ) { row throws(StoreError) in

@@ -94,19 +94,32 @@ extension StoreSession {
     }
 
     private static func file(from row: borrowing Row) throws(StoreError) -> FileRecord {
-        guard let mimeType = MIMEType(try row.string(5)) else { throw .corrupt(table: table, column: "mime_type") }
+        try file(from: row, column: 0)
+    }
+
+    /// A file, whose columns begin at `column`.
+    static func file(from row: borrowing Row, column: Int) throws(StoreError) -> FileRecord {
+        guard let mimeType = MIMEType(try row.string(column + 5)) else {
+            throw .corrupt(table: table, column: "mime_type")
+        }
         var metaDataVersion: AppMetaDataVersion?
-        if !row.isNull(7) { metaDataVersion = AppMetaDataVersion(try row.number32(7, table, "app_metadata_version")) }
+        if !row.isNull(column + 7) {
+            metaDataVersion = AppMetaDataVersion(try row.number32(column + 7, table, "app_metadata_version"))
+        }
         return FileRecord(
-            fileUUID: try row.identifier(0, table, "file_uuid"),
+            fileUUID: try row.identifier(column, table, "file_uuid"),
             owningUser: OwningUser(
-                userID: UserID(try row.number(1)), storageType: try row.word(2, table, "storage_type")),
-            deviceUUID: try row.identifier(3, table, "device_uuid"), createdAt: try row.date(4, table, "created_at"),
-            updatedAt: try row.date(14, table, "updated_at"),
-            mimeType: mimeType, appMetaData: row.optionalText(6), appMetaDataVersion: metaDataVersion,
-            isDeleted: try row.flag(8), fileVersion: FileVersion(try row.number32(9, table, "file_version")),
-            checkSum: try row.optionalIdentifier(10, table, "check_sum"), sizeBytes: try row.optionalNumber(11),
-            objectID: row.optionalText(12), providerHash: row.optionalText(13), objectRevision: row.optionalText(15))
+                userID: UserID(try row.number(column + 1)),
+                storageType: try row.word(column + 2, table, "storage_type")),
+            deviceUUID: try row.identifier(column + 3, table, "device_uuid"),
+            createdAt: try row.date(column + 4, table, "created_at"),
+            updatedAt: try row.date(column + 14, table, "updated_at"),
+            mimeType: mimeType, appMetaData: row.optionalText(column + 6), appMetaDataVersion: metaDataVersion,
+            isDeleted: try row.flag(column + 8),
+            fileVersion: FileVersion(try row.number32(column + 9, table, "file_version")),
+            checkSum: try row.optionalIdentifier(column + 10, table, "check_sum"),
+            sizeBytes: try row.optionalNumber(column + 11), objectID: row.optionalText(column + 12),
+            providerHash: row.optionalText(column + 13), objectRevision: row.optionalText(column + 15))
     }
 
     /// Writes the files of a group, deleted ones included: all in the order of their UUIDs, or those that changed after

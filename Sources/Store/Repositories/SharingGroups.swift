@@ -63,7 +63,8 @@ extension StoreSession {
             [.text(group.rawValue), .int(userID.rawValue)], Self.membership(from:))
     }
 
-    private static func membership(from row: borrowing Row) throws(StoreError) -> Membership {
+    /// A membership, whose columns are the first eight.
+    static func membership(from row: borrowing Row) throws(StoreError) -> Membership {
         var owner: OwningUser?
         if let number = try row.optionalNumber(6) {
             let type: AccountType = try row.word(7, "users", "account_type")

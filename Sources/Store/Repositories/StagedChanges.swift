@@ -114,26 +114,71 @@ extension StoreSession {
     }
 
     private static func stagedChange(from row: borrowing Row) throws(StoreError) -> StagedChange {
+        try stagedChange(from: row, column: 0)
+    }
+
+    /// A staged change, whose columns begin at `column`.
+    static func stagedChange(from row: borrowing Row, column: Int) throws(StoreError) -> StagedChange {
         var change = StagedChange(
-            fileUUID: try row.identifier(0, table, "file_uuid"), kind: try row.word(1, table, "kind"))
-        change.fileGroupUUID = try row.optionalIdentifier(2, table, "file_group_uuid")
-        if !row.isNull(3) { change.createdAt = try row.date(3, table, "created_at") }
-        if !row.isNull(4) { change.updatedAt = try row.date(4, table, "updated_at") }
-        if let text = row.optionalText(5) { change.mimeType = MIMEType(text) }
-        change.appMetaData = row.optionalText(6)
-        if !row.isNull(7) {
-            change.appMetaDataVersion = AppMetaDataVersion(try row.number32(7, table, "app_metadata_version"))
+            fileUUID: try row.identifier(column, table, "file_uuid"), kind: try row.word(column + 1, table, "kind"))
+        change.fileGroupUUID = try row.optionalIdentifier(column + 2, table, "file_group_uuid")
+        if !row.isNull(column + 3) { change.createdAt = try row.date(column + 3, table, "created_at") }
+        if !row.isNull(column + 4) { change.updatedAt = try row.date(column + 4, table, "updated_at") }
+        if let text = row.optionalText(column + 5) { change.mimeType = MIMEType(text) }
+        change.appMetaData = row.optionalText(column + 6)
+        if !row.isNull(column + 7) {
+            change.appMetaDataVersion = AppMetaDataVersion(
+                try row.number32(column + 7, table, "app_metadata_version"))
         }
-        if !row.isNull(8) { change.fileVersion = FileVersion(try row.number32(8, table, "file_version")) }
-        if let owner = try row.optionalNumber(12) {
+        if !row.isNull(column + 8) {
+            change.fileVersion = FileVersion(try row.number32(column + 8, table, "file_version"))
+        }
+        if let owner = try row.optionalNumber(column + 12) {
             change.content = StoredContent(
-                owningUser: OwningUser(userID: UserID(owner), storageType: try row.word(13, table, "storage_type")),
-                checkSum: try row.identifier(9, table, "check_sum"), sha256: row.optionalBytes(10),
-                sizeBytes: try row.optionalNumber(11), objectID: row.optionalText(14),
-                objectRevision: row.optionalText(15), providerHash: row.optionalText(16))
+                owningUser: OwningUser(
+                    userID: UserID(owner), storageType: try row.word(column + 13, table, "storage_type")),
+                checkSum: try row.identifier(column + 9, table, "check_sum"),
+                sha256: row.optionalBytes(column + 10), sizeBytes: try row.optionalNumber(column + 11),
+                objectID: row.optionalText(column + 14), objectRevision: row.optionalText(column + 15),
+                providerHash: row.optionalText(column + 16))
         }
-        change.batchUUID = try row.optionalIdentifier(17, table, "batch_uuid")
+        change.batchUUID = try row.optionalIdentifier(column + 17, table, "batch_uuid")
         return change
+    }
+
+    /// Stages a change of a file for which nothing is staged yet, in one statement.
+    ///
+    /// Two uploads of one file by one device wait for each other here.
+    /// - Returns: `false` if something is staged: then nothing was changed, and that row stays locked to the end of the
+    ///   transaction. Go on with ``claimStaging(of:in:at:)``.
+    public mutating func stageFirst(
+        _ change: StagedChange, in area: StagingArea, at now: WireDate
+    ) throws(StoreError) -> Bool {
+        try execute(
+            """
+            INSERT INTO staged_changes
+                   (kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata, app_metadata_version,
+                    file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type, object_id,
+                    object_revision, provider_hash, staged_at, user_id, device_uuid, sharing_group_id, file_uuid)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON DUPLICATE KEY UPDATE file_uuid = file_uuid
+            """, Self.values(of: change, at: now) + area.values + [.text(change.fileUUID.rawValue)]) == 1
+    }
+
+    /// What is written about a change, in the order of ``stageFirst(_:in:at:)`` and ``stage(_:in:at:)``.
+    private static func values(of change: StagedChange, at now: WireDate) -> [Value] {
+        let content = change.content
+        return [
+            .text(change.kind.rawValue), .text(orNull: change.fileGroupUUID?.rawValue),
+            .date(orNull: change.createdAt), .date(orNull: change.updatedAt),
+            .text(orNull: change.mimeType?.rawValue), .text(orNull: change.appMetaData),
+            .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }),
+            .int(orNull: change.fileVersion.map { Int64($0.rawValue) }), .text(orNull: content?.checkSum.rawValue),
+            .bytes(orNull: content?.sha256), .int(orNull: content?.sizeBytes),
+            .int(orNull: content?.owningUser.userID.rawValue),
+            .text(orNull: content?.owningUser.storageType.rawValue), .text(orNull: content?.objectID),
+            .text(orNull: content?.objectRevision), .text(orNull: content?.providerHash), .date(now),
+        ]
     }
 
     /// Makes sure that a row for the file exists and is locked to the end of the transaction, and returns what was staged.
@@ -170,7 +215,6 @@ extension StoreSession {
     public mutating func stage(
         _ change: StagedChange, in area: StagingArea, at now: WireDate
     ) throws(StoreError) {
-        let content = change.content
         try execute(
             """
             UPDATE staged_changes
@@ -182,18 +226,7 @@ extension StoreSession {
                AND device_uuid = ?
                AND sharing_group_id = ?
                AND file_uuid = ?
-            """,
-            [
-                .text(change.kind.rawValue), .text(orNull: change.fileGroupUUID?.rawValue),
-                .date(orNull: change.createdAt), .date(orNull: change.updatedAt),
-                .text(orNull: change.mimeType?.rawValue), .text(orNull: change.appMetaData),
-                .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }),
-                .int(orNull: change.fileVersion.map { Int64($0.rawValue) }), .text(orNull: content?.checkSum.rawValue),
-                .bytes(orNull: content?.sha256), .int(orNull: content?.sizeBytes),
-                .int(orNull: content?.owningUser.userID.rawValue),
-                .text(orNull: content?.owningUser.storageType.rawValue), .text(orNull: content?.objectID),
-                .text(orNull: content?.objectRevision), .text(orNull: content?.providerHash), .date(now),
-            ] + area.values + [.text(change.fileUUID.rawValue)])
+            """, Self.values(of: change, at: now) + area.values + [.text(change.fileUUID.rawValue)])
     }
 
     /// Withdraws a staged change.
@@ -206,6 +239,23 @@ extension StoreSession {
                AND sharing_group_id = ?
                AND file_uuid = ?
             """, area.values + [.text(file.rawValue)])
+    }
+
+    /// Takes what DoneUploads commits out of an area, in one statement. The rows stay locked to the end of the transaction.
+    ///
+    /// Call inside a transaction that holds the group exclusively, and write what is returned into the group there.
+    mutating func takeStaged(in area: StagingArea) throws(StoreError) -> [StagedChange] {
+        try all(
+            """
+            DELETE FROM staged_changes
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND sharing_group_id = ?
+               AND batch_uuid IS NULL
+            RETURNING file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
+                      app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
+                      object_id, object_revision, provider_hash, batch_uuid
+            """, area.values, Self.stagedChange(from:))
     }
 
     /// Withdraws what one commit has taken of an area, as ``changesToCommit(in:of:)`` has it.

@@ -1,0 +1,74 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// What there is when somebody wants to upload a file, as far as it matters for whether they may.
+public struct UploadSituation: Equatable, Sendable {
+    public var membership: Membership
+    /// What the device has staged for the file.
+    public var staged: StagedChange?
+    /// The committed file, if the group has it, deleted or not.
+    public var current: FileRecord?
+    /// Whether another group has a live file with that UUID.
+    public var isLiveElsewhere = false
+}
+
+extension StoreSession {
+    /// Reads in one statement, and so at one moment, what decides about an upload; `nil` if the caller is no member of the
+    /// group, or it is deleted or does not exist.
+    ///
+    /// Membership and committed file change only together with the group's master version: they are still as they were
+    /// read when ``holdMasterVersion(of:)`` finds the same one.
+    public mutating func uploadSituation(
+        of file: FileUUID, by caller: UserRecord, on device: DeviceUUID, in group: SharingGroupUUID
+    ) throws(StoreError) -> UploadSituation? {
+        let callerWithStorage = caller.accountType.cloudStorageType == nil ? nil : caller.userID.rawValue
+        var situation: UploadSituation?
+        try connection.query(
+            """
+            SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, m.permission,
+                   m.invitation_uuid, o.user_id, o.account_type,
+                   s.file_uuid, s.kind, s.file_group_uuid, s.created_at, s.updated_at, s.mime_type, s.app_metadata,
+                   s.app_metadata_version, s.file_version, s.check_sum, s.sha256, s.size_bytes, s.owning_user_id,
+                   s.storage_type, s.object_id, s.object_revision, s.provider_hash, s.batch_uuid,
+                   f.sharing_group_id,
+                   f.file_uuid, f.owning_user_id, f.storage_type, f.device_uuid, f.created_at, f.mime_type,
+                   f.app_metadata, f.app_metadata_version, f.is_deleted, f.file_version, f.check_sum, f.size_bytes,
+                   f.object_id, f.provider_hash, f.updated_at, f.object_revision
+              FROM sharing_groups g
+              JOIN memberships m ON m.sharing_group_id = g.sharing_group_id
+              LEFT JOIN users o ON o.user_id = IFNULL(?, m.owning_user_id)
+              LEFT JOIN staged_changes s ON s.user_id = m.user_id
+                                        AND s.device_uuid = ?
+                                        AND s.sharing_group_id = m.sharing_group_id
+                                        AND s.file_uuid = ?
+              LEFT JOIN files f ON f.file_uuid = ?
+                               AND (f.sharing_group_id = m.sharing_group_id OR NOT f.is_deleted)
+             WHERE g.sharing_group_uuid = ?
+               AND NOT g.is_deleted
+               AND m.user_id = ?
+            """,
+            [
+                .int(orNull: callerWithStorage), .text(device.rawValue), .text(file.rawValue), .text(file.rawValue),
+                .text(group.rawValue), .int(caller.userID.rawValue),
+            ]
+        ) { row throws(StoreError) in
+            // A row for each group that has the file; one without a file if none has.
+            var found: UploadSituation
+            if let known = situation {
+                found = known
+            } else {
+                found = UploadSituation(membership: try Self.membership(from: row))
+                if !row.isNull(8) { found.staged = try Self.stagedChange(from: row, column: 8) }
+            }
+            if let groupID = try row.optionalNumber(26) {
+                if groupID == found.membership.groupID.rawValue {
+                    found.current = try Self.file(from: row, column: 27)
+                } else {
+                    found.isLiveElsewhere = true
+                }
+            }
+            situation = found
+        }
+        return situation
+    }
+}

@@ -1,0 +1,93 @@
+import MariaDB
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite("What an upload is decided on")
+struct UploadSituationTests {
+    private let fixture: StoreFixture
+    private var store: Store { fixture.store }
+    private let owner: Member
+    private let storage: OwningUser
+
+    init() throws {
+        fixture = try StoreFixture()
+        owner = try fixture.addOwner()
+        storage = OwningUser(userID: owner.user, storageType: .google)
+    }
+
+    private func situation(of file: FileUUID, for member: Member? = nil) throws -> UploadSituation? {
+        let member = member ?? owner
+        return try store.withSession { session in
+            let caller = try #require(try session.user(member.user))
+            return try session.uploadSituation(
+                of: file, by: caller, on: member.area.deviceUUID, in: member.group)
+        }
+    }
+
+    @Test("Of a new file there is the membership alone, the same as asked for by itself")
+    func newFile() throws {
+        let guest = try fixture.addGuest(of: owner)
+
+        for member in [owner, guest] {
+            let found = try #require(try situation(of: someFile(), for: member))
+            #expect(try found.membership == fixture.membership(of: member.user, in: member.group))
+            #expect(found.membership.owningUser == storage)
+            #expect(found.staged == nil)
+            #expect(found.current == nil)
+            #expect(!found.isLiveElsewhere)
+        }
+    }
+
+    @Test("A guest whose owner has left has none")
+    func ownerGone() throws {
+        let guest = try fixture.addGuest(of: owner)
+        var connection = try Connection(fixture.settings)
+        try connection.execute("UPDATE memberships SET owning_user_id = NULL")
+
+        #expect(try situation(of: someFile(), for: guest)?.membership.owningUser == nil)
+        #expect(try situation(of: someFile())?.membership.owningUser == storage)
+    }
+
+    @Test("Committed file and staged change are the same as asked for by themselves, in any letter case")
+    func fileAndStaged() throws {
+        let file = FileUUID("ABCDEF01-2345-4678-9abc-def012345678")!
+        try owner.addFile(file)
+        let next = StagedChange.upload(
+            of: file, version: 1, object: "next", owner: storage, metaData: (version: 0, contents: "{}"))
+        try owner.stage(next)
+
+        let found = try #require(try situation(of: FileUUID(file.rawValue.lowercased())!))
+        #expect(try found.current == owner.file(file))
+        #expect(found.staged == next)
+        #expect(!found.isLiveElsewhere)
+        let tablet = try fixture.member(owner.user, of: owner.group)
+        #expect(try situation(of: file, for: tablet)?.staged == nil, "another device's")
+    }
+
+    @Test("A file of another group counts as long as it is live there")
+    func otherGroup() throws {
+        let other = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
+        let file = try other.addFile()
+
+        #expect(try situation(of: file)?.isLiveElsewhere == true)
+        #expect(try situation(of: file)?.current == nil)
+        try other.stage(.deletion(of: file, version: 0))
+        try other.commit()
+        #expect(try situation(of: file)?.isLiveElsewhere == false)
+        #expect(try situation(of: file, for: other)?.current?.isDeleted == true)
+    }
+
+    @Test("Who is no member is told nothing, and so is everybody once the group is deleted")
+    func noMember() throws {
+        var stranger = try fixture.addOwner()
+        stranger.group = owner.group
+        #expect(try situation(of: someFile(), for: stranger) == nil)
+
+        var connection = try Connection(fixture.settings)
+        try connection.execute("UPDATE sharing_groups SET is_deleted = TRUE")
+        #expect(try situation(of: someFile()) == nil)
+    }
+}
