@@ -38,6 +38,11 @@ struct RevocationTests {
 
     private func remove() { #expect(server.send(RemoveUserRequest(), as: alice).status == 200) }
 
+    private func removeAnHourAgo() {
+        remove()
+        clock.advance(bySeconds: 3_600)
+    }
+
     private func work() throws {
         let log = server.log
         let worker = OutboxWorker(
@@ -54,10 +59,13 @@ struct RevocationTests {
         return try server.services.storage.sealer.open(sealed.record, from: .user(userID))
     }
 
-    @Test("After the removal, not with it; once; and without a word in the log")
+    @Test("An hour after the removal; once; and without a word in the log")
     func revoked() throws {
         remove()
+        clock.advance(bySeconds: 3_599)
+        try work()
         #expect(server.exchanges.revoked.isEmpty)
+        clock.advance(bySeconds: 1)
 
         try work()
 
@@ -68,7 +76,7 @@ struct RevocationTests {
 
     @Test("A provider that cannot be asked is asked again, for a day")
     func unavailable() throws {
-        remove()
+        removeAnHourAgo()
         server.exchanges.fail(.unavailable(detail: "s3cret"))
         try work()
         #expect(try outboxRows == 1)
@@ -88,7 +96,7 @@ struct RevocationTests {
 
     @Test("After a day without success the tokens are forgotten")
     func dropped() throws {
-        remove()
+        removeAnHourAgo()
         server.exchanges.fail(.unavailable(detail: "down"))
         clock.advance(bySeconds: 86_400)
 
@@ -100,7 +108,7 @@ struct RevocationTests {
 
     @Test("A new user does not bring the result of an old code, whose tokens are revoked")
     func oldCode() throws {
-        remove()
+        removeAnHourAgo()
         try work()
 
         #expect(addUser(code: "one").status == 409)
@@ -135,7 +143,7 @@ struct RevocationTests {
 
     @Test("Whoever comes back while the provider is being told waits until it knows")
     func comesBackMeanwhile() async throws {
-        remove()
+        removeAnHourAgo()
         let waitsBefore = server.waits.count
         let reply = Mutex<Int?>(nil)
         let arrived = Atomic(false)

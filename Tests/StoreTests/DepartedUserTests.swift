@@ -33,7 +33,12 @@ struct DepartedUserTests {
         try removeUser()
 
         #expect(try departed() == nil)
-        #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
+        #expect(try workInStorage() == 0)
+    }
+
+    /// The revocation of what they had granted is no work in a storage.
+    private func workInStorage() throws -> Int {
+        try fixture.count("SELECT COUNT(*) FROM outbox WHERE kind <> 'revokeGrant'")
     }
 
     @Test("Without tokens there is no way to clear anything, and nothing is kept")
@@ -89,7 +94,7 @@ struct DepartedUserTests {
         #expect(try forget(3_600) == 1)
 
         #expect(try departed() == nil)
-        #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
+        #expect(try workInStorage() == 0)
     }
 
     @Test("Renewed tokens are kept as long as they are needed")

@@ -31,8 +31,8 @@ struct RevocationTests {
         try store.transaction { try $0.cancelRevocations(of: .google, name, isGrantKept: isGrantKept) }
     }
 
-    private func lease(at time: WireDate = noon) throws -> [OutboxItem] {
-        try store.transaction { try $0.leaseDue(by: "w", limit: 10, until: noon(plus: 600), at: time) }
+    private func lease(at time: WireDate = noon(plus: 3_600)) throws -> [OutboxItem] {
+        try store.transaction { try $0.leaseDue(by: "w", limit: 10, until: noon(plus: 9_000), at: time) }
     }
 
     private func begin(_ item: OutboxItem, by worker: String = "w", seconds: Int = 30) throws -> Bool {
@@ -43,12 +43,13 @@ struct RevocationTests {
     func removal() throws {
         let owner = OwningUser(userID: try addUser(), storageType: .google)
         try store.transaction { session in
-            _ = try session.addDeletion(of: "object", in: owner, availableAt: noon, at: noon)
+            try session.addWarningFile(for: owner, at: noon)
         }
 
         try remove(owner.userID, at: noon(plus: 5))
 
-        let work = try lease(at: noon(plus: 5))
+        #expect(try lease(at: noon(plus: 3_604)).isEmpty)
+        let work = try lease(at: noon(plus: 3_605))
         #expect(work.map(\.kind) == [.revokeGrant])
         #expect(work.first?.userID == owner.userID && work.first?.owner == nil)
         #expect(

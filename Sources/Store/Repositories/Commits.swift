@@ -93,7 +93,8 @@ extension StoreSession {
         _ change: StagedChange, in area: StagingArea, owningUser: OwningUser?, as version: MasterVersion
     ) throws {
         guard let content = change.content, let owningUser, owningUser == content.owningUser else {
-            throw CommitRefusal.ownerGone
+            let isThere = try file(change.fileUUID, in: area.groupID) != nil
+            throw isThere ? CommitRefusal.outdated(change.fileUUID) : .ownerGone
         }
         guard let mimeType = change.mimeType, let createdAt = change.createdAt, let updatedAt = change.updatedAt
         else { throw StoreError.corrupt(table: "staged_changes", column: "kind") }
