@@ -173,6 +173,9 @@ let package = Package(
         .testTarget(
             name: "HTTPTransportTests", dependencies: ["HTTPTransport", "TestSupport", httpTypes], swiftSettings: strict
         ),
+        .testTarget(
+            name: "ServerConfigurationTests", dependencies: ["ServerConfiguration", "MariaDB"], exclude: ["Fixtures"],
+            swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
         .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),
