@@ -72,7 +72,8 @@ let package = Package(
         .target(
             name: "UserStorage",
             dependencies: [
-                "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", logging,
+                "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", httpTypes,
+                logging,
             ],
             swiftSettings: strict),
         .target(
@@ -108,7 +109,8 @@ let package = Package(
         .executableTarget(
             name: "syncctl",
             dependencies: [
-                "APIDescription", "Curl", "HostSetup", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
+                "APIDescription", "Curl", "HostSetup", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto",
+                "SyncProtocol", "Posix",
                 "ServerConfiguration",
                 argumentParser,
             ],
