@@ -67,5 +67,10 @@ struct Syncd: ParsableCommand {
 
 /// Says something before the log exists.
 enum StandardError {
-    static func write(_ text: String) { LogFile.standardError.write(line: text) }
+    static func write(_ text: String) {
+        let file = LogFile.standardError
+        guard file.isJournal else { return file.write(line: text) }
+        // Each line is a record of its own there; 3 is an error (sd-daemon(3)).
+        for line in text.split(separator: "\n") { file.write(line: "<3>\(line)") }
+    }
 }

@@ -21,6 +21,35 @@ extension PrivateStackTests {
                 .filter { $0.contains(text) }.compactMap { JSONValue(Array($0.utf8)) }
         }
 
+        @Test("Lines to the journal begin with their priority; those to anything else do not")
+        func priorities() throws {
+            let program = try #require(try server.processes("syncd_api").first).executable()
+            let configuration = try server.environment.value("CONFIG_FILE")
+            let folder = FileManager.default.temporaryDirectory.appending(
+                path: "syncserver-journal-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            // Without a socket it says what it has to say about its configuration, and ends.
+            let script = """
+                cd "$1"
+                export JOURNAL_STREAM=$(touch journal; stat --format=%d:%i journal)
+                "$2" --role api --config "$3" </dev/null 2>journal
+                "$2" --role api --config "$3" </dev/null 2>file
+                "$2" --role api --config /nowhere 2>>journal
+                """
+
+            _ = try Command("/bin/bash", ["-c", script, "bash", folder.path, program, configuration])
+
+            func lines(_ name: String) throws -> [String] {
+                try String(contentsOf: folder.appending(path: name), encoding: .utf8).split(separator: "\n")
+                    .map(String.init)
+            }
+            let journal = try lines("journal")
+            #expect(journal.contains { $0.hasPrefix(#"<4>{"time":"#) && $0.contains("SANDBOX") }, "\(journal)")
+            #expect(journal.contains { $0.hasPrefix("<3>") && $0.contains("the configuration has mistakes") })
+            #expect(try lines("file").contains { $0.hasPrefix(#"{"time":"#) && $0.contains("SANDBOX") })
+        }
+
         @Test(
             "The id of a request stands in its error, in nginx's line, in ours, and in those of calls to the provider")
         func requestID() async throws {
