@@ -94,6 +94,7 @@ struct SetupCommandTests {
                 atPath: root.appending(path: "/etc/nginx/sites-enabled/syncd.conf").path)
                 == "../sites-available/syncd.conf")
         #expect(run.output.contains("applied initial"))
+        #expect(run.output.contains("skipped  start syncd.target"))
         #expect(run.output.contains("Keep a copy of /etc/syncd/secrets/sealing-key"))
         let check = try Command(
             Self.program.path, ["check-config", "--config", root.appending(path: "/etc/syncd/syncd.json").path])
@@ -144,10 +145,22 @@ struct SetupCommandTests {
         let run = try setUp(["--dry-run"])
 
         #expect(run.status == 0, "\(run.output)")
-        #expect(run.output.contains("would   make the database \(name)\n"))
-        #expect(run.output.contains("would   write /etc/syncd/syncd.json\n"))
+        #expect(run.output.contains("would    make the database \(name)\n"))
+        #expect(run.output.contains("would    write /etc/syncd/syncd.json\n"))
         #expect(try everything() == before)
         #expect(throws: MariaDBError.self) { try atDatabase("USE \(name)") }
+    }
+
+    @Test("Programs read what was done, kept and skipped, and what remains")
+    func json() throws {
+        let run = try setUp(["--json"])
+
+        let report = try #require(
+            try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any], "\(run.output)")
+        let steps = try #require(report["steps"] as? [[String: String]])
+        #expect(Set(steps.compactMap { $0["outcome"] }) == ["done", "skipped"])
+        #expect(steps.contains { $0["step"] == "write /etc/syncd/syncd.json" })
+        #expect((report["remaining"] as? [String])?.count == 2)
     }
 
     @Test("A step that fails is named, and the next run goes on from there")
@@ -158,7 +171,7 @@ struct SetupCommandTests {
         let run = try setUp()
 
         #expect(run.status == 1)
-        #expect(run.output.contains("FAILED  link /etc/nginx/sites-enabled/syncd.conf"), "\(run.output)")
+        #expect(run.output.contains("FAILED   link /etc/nginx/sites-enabled/syncd.conf"), "\(run.output)")
         try FileManager.default.removeItem(at: root.appending(path: "/etc/nginx/sites-enabled"))
         let password = try text("/etc/syncd/secrets/database-password")
         let second = try setUp()

@@ -26,6 +26,8 @@ struct Setup: ParsableCommand {
     @OptionGroup(title: "The server") var options: SetupOptions
     @Flag(help: "Ask nothing: what the options do not say is an error.") var unattended = false
     @Flag(name: .customLong("dry-run"), help: "Only say what would be done.") var isDryRun = false
+    @Flag(name: .customLong("json"), help: "At the end, print a JSON object for programs: steps, remaining.")
+    var isJSON = false
     @Option(
         help: ArgumentHelp(
             "Put all files below this folder instead of /, and neither reload nginx nor start anything; for images "
@@ -33,6 +35,7 @@ struct Setup: ParsableCommand {
     var root = ""
 
     func validate() throws {
+        guard !isJSON || unattended else { throw ValidationError("--json asks no questions: use --unattended.") }
         guard root.isEmpty || root.hasPrefix("/") else { throw ValidationError("--root must be an absolute path.") }
     }
 
@@ -68,35 +71,39 @@ struct Setup: ParsableCommand {
                 "nothing was done, as something is in the way\n"
                     + plan.obstacles.map { "  - \($0)" }.joined(separator: "\n"))
         }
-        for sentence in plan.kept { print("kept    \(sentence)") }
-        try carryOut(plan, on: host, answers)
-        if !plan.remaining.isEmpty {
-            print("\nWhat remains for you:")
-            for sentence in plan.remaining { print("  - \(Self.indented(sentence))") }
-        }
+        var report = SetupReport(asJSON: isJSON)
+        for sentence in plan.kept { report.add(.kept, sentence) }
+        let outcome = Result { try carryOut(plan, on: host, answers, &report) }
+        if case .success = outcome { report.remaining += plan.remaining }
+        try report.finish()
+        try outcome.get()
     }
 
-    private func carryOut(_ plan: SetupPlan, on host: SetupHost, _ answers: SetupAnswers) throws {
+    private func carryOut(
+        _ plan: SetupPlan, on host: SetupHost, _ answers: SetupAnswers, _ report: inout SetupReport
+    ) throws {
         var done: [SetupPlan.Action] = []
         for action in plan.actions {
             let sentence = action.sentence(answers)
             guard !isDryRun else {
-                print("would   \(sentence)")
+                report.add(.would, sentence)
                 continue
             }
             do {
-                let remark = try host.perform(action, answers)
-                print("done    \(sentence)")
-                if let remark { print("          \(Self.indented(remark, by: 10))") }
+                report.add(.done, sentence, remark: try host.perform(action, answers))
                 done.append(action)
+            } catch is NoRunningSystem {
+                report.add(.skipped, sentence)
             } catch let failure as SetupFailure {
-                print("FAILED  \(sentence)")
+                report.add(.failed, sentence)
                 // nginx shall start again, with whatever else it serves.
                 if action == .check(.nginx) { host.undoLinks(among: done) }
-                throw SetupFailure(
-                    "\(failure.sentence)\nPut it right, and run setup again: what is done is kept.")
+                throw SetupFailure("\(failure.sentence)\nPut it right, and run setup again: what is done is kept.")
             }
         }
+        guard report.steps.contains(where: { $0.outcome == .skipped }) else { return }
+        report.remaining.append(
+            "This is no running system: what was skipped is for the host that these files are for. Run setup there.")
     }
 
     private func administrator(_ answers: SetupAnswers) throws -> ConnectionSettings? {
@@ -115,9 +122,5 @@ struct Setup: ParsableCommand {
             }
         return ConnectionSettings(
             address: address, user: options.databaseAdminUser, password: password, database: nil)
-    }
-
-    private static func indented(_ text: String, by count: Int = 4) -> String {
-        text.split(separator: "\n").joined(separator: "\n" + String(repeating: " ", count: count))
     }
 }

@@ -4,3 +4,6 @@ struct SetupFailure: Error {
 
     init(_ sentence: String) { self.sentence = sentence }
 }
+
+/// A step needs a running system, and there is none: a folder stands for the host, or systemd does not run.
+struct NoRunningSystem: Error {}

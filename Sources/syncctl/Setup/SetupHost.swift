@@ -25,7 +25,7 @@ struct SetupHost {
 
     /// Does one step.
     /// - Returns: something that a person should know, if there is anything.
-    /// - Throws: ``SetupFailure``; what the step makes is not there then.
+    /// - Throws: ``SetupFailure``; what the step makes is not there then. ``NoRunningSystem`` for what only that can do.
     func perform(_ action: SetupPlan.Action, _ answers: SetupAnswers) throws -> String? {
         do {
             switch action {
@@ -129,7 +129,7 @@ struct SetupHost {
     // MARK: Programs
 
     private func call(_ arguments: [String]) throws -> String? {
-        guard isRunning else { return "left out, as this is no running system: \(arguments.joined(separator: " "))" }
+        guard isRunning else { throw NoRunningSystem() }
         let outcome = try ChildProcess.run(arguments)
         guard outcome.status == 0 else {
             throw SetupFailure("\(arguments.joined(separator: " ")) failed: \(outcome.output)")
@@ -152,7 +152,7 @@ struct SetupHost {
             }
             return nil
         case .nginx:
-            guard root.isEmpty else { return "left out, as this is no running system" }
+            guard root.isEmpty else { throw NoRunningSystem() }
             let outcome = try ChildProcess.run(["nginx", "-t", "-q"])
             guard outcome.status == 0 else { throw SetupFailure(outcome.output) }
             return outcome.output.isEmpty ? nil : outcome.output
@@ -162,7 +162,7 @@ struct SetupHost {
 
     /// Asks until a responder answers, by the host's name and this machine's address.
     private func checkHealth(_ answers: SetupAnswers) throws -> String? {
-        guard isRunning else { return "left out, as this is no running system" }
+        guard isRunning else { throw NoRunningSystem() }
         CurlLibrary.initialize()
         let deadline = ContinuousClock.now + Self.healthTime
         while true {
