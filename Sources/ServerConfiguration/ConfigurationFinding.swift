@@ -26,7 +26,19 @@ public struct ConfigurationError: Error, CustomStringConvertible {
     /// Problems, in the order of the file, then those without a place; never empty.
     public var problems: [ConfigurationFinding]
     /// What else there is to know about the file: warnings and notes.
-    public var notes: [ConfigurationFinding] = []
+    public var notes: [ConfigurationFinding]
+
+    /// - Parameter problems: at least one.
+    public init(path: String, problems: [ConfigurationFinding], notes: [ConfigurationFinding] = []) {
+        self.path = path
+        self.problems = problems
+        self.notes = notes
+    }
+
+    /// An error about problems that have no place in the file.
+    public init(path: String, problems: [String]) {
+        self.init(path: path, problems: problems.map { ConfigurationFinding(kind: .problem, sentence: $0) })
+    }
 
     /// The problems as sentences for the operator; no secret stands in them.
     public var description: String {

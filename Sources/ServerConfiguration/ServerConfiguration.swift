@@ -131,7 +131,7 @@ public struct ServerConfiguration: Sendable {
         do { bytes = try TextFile.read(path) } catch {
             throw ConfigurationError(
                 path: path,
-                problems: [ConfigurationFinding(kind: .problem, sentence: "the file cannot be read: \(error)")])
+                problems: ["the file cannot be read: \(error)"])
         }
         let root: LocatedJSON
         do { root = try LocatedJSONParser.parse(bytes) } catch {
