@@ -72,7 +72,8 @@ let package = Package(
         .target(
             name: "UserStorage",
             dependencies: [
-                "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", logging,
+                "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", httpTypes,
+                logging,
             ],
             swiftSettings: strict),
         .target(
@@ -106,10 +107,13 @@ let package = Package(
                 argumentParser,
             ],
             swiftSettings: strict),
+        // What `syncctl setup` decides.
+        .target(name: "HostSetup", swiftSettings: strict),
         .executableTarget(
             name: "syncctl",
             dependencies: [
-                "APIDescription", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
+                "APIDescription", "Curl", "HostSetup", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto",
+                "SyncProtocol", "Posix",
                 "ServerConfiguration",
                 argumentParser,
             ],
@@ -176,6 +180,13 @@ let package = Package(
         .testTarget(
             name: "HTTPTransportTests", dependencies: ["HTTPTransport", "TestSupport", httpTypes], swiftSettings: strict
         ),
+        .testTarget(
+            name: "ServerConfigurationTests", dependencies: ["ServerConfiguration", "MariaDB"], exclude: ["Fixtures"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "HostSetupTests",
+            dependencies: ["HostSetup", "MariaDB", "Posix", "TestSupport", "syncctl"],
+            swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
         .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),

@@ -22,7 +22,8 @@ public struct Router: Sendable {
         var logger = logger
         logger[metadataKey: LogKey.requestID.rawValue] = "\(head.requestID)"
         let context = RequestContext(
-            head: head, connection: connection, services: services, transport: transport, logger: logger)
+            head: head, connection: connection, services: services, transport: transport.logged(by: logger),
+            logger: logger)
         let outcome = answer(context)
         let took = started.duration(to: .now)
         context.logger.notice(

@@ -6,17 +6,32 @@ public final class LogFile: Sendable {
     private let path: String?
     private let descriptor: Mutex<Int32>
 
+    /// Whether lines go to systemd's journal, which takes `<4>` at the beginning of a line for its priority
+    /// (sd-daemon(3)).
+    public let isJournal: Bool
+
     /// Standard error, which systemd connects to the journal.
     public static let standardError = LogFile()
 
     private init() {
         path = nil
         descriptor = Mutex(STDERR_FILENO)
+        isJournal = Self.isStandardErrorJournal()
+    }
+
+    /// Whether `JOURNAL_STREAM` names standard error by device and inode, as it does unless somebody has led it elsewhere
+    /// (systemd.exec(5)).
+    private static func isStandardErrorJournal() -> Bool {
+        guard let named = unsafe getenv("JOURNAL_STREAM").map({ unsafe String(cString: $0) }) else { return false }
+        var status = stat()
+        guard unsafe fstat(STDERR_FILENO, &status) == 0 else { return false }
+        return named == "\(status.st_dev):\(status.st_ino)"
     }
 
     /// - Throws: ``PosixError`` if the file can be neither opened nor made.
     public init(path: String) throws(PosixError) {
         self.path = path
+        isJournal = false
         descriptor = Mutex(try Self.open(path))
     }
 

@@ -17,6 +17,8 @@ public enum LogKey: String, Sendable {
     case outboxID = "outbox_id"
     case count
     case seconds
+    case method
+    case providerHost = "provider_host"
     case role
     case version
 }

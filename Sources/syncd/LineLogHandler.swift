@@ -37,7 +37,21 @@ struct LineLogHandler: LogHandler {
             for (key, value) in metadata where event.metadata?[key] == nil { Self.add(key, value, to: &writer) }
             for (key, value) in event.metadata ?? [:] { Self.add(key, value, to: &writer) }
         }
-        file.write(line: writer.bytes)
+        file.write(line: file.isJournal ? Self.priority(event.level) + writer.bytes : writer.bytes)
+    }
+
+    /// The priority as the journal wants it: a number of syslog(3).
+    private static func priority(_ level: Logger.Level) -> [UInt8] {
+        let number =
+            switch level {
+            case .trace, .debug: 7
+            case .info: 6
+            case .notice: 5
+            case .warning: 4
+            case .error: 3
+            case .critical: 2
+            }
+        return Array("<\(number)>".utf8)
     }
 
     private static func add(_ key: String, _ value: Logger.Metadata.Value, to writer: inout JSONWriter) {

@@ -45,6 +45,9 @@ struct Syncd: ParsableCommand {
         }
         let logFile = try configuration.log.file.map { try LogFile(path: $0) } ?? LogFile.standardError
         let logger = LineLogHandler.logger(to: logFile, level: configuration.log.level, role: role.rawValue)
+        for finding in configuration.notes where finding.kind == .warning {
+            logger.warning("Configuration", metadata: .keyed([.reason: "\(finding)"]))
+        }
         try FastCGILibrary.initialize()
         CurlLibrary.initialize()
         ClientLibrary.initialize()
@@ -64,5 +67,10 @@ struct Syncd: ParsableCommand {
 
 /// Says something before the log exists.
 enum StandardError {
-    static func write(_ text: String) { LogFile.standardError.write(line: text) }
+    static func write(_ text: String) {
+        let file = LogFile.standardError
+        guard file.isJournal else { return file.write(line: text) }
+        // Each line is a record of its own there; 3 is an error (sd-daemon(3)).
+        for line in text.split(separator: "\n") { file.write(line: "<3>\(line)") }
+    }
 }

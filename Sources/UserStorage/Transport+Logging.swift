@@ -1,0 +1,71 @@
+public import HTTPTransport
+import HTTPTypes
+public import Logging
+
+extension Transport {
+    /// The same transport, with a line in the log for each call to a provider.
+    ///
+    /// The line has whatever `logger` brings along, such as the request id that nginx gave; the host, never the path or
+    /// the query, which may hold names and addresses that stand for a permission; and what came of it. Calls that the
+    /// provider did not serve (no reply, 429, 5xx) are warnings, as they are repeated or reported; others are `info`.
+    public func logged(by logger: Logger) -> Transport {
+        Transport(
+            send: { request, deadline throws(TransportError) in
+                let started = ContinuousClock.now
+                do throws(TransportError) {
+                    let reply = try send(request, by: deadline)
+                    Self.note(request, status: reply.status, since: started, logger)
+                    return reply
+                } catch {
+                    Self.note(request, error, since: started, logger)
+                    throw error
+                }
+            },
+            stream: { request, deadline, head, body throws(TransportError) in
+                let started = ContinuousClock.now
+                do throws(TransportError) {
+                    let reply = try stream(request, by: deadline, head: head, body: body)
+                    Self.note(request, status: reply.status, since: started, logger)
+                    return reply
+                } catch {
+                    Self.note(request, error, since: started, logger)
+                    throw error
+                }
+            })
+    }
+
+    private static func note(
+        _ request: OutgoingRequest, status: Int, since started: ContinuousClock.Instant, _ logger: Logger
+    ) {
+        let isServed = status < 500 && status != 429
+        logger.log(
+            level: isServed ? .info : .warning, "Provider call",
+            metadata: metadata(of: request, [.status: "\(status)"], since: started))
+    }
+
+    private static func note(
+        _ request: OutgoingRequest, _ error: TransportError, since started: ContinuousClock.Instant, _ logger: Logger
+    ) {
+        // Stopped by ourselves: the phone hung up, or nothing more was wanted.
+        let level: Logger.Level = if case .cancelled = error { .info } else { .warning }
+        logger.log(
+            level: level, "Provider call", metadata: metadata(of: request, [.reason: "\(error)"], since: started))
+    }
+
+    private static func metadata(
+        of request: OutgoingRequest, _ outcome: [LogKey: Logger.MetadataValue], since started: ContinuousClock.Instant
+    ) -> Logger.Metadata {
+        let (seconds, attoseconds) = started.duration(to: .now).components
+        return .keyed(
+            outcome.merging([
+                .method: "\(request.method.rawValue)", .providerHost: "\(host(of: request.url))",
+                .durationMilliseconds: "\(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)",
+            ]) { $1 })
+    }
+
+    /// What stands between `https://` and the next slash.
+    private static func host(of url: String) -> Substring {
+        guard let scheme = url.firstRange(of: "://") else { return "-" }
+        return url[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" }
+    }
+}
