@@ -131,6 +131,7 @@ let package = Package(
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
         ),
+        .testTarget(name: "ServerConfigurationTests", dependencies: ["ServerConfiguration"], swiftSettings: strict),
         .testTarget(
             name: "APIDescriptionTests", dependencies: ["APIDescription", "SyncProtocol"], swiftSettings: strict),
         .testTarget(

@@ -2,21 +2,34 @@ internal import Glibc
 import Posix
 
 /// Finds the files that hold secrets.
+///
+/// In a service, systemd shows a copy of each file of `/etc/syncd/secrets` to that service only, and puts the prefix of
+/// `LoadCredential=secret:/etc/syncd/secrets` before its name (systemd.exec(5)). Elsewhere, as for `syncctl`, the files
+/// themselves are read: in the folder `secrets` beside the configuration, or else beside the configuration.
 struct SecretFiles {
-    /// Where relative names are looked up: what systemd's `LoadCredential=` provides, else beside the configuration.
-    private let folder: String
+    /// What a relative name is put behind, in this order; the first that leads to a file counts.
+    private let prefixes: [String]
 
-    init(configurationPath: String) {
-        if let credentials = unsafe getenv("CREDENTIALS_DIRECTORY") {
-            folder = unsafe String(cString: credentials)
-        } else if let slash = configurationPath.lastIndex(of: "/") {
-            folder = String(configurationPath[..<slash])
+    /// - Parameter credentialsFolder: what systemd has set `CREDENTIALS_DIRECTORY` to; `nil` outside of a service.
+    init(configurationPath: String, credentialsFolder: String? = Self.credentialsFolder) {
+        if let credentialsFolder {
+            prefixes = [credentialsFolder + "/secret_", credentialsFolder + "/"]
         } else {
-            folder = "."
+            let folder = configurationPath.lastIndex(of: "/").map { String(configurationPath[..<$0]) } ?? "."
+            prefixes = [folder + "/secrets/", folder + "/"]
         }
     }
 
-    func path(_ name: String) -> String { name.hasPrefix("/") ? name : folder + "/" + name }
+    private static var credentialsFolder: String? {
+        unsafe getenv("CREDENTIALS_DIRECTORY").map { unsafe String(cString: $0) }
+    }
+
+    /// Where a file is that the configuration names; where it should be, if there is none.
+    func path(_ name: String) -> String {
+        guard !name.hasPrefix("/") else { return name }
+        let paths = prefixes.map { $0 + name }
+        return paths.first { unsafe access($0, F_OK) == 0 } ?? paths[0]
+    }
 
     /// The secret in a file, without the line end that editors add.
     /// - Throws: ``PosixError``.
