@@ -1,0 +1,171 @@
+"""A host of SyncServer as an operator sets it up: our packages with Debian's nginx and MariaDB, and the sandbox."""
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from container import Container, wait_for
+from image import run, unpack
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
+
+# pylint: disable=wrong-import-position
+from syncstack.configuration import APP_SECRETS, FACEBOOK_CLIENT_ID, GOOGLE_CLIENT_ID  # noqa: E402
+
+STATE = REPOSITORY / ".stack" / "host"
+CONFIGURATION = "/etc/syncd/syncd.json"
+INSTANCES = ("syncd-api@1", "syncd-api@2", "syncd-transfer@1", "syncd-transfer@2", "syncd-jobs@1")
+RESPONDERS = INSTANCES[:4]
+UNITS = (*INSTANCES, "syncd", "syncsandbox")
+START_SECONDS = 30.0
+URL = "https://localhost"
+SANDBOX_URL = "http://127.0.0.1:9080"
+CA_FILE = STATE / "tls" / "server.pem"
+
+
+class Host:
+    def __init__(self) -> None:
+        self.container = Container(unpack(STATE))
+        # Found wherever they should not be; nobody else uses such texts.
+        self.planted = {
+            "database-password": f"planted-{secrets.token_hex(16)}",
+            "sealing-key": "",
+            "google-client-secret": APP_SECRETS["google-client-secret"],
+            "facebook-client-secret": APP_SECRETS["facebook-client-secret"],
+        }
+
+    def set_up(self) -> None:
+        """Boots, installs and configures; returns when requests are answered."""
+        self.container.boot()
+        self.install([*(REPOSITORY / ".build" / "packages").glob("sync*.deb")], "nginx", "mariadb-server", "logrotate")
+        self.container.enter_network()
+        self._set_up_sandbox()
+        self._set_up_server()
+        self.container.run("systemctl", "enable", "--now", "syncd.target")
+        for instance in INSTANCES:
+            wait_for(f"{instance} runs", lambda name=instance: self.is_active(name), START_SECONDS)
+
+    def install(self, packages: list[Path], *others: str) -> str:
+        """Installs package files as an operator does, with apt; returns what it printed."""
+        inside = self.container.path("/root/packages")
+        inside.mkdir(exist_ok=True)
+        names = []
+        for package in packages:
+            shutil.copy(package, inside)
+            names.append(f"/root/packages/{package.name}")
+        return self.container.output(
+            "eatmydata", "apt-get", "install", "--yes", "--no-install-recommends", "--allow-downgrades",
+            "--reinstall", *names, *others)
+
+    # MARK: Setting up
+
+    def _set_up_sandbox(self) -> None:
+        self.container.run("ln", "-s", "../sites-available/syncsandbox.conf", "/etc/nginx/sites-enabled/")
+
+    def _set_up_server(self) -> None:
+        """What docs/operations.md tells an operator to do, step by step."""
+        container = self.container
+        self.planted["sealing-key"] = container.output("syncctl", "generate-key").splitlines()[0]
+        for name, value in self.planted.items():
+            self.write(f"/etc/syncd/secrets/{name}", value + "\n", 0o600)
+        container.run(
+            "mariadb", text_input=f"""
+                CREATE DATABASE syncserver CHARACTER SET utf8mb4;
+                CREATE USER syncd@localhost IDENTIFIED BY '{self.planted["database-password"]}';
+                GRANT ALL PRIVILEGES ON syncserver.* TO syncd@localhost;
+                """)
+        self.configure({
+            "database": {
+                "socket": "/run/mysqld/mysqld.sock", "name": "syncserver", "user": "syncd",
+                "passwordFile": "database-password",
+            },
+            "sealing": {"keyFile": "sealing-key"},
+            "allowedSignInTypes": {"Google": True, "Facebook": True},
+            "GoogleServerClientId": GOOGLE_CLIENT_ID, "GoogleServerClientSecretFile": "google-client-secret",
+            "FacebookClientId": FACEBOOK_CLIENT_ID, "FacebookClientSecretFile": "facebook-client-secret",
+            "owningUserAccountCreation": {"initialFileName": "README.txt", "initialFileContents": "Please use the app."},
+            "sandbox": {"connectTo": "127.0.0.1:9443", "caFile": "/etc/syncsandbox/ca.pem"},
+        })
+        container.run("syncctl", "check-config")
+        container.run("syncctl", "migrate")
+        self._set_up_site()
+
+    def _set_up_site(self) -> None:
+        CA_FILE.parent.mkdir(exist_ok=True)
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+            "30", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout",
+            CA_FILE.with_suffix(".key"), "-out", CA_FILE)
+        self.write("/etc/ssl/private/sync.key", CA_FILE.with_suffix(".key").read_text(encoding="ascii"), 0o600)
+        self.write("/etc/ssl/sync.pem", CA_FILE.read_text(encoding="ascii"))
+        site = self.container.path("/usr/share/syncserver/nginx/syncd.conf").read_text(encoding="utf-8")
+        site = site.replace("/etc/letsencrypt/live/sync.example.com/fullchain.pem", "/etc/ssl/sync.pem")
+        site = site.replace("/etc/letsencrypt/live/sync.example.com/privkey.pem", "/etc/ssl/private/sync.key")
+        self.write("/etc/nginx/sites-available/syncd.conf", site.replace("sync.example.com", "localhost"))
+        self.container.run("ln", "-s", "../sites-available/syncd.conf", "/etc/nginx/sites-enabled/")
+        self.container.run("nginx", "-q", "-t")
+        self.container.run("systemctl", "reload-or-restart", "nginx")
+
+    # MARK: What an operator does and sees
+
+    def configure(self, values: dict) -> None:
+        self.write(CONFIGURATION, json.dumps(values, indent=2) + "\n")
+
+    def configuration(self) -> dict:
+        return json.loads(self.container.path(CONFIGURATION).read_text(encoding="utf-8"))
+
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:
+        file = self.container.path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        file.chmod(mode)
+
+    def show(self, unit: str, *properties: str) -> list[str]:
+        lines = self.container.output(
+            "systemctl", "show", *(f"--property={name}" for name in properties), unit_name(unit)).splitlines()
+        values = dict(line.partition("=")[::2] for line in lines)
+        return [values[name] for name in properties]
+
+    def pid(self, unit: str) -> int:
+        return int(self.show(unit, "MainPID")[0])
+
+    def pids(self) -> dict[str, int]:
+        return {instance: self.pid(instance) for instance in INSTANCES}
+
+    def is_active(self, unit: str) -> bool:
+        return self.show(unit, "ActiveState")[0] == "active"
+
+    def outside(self, pid: int) -> int:
+        """The number by which this machine knows a process of the container."""
+        for status in Path("/proc").glob("[0-9]*/status"):
+            try:
+                numbers = next(line for line in status.read_text().splitlines() if line.startswith("NSpid:")).split()[1:]
+                same = os.readlink(status.parent / "ns" / "pid") == os.readlink(
+                    f"/proc/{self.container.leader}/ns/pid")
+            except (OSError, StopIteration):
+                continue
+            if same and numbers[-1] == str(pid):
+                return int(status.parent.name)
+        raise AssertionError(f"There is no process {pid} in the container")
+
+    def demonstrate(self) -> str:
+        done = subprocess.run(
+            [REPOSITORY / "scripts" / "demonstrate"], env=os.environ | {
+                "SYNC_URL": URL, "SANDBOX_URL": SANDBOX_URL, "CA_FILE": str(CA_FILE),
+                "LOG_DIR": str(self.container.path("/var/log")),
+            }, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            raise AssertionError(done.stdout + self.journal())
+        return done.stdout
+
+    def journal(self, *options: str) -> str:
+        return self.container.output(
+            "journalctl", "--no-pager", "--output=cat", "--lines=200", "--unit=syncd*", "--unit=syncsandbox*", *options)
+
+
+def unit_name(unit: str) -> str:
+    return unit if "." in unit else unit + ".service"
