@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
+PR_SET_PDEATHSIG = 1
 BOOT_SECONDS = 60.0
 CONTROL_GROUPS = ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup")
 
@@ -30,7 +31,7 @@ class Container:
         with open(self.console, "wb") as console:
             self.launcher = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True,
-                preexec_fn=self._enter_control_groups)
+                preexec_fn=self._prepare_launcher)
         wait_for(f"a container boots (see {self.console})", self._has_booted, BOOT_SECONDS)
 
     def halt(self) -> None:
@@ -96,7 +97,9 @@ class Container:
                 group.mkdir(exist_ok=True)
                 self.groups.append(group)
 
-    def _enter_control_groups(self) -> None:
+    def _prepare_launcher(self) -> None:
+        """In the new process: it shuts the container down when this one has ended, however that was (prctl(2))."""
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         for group in self.groups:
             (group / "cgroup.procs").write_text(str(os.getpid()))
 

@@ -26,29 +26,33 @@ START_SECONDS = 30.0
 URL = "https://localhost"
 SANDBOX_URL = "http://127.0.0.1:9080"
 CA_FILE = STATE / "tls" / "server.pem"
+CERTIFICATE = "/etc/ssl/sync.pem"
+KEY = "/etc/ssl/private/sync.key"
+METRICS_URL = "http://127.0.0.1:9180"
 
 
 class Host:
     def __init__(self) -> None:
         self.container = Container(unpack(STATE))
-        # Found wherever they should not be; nobody else uses such texts.
-        self.planted = {
-            "database-password": f"planted-{secrets.token_hex(16)}",
-            "sealing-key": "",
-            "google-client-secret": APP_SECRETS["google-client-secret"],
-            "facebook-client-secret": APP_SECRETS["facebook-client-secret"],
-        }
+        # Secrets by their names; found wherever they should not be, as nobody else uses such texts.
+        self.planted: dict[str, str] = {}
 
     def set_up(self) -> None:
         """Boots, installs and configures; returns when requests are answered."""
         self.container.boot()
         self.install([*(REPOSITORY / ".build" / "packages").glob("sync*.deb")], "nginx", "mariadb-server", "logrotate")
         self.container.enter_network()
-        self._set_up_sandbox()
-        self._set_up_server()
-        self.container.run("systemctl", "enable", "--now", "syncd.target")
+        self._make_certificate()
+        if "\n  setup " in self.container.output("syncctl", "--help"):
+            self._set_up_by_command()
+        else:
+            self._set_up_by_hand()
         for instance in INSTANCES:
             wait_for(f"{instance} runs", lambda name=instance: self.is_active(name), START_SECONDS)
+        self.planted = {
+            file.name: file.read_text(encoding="ascii").strip()
+            for file in self.container.path("/etc/syncd/secrets").iterdir()
+        }
 
     def install(self, packages: list[Path], *others: str) -> str:
         """Installs package files as an operator does, with apt; returns what it printed."""
@@ -64,19 +68,36 @@ class Host:
 
     # MARK: Setting up
 
-    def _set_up_sandbox(self) -> None:
-        self.container.run("ln", "-s", "../sites-available/syncsandbox.conf", "/etc/nginx/sites-enabled/")
+    def _make_certificate(self) -> None:
+        CA_FILE.parent.mkdir(exist_ok=True)
+        key = CA_FILE.with_suffix(".key")
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+            "30", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", CA_FILE)
+        self.write(KEY, key.read_text(encoding="ascii"), 0o600)
+        self.write(CERTIFICATE, CA_FILE.read_text(encoding="ascii"))
+        # So that the host trusts itself.
+        self.write("/usr/local/share/ca-certificates/sync.crt", CA_FILE.read_text(encoding="ascii"))
+        self.container.run("update-ca-certificates")
 
-    def _set_up_server(self) -> None:
+    def _set_up_by_command(self) -> None:
+        self.container.run(
+            "syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--certificate", CERTIFICATE, "--key",
+            KEY)
+
+    def _set_up_by_hand(self) -> None:
         """What docs/operations.md tells an operator to do, step by step."""
         container = self.container
-        self.planted["sealing-key"] = container.output("syncctl", "generate-key").splitlines()[0]
-        for name, value in self.planted.items():
+        password = f"planted-{secrets.token_hex(16)}"
+        for name, value in {
+            "database-password": password, "sealing-key": container.output("syncctl", "generate-key").splitlines()[0],
+            "google-client-secret": APP_SECRETS["google-client-secret"],
+            "facebook-client-secret": APP_SECRETS["facebook-client-secret"],
+        }.items():
             self.write(f"/etc/syncd/secrets/{name}", value + "\n", 0o600)
         container.run(
             "mariadb", text_input=f"""
                 CREATE DATABASE syncserver CHARACTER SET utf8mb4;
-                CREATE USER syncd@localhost IDENTIFIED BY '{self.planted["database-password"]}';
+                CREATE USER syncd@localhost IDENTIFIED BY '{password}';
                 GRANT ALL PRIVILEGES ON syncserver.* TO syncd@localhost;
                 """)
         self.configure({
@@ -93,22 +114,15 @@ class Host:
         })
         container.run("syncctl", "check-config")
         container.run("syncctl", "migrate")
-        self._set_up_site()
-
-    def _set_up_site(self) -> None:
-        CA_FILE.parent.mkdir(exist_ok=True)
-        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
-            "30", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout",
-            CA_FILE.with_suffix(".key"), "-out", CA_FILE)
-        self.write("/etc/ssl/private/sync.key", CA_FILE.with_suffix(".key").read_text(encoding="ascii"), 0o600)
-        self.write("/etc/ssl/sync.pem", CA_FILE.read_text(encoding="ascii"))
-        site = self.container.path("/usr/share/syncserver/nginx/syncd.conf").read_text(encoding="utf-8")
-        site = site.replace("/etc/letsencrypt/live/sync.example.com/fullchain.pem", "/etc/ssl/sync.pem")
-        site = site.replace("/etc/letsencrypt/live/sync.example.com/privkey.pem", "/etc/ssl/private/sync.key")
+        site = container.path("/usr/share/syncserver/nginx/syncd.conf").read_text(encoding="utf-8")
+        site = site.replace("/etc/letsencrypt/live/sync.example.com/fullchain.pem", CERTIFICATE)
+        site = site.replace("/etc/letsencrypt/live/sync.example.com/privkey.pem", KEY)
         self.write("/etc/nginx/sites-available/syncd.conf", site.replace("sync.example.com", "localhost"))
-        self.container.run("ln", "-s", "../sites-available/syncd.conf", "/etc/nginx/sites-enabled/")
-        self.container.run("nginx", "-q", "-t")
-        self.container.run("systemctl", "reload-or-restart", "nginx")
+        for name in ("syncd.conf", "syncsandbox.conf"):
+            container.run("ln", "-s", f"../sites-available/{name}", "/etc/nginx/sites-enabled/")
+        container.run("nginx", "-q", "-t")
+        container.run("systemctl", "reload", "nginx")
+        container.run("systemctl", "enable", "--now", "syncd.target")
 
     # MARK: What an operator does and sees
 
