@@ -103,10 +103,12 @@ let package = Package(
                 argumentParser,
             ],
             swiftSettings: strict),
+        // What `syncctl setup` decides.
+        .target(name: "HostSetup", swiftSettings: strict),
         .executableTarget(
             name: "syncctl",
             dependencies: [
-                "APIDescription", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
+                "APIDescription", "Curl", "HostSetup", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
                 "ServerConfiguration",
                 argumentParser,
             ],
@@ -131,7 +133,6 @@ let package = Package(
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
         ),
-        .testTarget(name: "ServerConfigurationTests", dependencies: ["ServerConfiguration"], swiftSettings: strict),
         .testTarget(
             name: "APIDescriptionTests", dependencies: ["APIDescription", "SyncProtocol"], swiftSettings: strict),
         .testTarget(
@@ -174,6 +175,13 @@ let package = Package(
         .testTarget(
             name: "HTTPTransportTests", dependencies: ["HTTPTransport", "TestSupport", httpTypes], swiftSettings: strict
         ),
+        .testTarget(
+            name: "ServerConfigurationTests", dependencies: ["ServerConfiguration", "MariaDB"], exclude: ["Fixtures"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "HostSetupTests",
+            dependencies: ["HostSetup", "MariaDB", "Posix", "TestSupport", "syncctl"],
+            swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
         .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),

@@ -1,100 +1,174 @@
-/// Takes values out of a configuration file and collects everything that is wrong with it.
+/// Takes values out of a configuration file and collects everything that is to be said about it.
 ///
 /// A setting may be nested (`{"database": {"name": …}}`) or dotted (`"database.name": …`); numbers and booleans may
-/// also be given as texts, as older servers' files do.
+/// also be given as texts, as older servers' files do. Older names count as ours.
 struct ConfigurationReader {
-    private var values: [String: JSONValue] = [:]
-    private(set) var problems: [String] = []
+    private struct Setting {
+        /// As the file has it.
+        var name: String
+        var place: TextPlace
+        var value: LocatedJSON
+    }
+
+    /// By our name.
+    private var settings: [String: Setting] = [:]
+    /// What was there at the beginning; settings that have been read stay in it.
+    private var places: [String: (name: String, place: TextPlace)] = [:]
+    private var findings: [ConfigurationFinding] = []
+    /// Every name that was asked for, whether the file has it or not.
+    private(set) var asked: Set<String> = []
 
     /// - Parameter root: the whole file; must be an object.
-    init(_ root: JSONValue) {
-        guard case .object(let members) = root else {
-            problems.append("the file must hold one JSON object")
+    init(_ root: LocatedJSON) {
+        guard case .object(let members) = root.value else {
+            report(.problem, root.place, "the file must hold one JSON object")
             return
         }
         flatten(members, prefix: "")
     }
 
-    private mutating func flatten(_ members: [String: JSONValue], prefix: String) {
-        for (name, value) in members.sorted(by: { $0.key < $1.key }) {
-            let path = prefix + name
-            if case .object(let inner) = value {
-                flatten(inner, prefix: path + ".")
-            } else if values.updateValue(value, forKey: path) != nil {
-                problems.append("\(path) is given twice")
+    private mutating func flatten(_ members: [LocatedJSON.Member], prefix: String) {
+        for member in members {
+            let path = prefix + member.name
+            if SettingCatalog.sections.contains(path) {
+                switch member.value.value {
+                case .object(let inner): flatten(inner, prefix: path + ".")
+                case .null: break
+                default: report(.problem, member.value.place, "\(path) must be an object")
+                }
+            } else if let reason = SettingCatalog.withoutEffect[path] {
+                report(.note, member.place, "\(path) is a setting of SyncServerII and has no effect: \(reason)")
+            } else if SettingCatalog.all.contains(path) {
+                add(Setting(name: path, place: member.place, value: member.value))
+            } else {
+                reportUnknown(path, at: member.place)
             }
         }
     }
 
-    mutating func problem(_ sentence: String) { problems.append(sentence) }
+    private mutating func add(_ setting: Setting) {
+        if case .null = setting.value.value { return }
+        let key = SettingCatalog.olderNames[setting.name] ?? setting.name
+        if let other = places[key] {
+            let what = other.name == setting.name ? "is given twice" : "means the same as \(other.name)"
+            report(.problem, setting.place, "\(setting.name) \(what); the other one is in \(other.place)")
+            return
+        }
+        places[key] = (setting.name, setting.place)
+        settings[key] = setting
+    }
 
-    /// Whether anything below `prefix` is set.
-    func has(prefix: String) -> Bool { values.keys.contains { $0 == prefix || $0.hasPrefix(prefix + ".") } }
+    private mutating func reportUnknown(_ path: String, at place: TextPlace) {
+        let known = SettingCatalog.all.union(SettingCatalog.sections).sorted()
+        let hint = Spelling.suggestion(for: path, among: known).map { "; did you mean \($0)?" } ?? ""
+        report(.problem, place, "\(path) is not a setting of this server\(hint)")
+    }
 
-    private mutating func take(_ key: String) -> JSONValue? {
-        guard let value = values.removeValue(forKey: key), value != .null else { return nil }
-        return value
+    // MARK: Findings
+
+    /// Adds a finding.
+    /// - Parameter key: the setting that it is about, by our name; the finding has its place.
+    mutating func report(_ kind: ConfigurationFinding.Kind, _ sentence: String, at key: String?) {
+        report(kind, key.flatMap { places[$0]?.place }, sentence)
+    }
+
+    mutating func problem(_ sentence: String, at key: String? = nil) { report(.problem, sentence, at: key) }
+
+    private mutating func report(_ kind: ConfigurationFinding.Kind, _ place: TextPlace?, _ sentence: String) {
+        findings.append(ConfigurationFinding(kind: kind, place: place, sentence: sentence))
+    }
+
+    var problems: [ConfigurationFinding] { sorted { $0.kind == .problem } }
+    /// Warnings, then notes.
+    var notes: [ConfigurationFinding] { sorted { $0.kind == .warning } + sorted { $0.kind == .note } }
+
+    /// In the file's order; those without a place come last.
+    private func sorted(_ isWanted: (ConfigurationFinding) -> Bool) -> [ConfigurationFinding] {
+        let wanted = findings.filter(isWanted)
+        let placed = wanted.compactMap { finding in finding.place.map { (place: $0, finding) } }
+        return placed.sorted { $0.place < $1.place }.map(\.1) + wanted.filter { $0.place == nil }
+    }
+
+    // MARK: Settings
+
+    /// What the file calls a setting: its own name, or an older one.
+    func name(of key: String) -> String { places[key]?.name ?? key }
+
+    /// What the file would call a setting that it lacks: where it names the database as an older server's does, so do
+    /// we.
+    func nameIfMissing(_ key: String) -> String {
+        let used = Set(places.values.compactMap { $0.name.split(separator: ".").first })
+        return SettingCatalog.olderNames.first { older, ours in
+            ours == key && older.contains(".") && used.contains(older.prefix { $0 != "." })
+        }?.key ?? key
+    }
+
+    /// Whether the file has this setting, or anything below it.
+    func has(prefix: String) -> Bool { places.keys.contains { $0 == prefix || $0.hasPrefix(prefix + ".") } }
+
+    private mutating func take(_ key: String) -> Setting? {
+        assert(SettingCatalog.all.contains(key), "\(key) is missing in SettingCatalog")
+        asked.insert(key)
+        return settings.removeValue(forKey: key)
+    }
+
+    private mutating func reject(_ setting: Setting, _ expectation: String) {
+        report(.problem, setting.value.place, "\(setting.name) must be \(expectation)")
     }
 
     mutating func string(_ key: String) -> String? {
-        switch take(key) {
-        case nil: return nil
-        case .string(let text)?: return text
-        default:
-            problems.append("\(key) must be a text")
-            return nil
-        }
+        guard let setting = take(key) else { return nil }
+        if case .string(let text) = setting.value.value { return text }
+        reject(setting, "a text, in quotation marks")
+        return nil
     }
 
+    /// A text that is there and not empty; an empty one after a problem.
     mutating func required(_ key: String) -> String {
-        if let text = string(key) { return text }
-        if !problems.contains(where: { $0.hasPrefix(key + " ") }) { problems.append("\(key) is missing") }
-        return ""
+        let isThere = settings[key] != nil
+        guard let text = string(key) else {
+            if !isThere { problem("\(nameIfMissing(key)) is missing") }
+            return ""
+        }
+        if text.isEmpty { problem("\(name(of: key)) must not be empty", at: key) }
+        return text
     }
 
     mutating func bool(_ key: String, default fallback: Bool) -> Bool {
-        switch take(key) {
-        case nil: return fallback
-        case .bool(let value)?: return value
-        case .string("true")?: return true
-        case .string("false")?: return false
+        guard let setting = take(key) else { return fallback }
+        switch setting.value.value {
+        case .bool(let value): return value
+        case .string("true"): return true
+        case .string("false"): return false
         default:
-            problems.append("\(key) must be true or false")
+            reject(setting, "true or false")
             return fallback
         }
     }
 
     /// An integer within `range`; `nil` if it is absent or wrong.
     mutating func integer(_ key: String, in range: ClosedRange<Int>) -> Int? {
-        let number: Int?
-        switch take(key) {
-        case nil: return nil
-        case .number(let value)?: number = Int(exactly: value)
-        case .string(let text)?: number = Int(text)
-        default: number = nil
+        guard let setting = take(key) else { return nil }
+        var number: Int?
+        switch setting.value.value {
+        case .number(let text): number = Int(text) ?? Double(text).flatMap { Int(exactly: $0) }
+        case .string(let text): number = Int(text)
+        default: break
         }
         guard let number, range.contains(number) else {
-            problems.append("\(key) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+            reject(setting, "a whole number from \(range.lowerBound) to \(range.upperBound)")
             return nil
         }
         return number
     }
 
     mutating func strings(_ key: String) -> [String] {
-        switch take(key) {
-        case nil: return []
-        case .array(let items)?:
-            let texts = items.compactMap { if case .string(let text) = $0 { text } else { nil } }
+        guard let setting = take(key) else { return [] }
+        if case .array(let items) = setting.value.value {
+            let texts = items.compactMap { if case .string(let text) = $0.value { text } else { nil } }
             if texts.count == items.count { return texts }
-        default: break
         }
-        problems.append("\(key) must be a list of texts")
+        reject(setting, "a list of texts")
         return []
-    }
-
-    /// Names every setting that nobody has asked for: a misspelt one must not be silently without effect.
-    mutating func finish() -> [String] {
-        for key in values.keys.sorted() { problems.append("\(key) is not a setting of this server") }
-        return problems
     }
 }

@@ -1,35 +1,37 @@
-import FoundationEssentials
 public import MariaDB
 import Posix
 
 /// Where a SyncServerII keeps its data, by that server's own configuration file.
 public enum OlderServerDatabase {
-    private static let formats = ["db", "mySQL"]
-
     /// Reads host, user, password and database from a `Server.json` of either format: an object `db`, or flat texts
     /// `mySQL.host` and so on. Everything else in the file is overlooked.
     /// - Throws: ``ConfigurationError``.
     public static func settings(readingFrom path: String) throws(ConfigurationError) -> ConnectionSettings {
         let bytes: [UInt8]
         do { bytes = try TextFile.read(path) } catch {
-            throw ConfigurationError(path: path, problems: ["the file cannot be read: \(error)"])
+            throw refusal(path, "the file cannot be read: \(error)")
         }
-        let root: JSONValue
-        do { root = try JSONDecoder().decode(JSONValue.self, from: Data(bytes)) } catch {
-            throw ConfigurationError(path: path, problems: ["the file is not JSON"])
+        let root: LocatedJSON
+        do { root = try LocatedJSONParser.parse(bytes) } catch {
+            throw refusal(path, error.sentence, at: error.place)
         }
-        var reader = ConfigurationReader(root)
-        guard let prefix = formats.first(where: { reader.has(prefix: $0) }) else {
-            throw ConfigurationError(
-                path: path,
-                problems: reader.problems + ["there is neither db nor mySQL.host: is this a SyncServerII's file?"]
-            )
+        guard case .object(let members) = root.value else { throw refusal(path, "the file must hold one JSON object") }
+        let isDatabase: (LocatedJSON.Member) -> Bool = { $0.name == "db" || $0.name.hasPrefix("mySQL") }
+        guard members.contains(where: isDatabase) else {
+            throw refusal(path, "there is neither db nor mySQL.host: is this a SyncServerII's file?")
         }
+        var reader = ConfigurationReader(
+            LocatedJSON(value: .object(members.filter(isDatabase)), place: root.place))
         let settings = ConnectionSettings(
-            address: .tcp(host: reader.required("\(prefix).host"), port: 3_306),
-            user: reader.required("\(prefix).user"),
-            password: reader.string("\(prefix).password") ?? "", database: reader.required("\(prefix).database"))
+            address: .tcp(host: reader.required("database.host"), port: 3_306),
+            user: reader.required("database.user"),
+            password: reader.string("database.password") ?? "", database: reader.required("database.name"))
         guard reader.problems.isEmpty else { throw ConfigurationError(path: path, problems: reader.problems) }
         return settings
+    }
+
+    private static func refusal(_ path: String, _ sentence: String, at place: TextPlace? = nil) -> ConfigurationError {
+        ConfigurationError(
+            path: path, problems: [ConfigurationFinding(kind: .problem, place: place, sentence: sentence)])
     }
 }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 public import MariaDB
 import Posix
 
@@ -122,24 +121,33 @@ public struct ServerConfiguration: Sendable {
     public var stagingLifetimeDays: Int
     public var sandbox: Sandbox?
     public var log: Log
+    /// What an operator should know about the file, although the server starts with it: warnings, then notes.
+    public var notes: [ConfigurationFinding] = []
 
     /// Reads the file at `path` and the secrets that it names.
-    /// - Throws: ``ConfigurationError`` with everything that is wrong, as sentences for the operator.
+    /// - Throws: ``ConfigurationError`` with everything that is wrong.
     public init(readingFrom path: String) throws(ConfigurationError) {
         let bytes: [UInt8]
         do { bytes = try TextFile.read(path) } catch {
-            throw ConfigurationError(path: path, problems: ["the file cannot be read: \(error)"])
+            throw ConfigurationError(
+                path: path,
+                problems: [ConfigurationFinding(kind: .problem, sentence: "the file cannot be read: \(error)")])
         }
-        let root: JSONValue
-        do { root = try JSONDecoder().decode(JSONValue.self, from: Data(bytes)) } catch {
-            throw ConfigurationError(path: path, problems: ["the file is not JSON"])
+        let root: LocatedJSON
+        do { root = try LocatedJSONParser.parse(bytes) } catch {
+            throw ConfigurationError(
+                path: path,
+                problems: [ConfigurationFinding(kind: .problem, place: error.place, sentence: error.sentence)])
         }
-        var reader = ConfigurationReader(root)
-        var settings = SettingsReader(reader: reader, files: SecretFiles(configurationPath: path))
-        let result = settings.read()
-        reader = settings.reader
-        let problems = reader.finish()
-        guard problems.isEmpty else { throw ConfigurationError(path: path, problems: problems) }
+        // A mode that cannot be told counts as the worst.
+        let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
+        var settings = SettingsReader(
+            reader: ConfigurationReader(root), files: SecretFiles(configurationPath: path), permissions: permissions)
+        var result = settings.read()
+        result.notes = settings.reader.notes
+        guard settings.reader.problems.isEmpty else {
+            throw ConfigurationError(path: path, problems: settings.reader.problems, notes: result.notes)
+        }
         self = result
     }
 
@@ -169,16 +177,5 @@ public struct ServerConfiguration: Sendable {
         self.stagingLifetimeDays = stagingLifetimeDays
         self.sandbox = sandbox
         self.log = log
-    }
-}
-
-/// Everything that is wrong with a configuration file.
-public struct ConfigurationError: Error, CustomStringConvertible {
-    public var path: String
-    /// Sentences for the operator; no secret stands in them.
-    public var problems: [String]
-
-    public var description: String {
-        "\(path):\n" + problems.map { "  - \($0)" }.joined(separator: "\n")
     }
 }

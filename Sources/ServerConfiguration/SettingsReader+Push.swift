@@ -15,16 +15,18 @@ extension SettingsReader {
         if !sns.region.utf8.allSatisfy({
             ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || (0x30...0x39).contains($0) || $0 == 0x2D
         }) {
-            reader.problem("awssns.region must be a region's name, such as us-west-2")
+            reader.problem("awssns.region must be a region's name, such as us-west-2", at: "awssns.region")
         }
         // arn:aws:sns:REGION:ACCOUNT:app/APNS/NAME
         let parts = sns.platformApplicationARN.split(separator: ":", omittingEmptySubsequences: false)
         if parts.count != 6 || parts[0] != "arn" || parts[2] != "sns" || !parts[5].hasPrefix("app/") {
             reader.problem(
                 "awssns.platformApplicationArn must be the ARN of a platform application, such as "
-                    + "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp")
+                    + "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp", at: "awssns.platformApplicationArn")
         } else if parts[3] != sns.region {
-            reader.problem("awssns.platformApplicationArn is of the region \(parts[3]), and awssns.region is another")
+            reader.problem(
+                "awssns.platformApplicationArn is of the region \(parts[3]), and awssns.region is another",
+                at: "awssns.platformApplicationArn")
         }
         return sns
     }
@@ -33,7 +35,7 @@ extension SettingsReader {
         guard reader.has(prefix: "apns") else { return nil }
         let environment = reader.string("apns.environment") ?? "production"
         if !["production", "sandbox"].contains(environment) {
-            reader.problem("apns.environment must be production or sandbox")
+            reader.problem("apns.environment must be production or sandbox", at: "apns.environment")
         }
         return ServerConfiguration.APNs(
             teamID: reader.required("apns.teamId"), keyID: reader.required("apns.keyId"),

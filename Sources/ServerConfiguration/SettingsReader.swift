@@ -5,12 +5,17 @@ import Posix
 struct SettingsReader {
     private static let logLevels = ["debug", "info", "notice", "warning", "error"]
 
+    /// Where the sealing key is unless the file says otherwise.
+    private static let sealingKeyFile = "sealing-key"
+
     var reader: ConfigurationReader
     let files: SecretFiles
+    /// The configuration file's own permission bits.
+    let permissions: UInt32
 
     mutating func read() -> ServerConfiguration {
         let database = database()
-        let sealingKey = secret("sealing.key") ?? missing("sealing.keyFile")
+        let sealingKey = secret("sealing.key") ?? sealingKeyByDefault()
         let accounts = accounts()
         return ServerConfiguration(
             database: database, sealingKey: sealingKey, google: accounts.google, facebook: accounts.facebook,
@@ -30,16 +35,42 @@ struct SettingsReader {
     private mutating func database() -> ConnectionSettings {
         let socket = reader.string("database.socket")
         let host = reader.string("database.host")
-        let port = reader.integer("database.port", in: 1...65_535) ?? 3_306
-        if (socket == nil) == (host == nil) {
-            reader.problem("either database.socket or database.host is needed, and not both")
+        let port = reader.integer("database.port", in: 1...65_535)
+        if socket == nil, host == nil, !reader.has(prefix: "database.socket"), !reader.has(prefix: "database.host") {
+            let older = reader.nameIfMissing("database.host")
+            reader.problem(
+                older == "database.host"
+                    ? "either database.socket or database.host is needed" : "\(older) is missing")
+        }
+        if socket != nil {
+            for key in ["database.host", "database.port"] where reader.has(prefix: key) {
+                reader.problem("\(reader.name(of: key)) and database.socket exclude each other", at: key)
+            }
+        }
+        if reader.name(of: "database.name") != "database.name" {
+            reader.report(
+                .note,
+                "the database must be one for this server alone; syncctl import takes over what is in SyncServerII's",
+                at: "database.name")
         }
         let address: ConnectionSettings.Address =
-            if let host { .tcp(host: host, port: UInt16(port)) } else { .unixSocket(path: socket ?? "") }
+            if let host { .tcp(host: host, port: UInt16(port ?? 3_306)) } else { .unixSocket(path: socket ?? "") }
         return ConnectionSettings(
             address: address, user: reader.required("database.user"),
             password: secret("database.password")?.value ?? "",
             database: reader.required("database.name"))
+    }
+
+    /// The files of SyncServerII have no such key, and shall do all the same.
+    private mutating func sealingKeyByDefault() -> Secret {
+        do {
+            return try files.read(Self.sealingKeyFile)
+        } catch {
+            reader.problem(
+                "sealing.keyFile is missing, and \(files.path(Self.sealingKeyFile)) cannot be read either: \(error); "
+                    + "syncctl generate-key makes a key")
+            return Secret("")
+        }
     }
 
     private mutating func accounts() -> (
@@ -99,11 +130,15 @@ struct SettingsReader {
     }
 
     private mutating func warningFile() -> ServerConfiguration.WarningFile? {
-        let name = reader.string("owningUserAccountCreation.initialFileName")
-        let contents = reader.string("owningUserAccountCreation.initialFileContents")
+        let keys = ("owningUserAccountCreation.initialFileName", "owningUserAccountCreation.initialFileContents")
+        let name = reader.string(keys.0)
+        let contents = reader.string(keys.1)
         guard let name, let contents else {
-            if name != nil || contents != nil {
-                reader.problem("owningUserAccountCreation needs both initialFileName and initialFileContents, or none")
+            // With the older server, too, this meant that no file is made.
+            if name != nil {
+                reader.report(.warning, "\(keys.0) is without effect: \(keys.1) is missing", at: keys.0)
+            } else if contents != nil {
+                reader.report(.warning, "\(keys.1) is without effect: \(keys.0) is missing", at: keys.1)
             }
             return nil
         }
@@ -114,7 +149,8 @@ struct SettingsReader {
         guard let text = reader.string("iOSMinimumClientVersion") else { return nil }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, parts.allSatisfy({ UInt32($0) != nil }) else {
-            reader.problem("iOSMinimumClientVersion must be three numbers with dots, such as 1.2.3")
+            reader.problem(
+                "iOSMinimumClientVersion must be three numbers with dots, such as 1.2.3", at: "iOSMinimumClientVersion")
             return nil
         }
         return text
@@ -129,7 +165,9 @@ struct SettingsReader {
         guard let port = Int(address[colon...].dropFirst()), (1...65_535).contains(port),
             ["127.0.0.1", "localhost", "[::1]"].contains(host)
         else {
-            reader.problem("sandbox.connectTo must be a loopback address with a port, such as 127.0.0.1:8443")
+            reader.problem(
+                "sandbox.connectTo must be a loopback address with a port, such as 127.0.0.1:8443",
+                at: "sandbox.connectTo")
             return nil
         }
         return ServerConfiguration.Sandbox(host: host, port: port, caFile: files.path(caFile))
@@ -138,7 +176,7 @@ struct SettingsReader {
     private mutating func log() -> ServerConfiguration.Log {
         let level = reader.string("log.level") ?? "notice"
         if !Self.logLevels.contains(level) {
-            reader.problem("log.level must be one of \(Self.logLevels.joined(separator: ", "))")
+            reader.problem("log.level must be one of \(Self.logLevels.joined(separator: ", "))", at: "log.level")
         }
         return ServerConfiguration.Log(file: reader.string("log.file"), level: level)
     }
@@ -146,18 +184,49 @@ struct SettingsReader {
     /// A secret that is given inline, or in the file that the same key with `File` names.
     mutating func secret(_ key: String) -> Secret? {
         let inline = reader.string(key)
-        guard let file = reader.string(key + "File") else { return inline.map(Secret.init) }
-        if inline != nil { reader.problem("\(key) and \(key)File exclude each other") }
+        let file = reader.string(key + "File")
+        if inline != nil { noteInlineSecret(key) }
+        guard let file else { return inline.map(Secret.init) }
+        if inline != nil {
+            reader.problem("\(reader.name(of: key)) and \(key)File exclude each other", at: key + "File")
+        }
+        let path = files.path(file)
+        if let mode = try? TextFile.permissions(of: path), mode & 0o007 != 0 {
+            reader.report(
+                .warning,
+                "\(key)File names \(path), which everybody on this machine may read or write (mode \(Self.octal(mode)))",
+                at: key + "File")
+        }
         do {
             return try files.read(file)
         } catch {
-            reader.problem("\(key)File names \(files.path(file)), which cannot be read: \(error)")
+            reader.problem("\(key)File names \(path), which cannot be read: \(error)", at: key + "File")
             return Secret("")
         }
     }
 
+    private mutating func noteInlineSecret(_ key: String) {
+        let name = reader.name(of: key)
+        if permissions & 0o007 != 0 {
+            reader.problem(
+                "\(name) is a secret in a file that everybody on this machine may read or write "
+                    + "(mode \(Self.octal(permissions)))",
+                at: key)
+        } else {
+            reader.report(.warning, "\(name) is a secret: better in a file of its own, named by \(key)File", at: key)
+        }
+    }
+
+    private static func octal(_ mode: UInt32) -> String {
+        let digits = String(mode & 0o7777, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+
     mutating func missing(_ key: String) -> Secret {
-        reader.problem("\(key) is missing")
+        // A wrong value was a problem already.
+        if !reader.has(prefix: key), !reader.has(prefix: String(key.dropLast(4))) {
+            reader.problem("\(key) is missing")
+        }
         return Secret("")
     }
 }

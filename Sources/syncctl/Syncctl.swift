@@ -5,7 +5,7 @@ import ArgumentParser
 struct Syncctl: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "syncctl", abstract: "Sets up and looks after a SyncServer.",
-        subcommands: [CheckConfig.self, Migrate.self, GenerateKey.self, Import.self, OpenAPI.self])
+        subcommands: [Setup.self, CheckConfig.self, Migrate.self, GenerateKey.self, Import.self, OpenAPI.self])
 }
 
 /// The option that every command on a server takes.

@@ -45,6 +45,9 @@ struct Syncd: ParsableCommand {
         }
         let logFile = try configuration.log.file.map { try LogFile(path: $0) } ?? LogFile.standardError
         let logger = LineLogHandler.logger(to: logFile, level: configuration.log.level, role: role.rawValue)
+        for finding in configuration.notes where finding.kind == .warning {
+            logger.warning("Configuration", metadata: .keyed([.reason: "\(finding)"]))
+        }
         try FastCGILibrary.initialize()
         CurlLibrary.initialize()
         ClientLibrary.initialize()

@@ -7,6 +7,8 @@ A few lines of FastCGI stand in for syncd and answer with the parameters that th
 
 import http.client
 import json
+import os
+import select
 import socket
 import socketserver
 import ssl
@@ -14,6 +16,7 @@ import struct
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -22,8 +25,10 @@ sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
+import nginxsite  # noqa: E402
 from syncstack import certificates  # noqa: E402
 from syncstack.layout import Layout  # noqa: E402
+from syncstack.ports import choose  # noqa: E402
 from syncstack.webserver import WebServer  # noqa: E402
 
 VERSION = (REPOSITORY / "VERSION").read_text(encoding="ascii").strip()
@@ -47,7 +52,10 @@ class Responder(socketserver.StreamRequestHandler):
                 body_bytes += length
                 if length == 0:
                     break
-        reply = json.dumps({"parameters": dict(pairs(block)), "bodyBytes": body_bytes})
+        parameters = dict(pairs(block))
+        if parameters["QUERY_STRING"] == "hold":
+            self.server.release.wait(60)
+        reply = json.dumps({"parameters": parameters, "bodyBytes": body_bytes})
         head = f"Status: 200 OK\r\nContent-Type: application/json\r\nsyncserver-version: {VERSION}\r\n\r\n"
         text = (head + reply).encode()
         for start in range(0, len(text), 60000):
@@ -60,7 +68,17 @@ class Responder(socketserver.StreamRequestHandler):
 
 
 class ResponderServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """Answers the query `hold` only once `release` is set."""
+
     daemon_threads = True
+    block_on_close = False
+    request_queue_size = 2048
+    release = threading.Event()
+
+    def handle_error(self, request, client_address) -> None:
+        """A phone that hung up is no error of a test."""
+        if not isinstance(sys.exc_info()[1], BrokenPipeError):
+            super().handle_error(request, client_address)
 
 
 def pairs(block: bytes):
@@ -99,9 +117,16 @@ class WebServerTests(unittest.TestCase):
         web_server.up(settings, None)
         cls.ports = settings["ports"]
 
-    def request(self, method: str, target: str, body: bytes | None = None, headers: dict | None = None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.ports["http"], timeout=20)
+    def connect(self, address: str) -> http.client.HTTPConnection:
+        """A connection from this address of the loopback network."""
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.ports["http"], timeout=20, source_address=(address, 0))
         self.addCleanup(connection.close)
+        return connection
+
+    def request(self, method: str, target: str, body: bytes | None = None, headers: dict | None = None,
+                address: str = "127.0.0.1"):
+        connection = self.connect(address)
         connection.request(method, target, body, headers or {})
         reply = connection.getresponse()
         return reply, reply.read()
@@ -194,6 +219,105 @@ class WebServerTests(unittest.TestCase):
         finally:
             hidden.rename(self.layout.api_socket)
 
+    def statuses(self, address: str, target: str, count: int) -> list[int]:
+        """The statuses of so many requests, one after the other on one connection."""
+        connection = self.connect(address)
+        found = []
+        for _ in range(count):
+            connection.request("GET", target)
+            reply = connection.getresponse()
+            reply.read()
+            found.append(reply.status)
+        return found
+
+    def expect_too_many(self, reply, body: bytes) -> None:
+        self.expect_error(reply, body, 429, "too_many_requests")
+        self.assertEqual(reply.headers.get_all("Retry-After"), ["5"])
+        self.assertEqual(json.loads(body)["retryable"], True)
+
+    def test_joining_and_sign_in_are_limited_for_each_address(self) -> None:
+        for number, (path, burst) in enumerate((
+                ("/AddUser", 100), ("/RedeemSharingInvitation/", 100), ("/GetSharingInvitationInfo/", 100),
+                ("/CheckCreds/", 400))):
+            with self.subTest(path=path):
+                address = f"127.0.1.{number + 1}"
+
+                found = self.statuses(address, path, burst + 100)
+
+                self.assertEqual(set(found[:burst + 1]), {200})
+                # Some more come through while the test goes on, by the rate of 2 or 20 a second.
+                self.assertGreater(found.count(429), 10)
+                self.expect_too_many(*self.request("GET", path, address=address))
+                self.assertEqual(self.request("GET", path, address="127.0.1.100")[0].status, 200)
+                self.assertEqual(self.request("GET", "/Index/", address=address)[0].status, 200)
+
+    def test_all_requests_together_are_limited(self) -> None:
+        found = self.statuses("127.0.2.1", "/Index/", 2001)
+        self.assertEqual(set(found), {200})
+        for _ in range(100):
+            if 429 in self.statuses("127.0.2.1", "/Index/", 100):
+                return
+        self.fail("12,000 requests at once were answered")
+
+    def test_addresses_that_are_exempt_are_not_limited(self) -> None:
+        self.assertEqual(set(self.statuses("127.0.0.1", "/AddUser/", 300)), {200})
+
+    def hold(self, address: str, count: int, head: str) -> list[socket.socket]:
+        """So many requests in progress, none of which is answered."""
+        held = []
+        for _ in range(count):
+            connection = socket.create_connection(("127.0.0.1", self.ports["http"]), 20, (address, 0))
+            self.addCleanup(connection.close)
+            connection.sendall(head.encode())
+            held.append(connection)
+        return held
+
+    def expect_limit(self, address: str, limit: int, head: str, target: str) -> None:
+        """`limit` requests may be in progress, one more is 429; when one has ended, there is room again."""
+        ResponderServer.release.clear()
+        self.addCleanup(ResponderServer.release.set)
+        held = self.hold(address, limit, head)
+
+        def refused():
+            # nginx counts a request when it has read its head; so this may come too early.
+            extra = self.hold(address, 1, head)[0]
+            extra.settimeout(0.2)
+            try:
+                reply = http.client.HTTPResponse(extra)
+                reply.begin()
+                return reply, reply.read()
+            except TimeoutError:
+                held.append(extra)
+                return None
+
+        answer = None
+        deadline = time.monotonic() + 20
+        while answer is None and time.monotonic() < deadline:
+            answer = refused()
+        self.assertIsNotNone(answer)
+        self.assertLessEqual(len(held), limit)
+        self.assertEqual(select.select(held, [], [], 0)[0], [], "one below the limit was answered")
+        self.expect_too_many(*answer)
+        other = self.hold("127.0.3.100", 1, head)[0]
+        other.settimeout(0.2)
+        with self.assertRaises(TimeoutError):
+            other.recv(1)
+
+        held.pop().close()
+        while self.request("GET", target, address=address)[0].status != 200:
+            self.assertLess(time.monotonic(), deadline, "a place did not become free")
+
+    def test_uploads_in_progress_are_limited_for_each_address(self) -> None:
+        head = "POST /UploadFile/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nslow"
+        self.expect_limit("127.0.3.1", 128, head, "/UploadFile/")
+        self.assertEqual(self.request("GET", "/DownloadFile/", address="127.0.3.1")[0].status, 200)
+
+    def test_downloads_in_progress_are_limited_for_each_address(self) -> None:
+        self.expect_limit("127.0.3.2", 128, "GET /DownloadFile/?hold HTTP/1.1\r\nHost: a\r\n\r\n", "/DownloadFile/")
+
+    def test_all_requests_in_progress_are_limited_for_each_address(self) -> None:
+        self.expect_limit("127.0.3.3", 512, "GET /Index/?hold HTTP/1.1\r\nHost: a\r\n\r\n", "/Index/")
+
     def test_long_queries_get_414_by_http_2_too(self) -> None:
         """By hand, as libraries refuse to send so much: frames of RFC 9113, header fields of RFC 7541, 6.2.2."""
         context = ssl.create_default_context(cafile=str(self.layout.ca_file))
@@ -215,6 +339,52 @@ class WebServerTests(unittest.TestCase):
                 received += part
 
         self.assertIn(b'"code":"request_too_long"', received)
+
+
+NETWORKS = """\
+{user}pid {directory}/networks.pid;
+error_log {directory}/log/error.log;
+events {{ }}
+http {{
+    access_log off;
+    include syncd-version.conf;
+    include syncd-exempt.conf;
+    include syncd/syncd-http.conf;
+    set_real_ip_from 127.0.0.1;
+    real_ip_header X-Address;
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{ return 200 "$syncd_client"; }}
+    }}
+}}
+"""
+
+
+class NetworkTests(unittest.TestCase):
+    """Which addresses count as one."""
+
+    def test_an_ipv6_address_counts_with_its_network(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        layout = nginxsite.prepare(folder.name)
+        configuration = layout.nginx / "networks.conf"
+        port = choose(set())
+        configuration.write_text(NETWORKS.format(
+            directory=layout.directory, port=port, user="user root;\n" if os.geteuid() == 0 else ""))
+        started = nginxsite.nginx(configuration)
+        self.assertEqual(started.returncode, 0, started.stdout)
+        self.addCleanup(nginxsite.nginx, configuration, "-s", "stop")
+
+        for address, key in (
+                ("2001:db8:1:2:3:4:5:6", b"2001:db8:1:2"), ("2001:db8:1:2::6", b"2001:db8:1:2"),
+                ("2001:db8:1::6", b"2001:db8:1"), ("2001:db8::6", b"2001:db8"), ("2001:db8:0:1:2::", b"2001:db8:0:1"),
+                ("192.0.2.7", bytes([192, 0, 2, 7])), ("::ffff:192.0.2.7", None), ("127.0.0.1", b"")):
+            with self.subTest(address=address):
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+                self.addCleanup(connection.close)
+                connection.request("GET", "/", headers={"X-Address": address})
+                body = connection.getresponse().read()
+                self.assertEqual(body, key) if key is not None else self.assertTrue(body)
 
 
 def prefixed(number: int) -> bytes:

@@ -3,7 +3,7 @@
 from .layout import Layout, write
 from .processes import run
 
-VALID_DAYS = 800  # iOS refuses server certificates of more than 825 days
+VALID_DAYS = 366  # Mozilla's guidelines; iOS refuses server certificates of more than 825 days
 RENEW_SECONDS = 30 * 86400
 
 SERVER_NAMES = ["DNS:localhost", "IP:127.0.0.1", "IP:::1"]

@@ -28,6 +28,7 @@ events {{
 
 http {{
     include syncd-version.conf;
+    include syncd-exempt.conf;
     include syncd/syncd-http.conf;
 
     server_tokens off;
@@ -38,7 +39,6 @@ http {{
     proxy_temp_path {temporary}/proxy;
     scgi_temp_path {temporary}/scgi;
     uwsgi_temp_path {temporary}/uwsgi;
-    ssl_protocols TLSv1.2 TLSv1.3;
 
     upstream syncd_api {{
         server unix:{api};
@@ -53,12 +53,21 @@ http {{
         server_name localhost;
         ssl_certificate {certificates}/server.pem;
         ssl_certificate_key {certificates}/server.key;
+        include syncd/syncd-tls.conf;
         include syncd/syncd-locations.conf;
     }}
 
     include sandbox.conf;
     include sandbox-sns.conf*;
 }}
+"""
+
+# Tests and benchmarks make more requests than any real address; those of limits come from other ones in 127.0.0.0/8.
+EXEMPT = """\
+geo $syncd_exempt {
+    default 0;
+    127.0.0.1 1;
+}
 """
 
 SNS_SERVER = """\
@@ -154,6 +163,7 @@ class WebServer:
                 transfer=layout.transfer_socket, certificates=layout.certificates, **ports),
             "syncd-version.conf":
                 (sources / "syncd-version.conf").read_text(encoding="utf-8").replace("@VERSION@", version),
+            "syncd-exempt.conf": EXEMPT,
             "sandbox.conf": sandbox,
         }
         (layout.nginx / "sandbox-sns.conf").unlink(missing_ok=True)

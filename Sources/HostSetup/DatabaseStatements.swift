@@ -1,0 +1,37 @@
+/// SQL that only an administrator may run. It cannot be prepared with bound values; so names are checked, and the
+/// password is quoted.
+public struct DatabaseStatements: Sendable {
+    private let name: String
+    private let account: String
+
+    /// - Parameter answers: without ``SetupAnswers/problems()``.
+    public init(_ answers: SetupAnswers) {
+        name = answers.databaseName
+        // Whoever comes by the socket is local; by TCP the server may be on any host.
+        let host = if case .socket = answers.database { "localhost" } else { "%" }
+        account = "'\(answers.databaseUser)'@'\(host)'"
+    }
+
+    public var createDatabase: String {
+        "CREATE DATABASE IF NOT EXISTS `\(name)` CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
+    }
+
+    /// Makes the account together with its rights, so that there is never one without the other. Only for an account
+    /// that is not there: it would get another password by this.
+    ///
+    /// In a grant `_` stands for any letter, unless it is escaped.
+    public func createUser(password: String) -> String {
+        let pattern = name.split(separator: "_", omittingEmptySubsequences: false).joined(separator: "\\_")
+        return "GRANT ALL PRIVILEGES ON `\(pattern)`.* TO \(account) IDENTIFIED BY \(Self.quoted(password))"
+    }
+
+    /// A text as an SQL literal, for sessions without NO_BACKSLASH_ESCAPES, as ours are.
+    static func quoted(_ text: String) -> String {
+        var result = "'"
+        for character in text.unicodeScalars {
+            if character == "'" || character == "\\" { result += "\\" }
+            result.unicodeScalars.append(character)
+        }
+        return result + "'"
+    }
+}

@@ -1,0 +1,35 @@
+/// What is on a host before setup begins.
+public struct HostState: Sendable, Equatable {
+    /// The database server as the administrator sees it.
+    public struct Database: Sendable, Equatable {
+        public var hasDatabase: Bool
+        public var hasUser: Bool
+
+        public init(hasDatabase: Bool, hasUser: Bool) {
+            self.hasDatabase = hasDatabase
+            self.hasUser = hasUser
+        }
+    }
+
+    public var hasConfiguration = false
+    /// Which secrets lie in their places.
+    public var secrets: Set<SecretName> = []
+    /// Whether the folder of secrets is there.
+    public var hasSecretsFolder = false
+    /// Contents of nginx's site; `nil` if there is none.
+    public var site: String?
+    public var isSiteEnabled = false
+    /// Whether the package `syncsandbox` is there.
+    public var hasSandboxSite = false
+    public var isSandboxSiteEnabled = false
+    /// The template that the package brings.
+    public var siteTemplate = ""
+    /// Whether certificate and key are where the answers say.
+    public var hasCertificate = false
+    /// Whether that certificate names an OCSP responder.
+    public var certificateNamesResponder = false
+    /// `nil` if setup shall leave database and user alone.
+    public var database: Database?
+
+    public init() {}
+}

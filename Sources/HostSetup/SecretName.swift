@@ -1,0 +1,31 @@
+/// The files below /etc/syncd/secrets.
+public enum SecretName: String, Sendable, CaseIterable {
+    case databasePassword = "database-password"
+    case sealingKey = "sealing-key"
+    case google = "google-client-secret"
+    case dropbox = "dropbox-app-secret"
+    case microsoft = "microsoft-client-secret"
+    case facebook = "facebook-client-secret"
+    case apple = "apple-private-key"
+
+    /// Where it lies.
+    public var path: String { SetupPaths.secrets + "/" + rawValue }
+}
+
+/// Where things are on a Debian host.
+public enum SetupPaths {
+    public static let configurationFolder = "/etc/syncd"
+    public static let configuration = "/etc/syncd/syncd.json"
+    public static let secrets = "/etc/syncd/secrets"
+    public static let site = "/etc/nginx/sites-available/syncd.conf"
+    public static let siteLink = "/etc/nginx/sites-enabled/syncd.conf"
+    /// What the link holds.
+    public static let siteLinkTarget = "../sites-available/syncd.conf"
+    /// From the package.
+    public static let siteTemplate = "/usr/share/syncserver/nginx/syncd.conf"
+    /// From the package `syncsandbox`.
+    public static let sandboxSite = "/etc/nginx/sites-available/syncsandbox.conf"
+    public static let sandboxSiteLink = "/etc/nginx/sites-enabled/syncsandbox.conf"
+    public static let sandboxSiteLinkTarget = "../sites-available/syncsandbox.conf"
+    public static let webroot = "/var/www/html"
+}

@@ -1,0 +1,115 @@
+/// What an operator has told about the server that is to be set up. No secret stands in it: those are files.
+public struct SetupAnswers: Sendable, Equatable {
+    /// One kind of account, with the file that its secret is copied from.
+    public struct Registration: Sendable, Equatable {
+        /// The app's id at the provider.
+        public var id: String
+        /// `nil` where the secret is known already, or lies in its place.
+        public var secretSource: SecretSource?
+
+        public init(id: String, secretSource: SecretSource?) {
+            self.id = id
+            self.secretSource = secretSource
+        }
+    }
+
+    /// Where a secret comes from.
+    public enum SecretSource: Sendable, Equatable {
+        /// A file of the operator's.
+        case file(String)
+        /// Typed in; kept by whoever asked, under this name.
+        case typed(String)
+        /// One that everybody knows: the sandbox's.
+        case wellKnown(String)
+    }
+
+    public struct Apple: Sendable, Equatable {
+        public var clientID: String
+        public var teamID: String
+        public var keyID: String
+        public var keySource: SecretSource?
+
+        public init(clientID: String, teamID: String, keyID: String, keySource: SecretSource?) {
+            self.clientID = clientID
+            self.teamID = teamID
+            self.keyID = keyID
+            self.keySource = keySource
+        }
+    }
+
+    public enum DatabaseAddress: Sendable, Equatable {
+        case socket(String)
+        case tcp(host: String, port: Int)
+    }
+
+    /// How nginx gets its certificate.
+    public enum Certificate: Sendable, Equatable {
+        /// From Let's Encrypt, through certbot; files where certbot puts them.
+        case letsEncrypt
+        case files(certificate: String, key: String)
+    }
+
+    /// Where the sandbox is: the package `syncsandbox` of this host.
+    public struct Sandbox: Sendable, Equatable {
+        public var connectTo: String
+        public var caFile: String
+
+        public init(connectTo: String, caFile: String) {
+            self.connectTo = connectTo
+            self.caFile = caFile
+        }
+    }
+
+    /// The name in DNS by which phones reach the server.
+    public var host = ""
+    public var certificate = Certificate.letsEncrypt
+    public var database = DatabaseAddress.socket("/run/mysqld/mysqld.sock")
+    public var databaseName = "syncserver"
+    public var databaseUser = "syncd"
+    public var google: Registration?
+    /// Client ids of the apps at Google.
+    public var googleAppClientIDs: [String] = []
+    public var dropbox: Registration?
+    public var microsoft: Registration?
+    public var facebook: Registration?
+    public var apple: Apple?
+    public var sandbox: Sandbox?
+
+    public init() {}
+
+    /// Whether there is an account type that brings storage.
+    public var hasStorage: Bool { google != nil || dropbox != nil || microsoft != nil }
+
+    /// What is wrong with the answers, as sentences; empty if a plan can be made of them.
+    public func problems() -> [String] {
+        var problems: [String] = []
+        let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+        let isName = labels.allSatisfy { label in
+            !label.isEmpty && label.utf8.count <= 63 && !label.hasPrefix("-") && !label.hasSuffix("-")
+                && label.utf8.allSatisfy { Self.isAlphanumeric($0) || $0 == UInt8(ascii: "-") }
+        }
+        if !isName || host.utf8.count > 253 {
+            problems.append("the host must be a name in DNS, such as sync.example.com; \"\(host)\" is none")
+        }
+        for (what, name) in [("database", databaseName), ("database user", databaseUser)]
+        where name.isEmpty || name.utf8.count > 64
+            || !name.utf8.allSatisfy({ Self.isAlphanumeric($0) || $0 == UInt8(ascii: "_") })
+        {
+            problems.append("the name of the \(what) may have letters, digits and _, at most 64; \"\(name)\" is none")
+        }
+        // These go into nginx's configuration, where a quotation mark or a brace would mean something else.
+        if case .files(let certificate, let key) = certificate {
+            for path in [certificate, key]
+            where !path.hasPrefix("/")
+                || !path.utf8.allSatisfy({ Self.isAlphanumeric($0) || "-._/+@".utf8.contains($0) })
+            {
+                problems.append("certificate and key must be absolute paths without blanks; \"\(path)\" is none")
+            }
+        }
+        return problems
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+    }
+}

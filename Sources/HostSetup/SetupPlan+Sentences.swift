@@ -1,0 +1,23 @@
+extension SetupPlan.Action {
+    /// What it does, for people.
+    public func sentence(_ answers: SetupAnswers) -> String {
+        switch self {
+        case .makeSecretsFolder: "make \(SetupPaths.secrets), for root alone"
+        case .makeSecret(let name): "make \(name.path) from random bytes"
+        case .copySecret(let name, _): "put the secret into \(name.path)"
+        case .createDatabase: "make the database \(answers.databaseName)"
+        case .createDatabaseUser:
+            "make the database user \(answers.databaseUser), who may do everything in \(answers.databaseName)"
+        case .write(let path, _): "write \(path)"
+        case .enableSite: "link \(SetupPaths.siteLink)"
+        case .enableSandboxSite: "link \(SetupPaths.sandboxSiteLink)"
+        case .migrate: "bring the tables to what this release needs"
+        case .reloadNginx: "let nginx read its configuration again"
+        case .startUnits: "start syncd.target, now and with the machine"
+        case .check(.configuration): "check \(SetupPaths.configuration)"
+        case .check(.database): "check that the server's account gets into the database"
+        case .check(.nginx): "check nginx's configuration"
+        case .check(.health): "check that https://\(answers.host)/HealthCheck answers"
+        }
+    }
+}

@@ -1,0 +1,163 @@
+/// What setup does, in order. Making it changes nothing.
+public struct SetupPlan: Sendable, Equatable {
+    public enum Action: Sendable, Equatable {
+        case makeSecretsFolder
+        /// A password or key of random bytes.
+        case makeSecret(SecretName)
+        case copySecret(SecretName, SetupAnswers.SecretSource)
+        case createDatabase
+        /// With all rights in the database, and none elsewhere.
+        case createDatabaseUser
+        case write(path: String, text: String)
+        case enableSite
+        case enableSandboxSite
+        case migrate
+        /// nginx is asked to read its configuration again, if it accepts it.
+        case reloadNginx
+        case startUnits
+        case check(Check)
+    }
+
+    public enum Check: Sendable, Equatable {
+        case configuration
+        case database
+        case nginx
+        /// HealthCheck, by HTTPS and the host's name.
+        case health
+    }
+
+    public var actions: [Action] = []
+    /// What was there already and stays as it is, as sentences.
+    public var kept: [String] = []
+    /// What only a person can do, as sentences.
+    public var remaining: [String] = []
+    /// Why setup cannot go on; nothing is done then.
+    public var obstacles: [String] = []
+
+    public init() {}
+}
+
+extension SetupPlan {
+    /// Decides what is to be done. Whatever is there already is kept, since the operator may have changed it.
+    public init(_ answers: SetupAnswers, on host: HostState) throws(SiteText.UnknownTemplate) {
+        self.init()
+        obstacles = answers.problems()
+        planSecrets(answers, host)
+        planDatabase(answers, host)
+        planConfiguration(answers, host)
+        actions += [.check(.configuration), .check(.database), .migrate]
+        try planSite(answers, host)
+        actions.append(.startUnits)
+        if host.hasCertificate { actions.append(.check(.health)) }
+        if actions.contains(.makeSecret(.sealingKey)) {
+            remaining.append(
+                "Keep a copy of \(SecretName.sealingKey.path) on another machine: without it all stored tokens are "
+                    + "lost, and all owners have to sign in again.")
+        }
+        if answers.sandbox != nil {
+            remaining.append(
+                "This server uses the SANDBOX and reaches no real cloud. For real people: remove sandbox from "
+                    + "\(SetupPaths.configuration), and put in the ids and secrets of your own apps.")
+        }
+    }
+
+    private mutating func planSecrets(_ answers: SetupAnswers, _ host: HostState) {
+        if !host.hasSecretsFolder { actions.append(.makeSecretsFolder) }
+        for name in [SecretName.databasePassword, .sealingKey] {
+            if host.secrets.contains(name) {
+                kept.append("\(name.path) is there")
+            } else if name == .databasePassword, host.database?.hasUser == true {
+                obstacles.append(
+                    "the database user \(answers.databaseUser) exists, and its password is not in \(name.path): put it "
+                        + "there (mode 0600), or drop the user")
+            } else if name == .databasePassword, host.database == nil {
+                obstacles.append("put the password of the database user into \(name.path) (mode 0600) first")
+            } else {
+                actions.append(.makeSecret(name))
+            }
+        }
+        let wanted: [(SecretName, SetupAnswers.SecretSource??)] = [
+            (.google, answers.google.map(\.secretSource)), (.dropbox, answers.dropbox.map(\.secretSource)),
+            (.microsoft, answers.microsoft.map(\.secretSource)), (.facebook, answers.facebook.map(\.secretSource)),
+            (.apple, answers.apple.map(\.keySource)),
+        ]
+        for case (let name, let source?) in wanted {
+            if host.secrets.contains(name) {
+                kept.append("\(name.path) is there")
+            } else if let source {
+                actions.append(.copySecret(name, source))
+            } else if !host.hasConfiguration {
+                obstacles.append("the secret for \(name.path) is missing")
+            }
+        }
+    }
+
+    private mutating func planDatabase(_ answers: SetupAnswers, _ host: HostState) {
+        guard let database = host.database else {
+            kept.append("database and user are left as they are")
+            return
+        }
+        if database.hasDatabase {
+            kept.append("the database \(answers.databaseName) is there")
+        } else {
+            actions.append(.createDatabase)
+        }
+        if database.hasUser {
+            kept.append("the database user \(answers.databaseUser) is there, with the rights that it has")
+        } else {
+            actions.append(.createDatabaseUser)
+        }
+    }
+
+    private mutating func planConfiguration(_ answers: SetupAnswers, _ host: HostState) {
+        guard !host.hasConfiguration else {
+            kept.append("\(SetupPaths.configuration) is there")
+            return
+        }
+        if !answers.hasStorage {
+            obstacles.append("at least one of Google, Dropbox and Microsoft is needed, for storage")
+        }
+        actions.append(.write(path: SetupPaths.configuration, text: ConfigurationText.make(answers)))
+    }
+
+    private mutating func planSite(_ answers: SetupAnswers, _ host: HostState) throws(SiteText.UnknownTemplate) {
+        let interim = SiteText.untilThereIsACertificate(host: answers.host)
+        var wanted = interim
+        if host.hasCertificate {
+            wanted = try SiteText.complete(
+                host.siteTemplate, host: answers.host, certificate: answers.certificate,
+                staples: host.certificateNamesResponder)
+        }
+        if host.site == nil || host.site == interim && wanted != interim {
+            actions.append(.write(path: SetupPaths.site, text: wanted))
+        } else if host.site == wanted {
+            kept.append("\(SetupPaths.site) is there")
+        } else {
+            kept.append("\(SetupPaths.site) is there and differs from what these answers would give: it is left alone")
+        }
+        if !host.isSiteEnabled { actions.append(.enableSite) }
+        if answers.sandbox != nil, !host.isSandboxSiteEnabled {
+            if host.hasSandboxSite {
+                actions.append(.enableSandboxSite)
+            } else {
+                remaining.append("Install the sandbox (apt install syncsandbox), and run this setup again.")
+            }
+        }
+        actions += [.check(.nginx), .reloadNginx]
+        guard !host.hasCertificate else { return }
+        let files = SiteText.files(of: answers.certificate, host: answers.host)
+        switch answers.certificate {
+        case .letsEncrypt:
+            remaining.append(
+                """
+                Get a certificate (apt install certbot), and then run this setup again:
+                  certbot certonly --webroot --webroot-path \(SetupPaths.webroot) --domain \(answers.host) \
+                --deploy-hook 'systemctl reload nginx'
+                """)
+        case .files:
+            remaining.append(
+                "Put the certificate into \(files.certificate) and its key into \(files.key), and run this setup again."
+            )
+        }
+    }
+}

@@ -1,0 +1,54 @@
+internal import Glibc
+
+/// Files that appear whole, with their mode, or not at all.
+public enum AtomicFile {
+    /// Writes a file beside its place, flushes it, and renames it (open(2), fchmod(2), fsync(2), rename(2)).
+    ///
+    /// Nobody sees a part of it, nor ever with another mode. It belongs to the user of this process.
+    /// - Parameter permissions: as chmod(2) takes them; the umask does not count.
+    /// - Throws: ``PosixError``; the place is as it was then.
+    public static func write(_ bytes: [UInt8], to path: String, permissions: UInt32) throws(PosixError) {
+        let temporary = path + ".new"
+        try Directory.removeFile(temporary)
+        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw PosixError(call: "open", code: errno) }
+        do throws(PosixError) {
+            defer { close(descriptor) }
+            try fill(descriptor, bytes, permissions)
+        } catch {
+            try? Directory.removeFile(temporary)
+            throw error
+        }
+        try Directory.rename(temporary, to: path)
+    }
+
+    private static func fill(_ descriptor: Int32, _ bytes: [UInt8], _ permissions: UInt32) throws(PosixError) {
+        guard fchmod(descriptor, permissions) == 0 else { throw PosixError(call: "fchmod", code: errno) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw PosixError(call: "write", code: errno) }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(descriptor) == 0 else { throw PosixError(call: "fsync", code: errno) }
+    }
+
+    /// Makes a symbolic link (symlink(2)).
+    /// - Throws: ``PosixError``; `EEXIST` if there is something already.
+    public static func link(_ path: String, to target: String) throws(PosixError) {
+        guard unsafe symlink(target, path) == 0 else { throw PosixError(call: "symlink", code: errno) }
+    }
+
+    /// Whether there is a file, directory or link at `path`, even one that leads nowhere (lstat(2)).
+    public static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0
+    }
+
+    /// Sets the permission bits (chmod(2)).
+    /// - Throws: ``PosixError``.
+    public static func setPermissions(of path: String, to permissions: UInt32) throws(PosixError) {
+        guard unsafe chmod(path, permissions) == 0 else { throw PosixError(call: "chmod", code: errno) }
+    }
+}

@@ -1,0 +1,35 @@
+/// Something that an operator should know about a configuration file.
+public struct ConfigurationFinding: Sendable, Equatable {
+    public enum Kind: Sendable {
+        /// The server does not start with it.
+        case problem
+        /// The server starts, and somebody should mend it all the same.
+        case warning
+        /// Good to know.
+        case note
+    }
+
+    public var kind: Kind
+    /// Where it is; `nil` if it is about something that is not there.
+    public var place: TextPlace?
+    /// Names the setting; holds no secret.
+    public var sentence: String
+}
+
+extension ConfigurationFinding: CustomStringConvertible {
+    public var description: String { place.map { "\($0): \(sentence)" } ?? sentence }
+}
+
+/// Everything that is wrong with a configuration file.
+public struct ConfigurationError: Error, CustomStringConvertible {
+    public var path: String
+    /// Problems, in the order of the file, then those without a place; never empty.
+    public var problems: [ConfigurationFinding]
+    /// What else there is to know about the file: warnings and notes.
+    public var notes: [ConfigurationFinding] = []
+
+    /// The problems as sentences for the operator; no secret stands in them.
+    public var description: String {
+        "\(path):\n" + problems.map { "  - \($0)" }.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,23 @@
+/// A JSON value that knows where it stands, so that a whole file can be read before anything in it is judged.
+struct LocatedJSON {
+    indirect enum Value {
+        case null
+        case bool(Bool)
+        /// As it is written.
+        case number(String)
+        case string(String)
+        case array([LocatedJSON])
+        /// In the file's order; a name may occur twice.
+        case object([Member])
+    }
+
+    struct Member {
+        var name: String
+        /// Where the name stands.
+        var place: TextPlace
+        var value: LocatedJSON
+    }
+
+    var value: Value
+    var place: TextPlace
+}

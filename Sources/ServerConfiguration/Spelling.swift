@@ -1,0 +1,37 @@
+/// Guesses what a misspelt name was meant to be.
+enum Spelling {
+    /// The known name that `name` was probably meant to be; `nil` if none is near enough.
+    ///
+    /// Letter case does not count. A name whose last part is right, at the wrong depth, counts as near.
+    static func suggestion(for name: String, among known: [String]) -> String? {
+        let wanted = Array(name.lowercased().unicodeScalars)
+        let limit = max(1, min(3, wanted.count / 4))
+        var best: (distance: Int, name: String)?
+        for candidate in known {
+            let distance = distance(wanted, Array(candidate.lowercased().unicodeScalars))
+            if distance <= limit, distance < best?.distance ?? .max { best = (distance, candidate) }
+        }
+        if let best { return best.name }
+        let last = name.split(separator: ".").last?.lowercased()
+        let namesakes = known.filter { $0.split(separator: ".").last?.lowercased() == last }
+        return namesakes.count == 1 ? namesakes[0] : nil
+    }
+
+    /// How many letters must be added, removed, replaced or swapped with their neighbour to make one of the other
+    /// (optimal string alignment).
+    static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
+        var rows = [Array(0...right.count)]
+        for (i, scalar) in left.enumerated() {
+            var row = [i + 1]
+            for (j, other) in right.enumerated() {
+                var cost = min(rows[i][j] + (scalar == other ? 0 : 1), rows[i][j + 1] + 1, row[j] + 1)
+                if i > 0, j > 0, scalar == right[j - 1], left[i - 1] == other {
+                    cost = min(cost, rows[i - 1][j - 1] + 1)
+                }
+                row.append(cost)
+            }
+            rows.append(row)
+        }
+        return rows[left.count][right.count]
+    }
+}

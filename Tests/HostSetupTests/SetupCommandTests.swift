@@ -1,0 +1,267 @@
+import Foundation
+import MariaDB
+import TestSupport
+import Testing
+
+@Suite("syncctl setup")
+struct SetupCommandTests {
+    private let root: URL
+    private let database: ScratchDatabase
+    /// Of the database and of its user.
+    private let name = "setup_" + UUID().uuidString.replacing("-", with: "").lowercased()
+
+    init() throws {
+        database = try ScratchDatabase.shared()
+        root = FileManager.default.temporaryDirectory.appending(path: "syncserver-setup-\(UUID().uuidString)")
+        let template = PrivateStack.repository.appending(path: "nginx/syncd.conf")
+        try put(try String(contentsOf: template, encoding: .utf8), "/usr/share/syncserver/nginx/syncd.conf")
+        try put("id of nobody's certificate", "/etc/ssl/sync.pem")
+        try put("key", "/etc/ssl/private/sync.key")
+        try put("very secret of google\n", "/root/google")
+    }
+
+    /// Beside the tests, where the package manager puts all programs.
+    private static let program = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+        .deletingLastPathComponent().appending(path: "syncctl")
+
+    private func put(_ text: String, _ path: String) throws {
+        let file = root.appending(path: path)
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+    }
+
+    private func text(_ path: String) throws -> String {
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    private func mode(_ path: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: root.appending(path: path).path)
+        return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
+    }
+
+    /// Path, contents or link, mode and time of change of everything below the root.
+    private func everything() throws -> [String] {
+        let paths = try FileManager.default.subpathsOfDirectory(atPath: root.path).sorted()
+        return try paths.map { path in
+            let file = root.appending(path: path).path
+            let attributes = try FileManager.default.attributesOfItem(atPath: file)
+            let contents = FileManager.default.contents(atPath: file).map { "\($0.hashValue)" } ?? "-"
+            let changed = (attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
+            return "\(path) \(contents) \(attributes[.posixPermissions] ?? "") \(changed)"
+        }
+    }
+
+    private func setUp(_ arguments: [String] = [], account: String? = "google") throws -> Command {
+        var all = [
+            "setup", "--unattended", "--root", root.path, "--host", "sync.example.org",
+            "--database-socket", database.socketPath, "--database-name", name, "--database-user", name,
+        ]
+        if account != nil {
+            all += [
+                "--google-client-id", "1-x", "--google-client-secret-file", root.appending(path: "/root/google").path,
+            ]
+        }
+        if !arguments.contains("--certificate") {
+            all += ["--certificate", "/etc/ssl/sync.pem", "--key", "/etc/ssl/private/sync.key"]
+        }
+        return try Command(Self.program.path, all + arguments)
+    }
+
+    private func atDatabase(_ sql: String) throws {
+        var connection = try Connection(database.settings(database: nil))
+        try connection.executeScript(sql)
+    }
+
+    @Test("A host is set up, with nothing that others may read, and no secret on the way")
+    func fresh() throws {
+        let run = try setUp()
+
+        #expect(run.status == 0, "\(run.output)")
+        #expect(try mode("/etc/syncd") == 0o755)
+        #expect(try mode("/etc/syncd/secrets") == 0o700)
+        for secret in ["database-password", "sealing-key", "google-client-secret"] {
+            let path = "/etc/syncd/secrets/" + secret
+            #expect(try mode(path) == 0o600)
+            let value = try text(path).trimmingCharacters(in: .newlines)
+            #expect(!value.isEmpty && !run.output.contains(value))
+        }
+        #expect(try text("/etc/syncd/secrets/google-client-secret") == "very secret of google\n")
+        #expect(try mode("/etc/syncd/syncd.json") == 0o644)
+        #expect(try text("/etc/nginx/sites-available/syncd.conf").contains("server_name sync.example.org;"))
+        #expect(
+            try FileManager.default.destinationOfSymbolicLink(
+                atPath: root.appending(path: "/etc/nginx/sites-enabled/syncd.conf").path)
+                == "../sites-available/syncd.conf")
+        #expect(run.output.contains("applied initial"))
+        #expect(run.output.contains("Keep a copy of /etc/syncd/secrets/sealing-key"))
+        let check = try Command(
+            Self.program.path, ["check-config", "--config", root.appending(path: "/etc/syncd/syncd.json").path])
+        #expect(check.status == 0 && !check.output.contains("warning"), "\(check.output)")
+    }
+
+    @Test("The server's account may do everything in its database, and nothing elsewhere")
+    func rights() throws {
+        #expect(try setUp().status == 0)
+        var settings = database.settings(database: name)
+        settings.user = name
+        settings.password = try text("/etc/syncd/secrets/database-password").trimmingCharacters(in: .newlines)
+        var connection = try Connection(settings)
+
+        try connection.executeScript("CREATE TABLE t (a INT); DROP TABLE t")
+        #expect(throws: MariaDBError.self) { try connection.executeScript("SELECT 1 FROM mysql.user") }
+        #expect(throws: MariaDBError.self) { try connection.executeScript("CREATE DATABASE \(name)x") }
+    }
+
+    @Test("Run again, it changes nothing, not even what an administrator has changed")
+    func again() throws {
+        #expect(try setUp().status == 0)
+        var configuration = try text("/etc/syncd/syncd.json")
+        configuration.replace("\"sealing\"", with: "\"apiThreads\": 16,\n  \"sealing\"")
+        try put(configuration, "/etc/syncd/syncd.json")
+        try put("# mine\n", "/etc/nginx/sites-available/syncd.conf")
+        let before = try everything()
+
+        let run = try setUp()
+        // Nor with fewer answers: those that count are in the configuration.
+        let shorter = try Command(
+            Self.program.path,
+            [
+                "setup", "--unattended", "--root", root.path, "--host", "sync.example.org",
+                "--database-socket", database.socketPath,
+            ])
+
+        #expect(run.status == 0, "\(run.output)")
+        #expect(shorter.status == 0, "\(shorter.output)")
+        #expect(try everything() == before)
+        #expect(run.output.contains("the tables are up to date"))
+    }
+
+    @Test("A dry run says what would be done, and does nothing")
+    func dryRun() throws {
+        let before = try everything()
+
+        let run = try setUp(["--dry-run"])
+
+        #expect(run.status == 0, "\(run.output)")
+        #expect(run.output.contains("would   make the database \(name)\n"))
+        #expect(run.output.contains("would   write /etc/syncd/syncd.json\n"))
+        #expect(try everything() == before)
+        #expect(throws: MariaDBError.self) { try atDatabase("USE \(name)") }
+    }
+
+    @Test("A step that fails is named, and the next run goes on from there")
+    func failure() throws {
+        // There is already a link of that name to something else, where a folder is needed.
+        try put("no folder", "/etc/nginx/sites-enabled")
+
+        let run = try setUp()
+
+        #expect(run.status == 1)
+        #expect(run.output.contains("FAILED  link /etc/nginx/sites-enabled/syncd.conf"), "\(run.output)")
+        try FileManager.default.removeItem(at: root.appending(path: "/etc/nginx/sites-enabled"))
+        let password = try text("/etc/syncd/secrets/database-password")
+        let second = try setUp()
+        #expect(second.status == 0, "\(second.output)")
+        #expect(try text("/etc/syncd/secrets/database-password") == password)
+    }
+
+    @Test("Without a certificate the run says how to get one, and the next one uses it")
+    func letsEncrypt() throws {
+        let arguments = [
+            "setup", "--unattended", "--root", root.path, "--host", "sync.example.org", "--database-socket",
+            database.socketPath, "--database-name", name, "--database-user", name, "--google-client-id", "1-x",
+            "--google-client-secret-file", root.appending(path: "/root/google").path,
+        ]
+        let first = try Command(Self.program.path, arguments)
+        #expect(first.status == 0, "\(first.output)")
+        #expect(first.output.contains("certbot certonly --webroot"))
+        #expect(try !text("/etc/nginx/sites-available/syncd.conf").contains("443"))
+
+        try put("certificate", "/etc/letsencrypt/live/sync.example.org/fullchain.pem")
+        try put("key", "/etc/letsencrypt/live/sync.example.org/privkey.pem")
+        let second = try Command(Self.program.path, arguments)
+        #expect(second.status == 0, "\(second.output)")
+        #expect(try text("/etc/nginx/sites-available/syncd.conf").contains("listen 443 ssl http2;"))
+    }
+
+    @Test("What is in the way is said before anything is done")
+    func obstacles() throws {
+        let before = try everything()
+
+        let unknown = try setUp(["--database-admin-user", "nobody"])
+        let nothing = try setUp([], account: nil)
+        try atDatabase("CREATE USER \(name)@localhost")
+        let user = try setUp()
+
+        #expect(unknown.status == 1 && unknown.output.contains("cannot be used as nobody"), "\(unknown.output)")
+        #expect(nothing.status == 1 && nothing.output.contains("for storage"), "\(nothing.output)")
+        #expect(user.status == 1 && user.output.contains("its password is not in"), "\(user.output)")
+        #expect(try everything() == before)
+    }
+
+    @Test("The sandbox needs no answers")
+    func sandbox() throws {
+        try put("server {}", "/etc/nginx/sites-available/syncsandbox.conf")
+
+        let run = try setUp(["--sandbox"], account: nil)
+
+        #expect(run.status == 0, "\(run.output)")
+        #expect(run.output.contains("SANDBOX"))
+        #expect(try text("/etc/syncd/syncd.json").contains("\"connectTo\": \"127.0.0.1:9443\""))
+        #expect(try text("/etc/syncd/secrets/dropbox-app-secret") == "sandbox-dropbox-secret\n")
+    }
+
+    @Test("At a terminal it asks for what the options leave open, and does not show secrets")
+    func questions() throws {
+        let answers = [
+            "sync.example.org", "/etc/ssl/sync.pem", "/etc/ssl/private/sync.key", "", "drop-key", "a typed secret", "",
+            "123", "another secret", "",
+        ]
+        // A terminal of its own; each question is answered when it is there, as a person does.
+        let script = #"""
+            import os, pty, sys
+            program, *arguments = sys.argv[1].split("\n")
+            answers = sys.argv[2].split("\n")
+            pid, terminal = pty.fork()
+            if pid == 0:
+                os.execv(program, [program, *arguments])
+            text = b""
+            while True:
+                try:
+                    part = os.read(terminal, 4096)
+                except OSError:
+                    break
+                text += part
+                if text.endswith(b": ") and answers:
+                    os.write(terminal, answers.pop(0).encode() + b"\n")
+            print(text.decode())
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            """#
+        let arguments = [
+            Self.program.path, "setup", "--root", root.path, "--database-socket", database.socketPath,
+            "--database-name", name, "--database-user", name,
+        ]
+
+        let run = try Command(
+            "/usr/bin/python3",
+            ["-c", script, arguments.joined(separator: "\n"), answers.joined(separator: "\n")])
+
+        #expect(run.status == 0, "\(run.output)")
+        #expect(run.output.contains("drop-key") && !run.output.contains("a typed secret"))
+        #expect(try text("/etc/syncd/secrets/dropbox-app-secret") == "a typed secret\n")
+        #expect(try text("/etc/syncd/secrets/facebook-client-secret") == "another secret\n")
+        #expect(try text("/etc/syncd/syncd.json").contains("\"DropboxAppKey\": \"drop-key\""))
+    }
+
+    @Test("Options that contradict each other, or questions with nobody to ask, are a mistake of the command line")
+    func usage() throws {
+        #expect(try setUp(["--sandbox"]).status == 64)
+        #expect(try Command(Self.program.path, ["setup", "--root", root.path]).status == 64)
+        #expect(try Command(Self.program.path, ["setup", "--root", root.path, "--certificate", "/c"]).status == 64)
+        let help = try Command(Self.program.path, ["setup", "--help"])
+        for option in ["--host", "--certificate", "--sandbox", "--existing-database", "--unattended", "--dry-run"] {
+            #expect(help.output.contains(option))
+        }
+    }
+}

@@ -1,0 +1,77 @@
+"""What gixy and sslyze say about nginx's site for production; called by scripts/check-nginx."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nginxsite
+
+
+def gixy(programs: Path, configuration: Path) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [programs / "gixy", "--format", "console", configuration.name], cwd=configuration.parent,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+
+def sslyze(programs: Path, layout, configuration: Path, port: int) -> subprocess.CompletedProcess:
+    """Scans the TLS port of a running nginx; one for the time of the scan."""
+    started = nginxsite.nginx(configuration)
+    if started.returncode != 0:
+        sys.exit(f"nginx does not start:\n{started.stdout}")
+    try:
+        return subprocess.run(
+            [programs / "sslyze", "--mozilla_config", "intermediate", "--certinfo_ca_file", layout.ca_file,
+             "--sni", "localhost", f"127.0.0.1:{port}"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    finally:
+        nginxsite.nginx(configuration, "-s", "quit")
+
+
+def weaken(file: Path, old: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    if old not in text:
+        sys.exit(f"{file.name} has no {old}: this check is out of date")
+    file.unlink()
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def main(results: Path) -> int:
+    programs = results / "venv" / "bin"
+    user = "user root;\n" if os.geteuid() == 0 else ""
+    complaints = []
+    with tempfile.TemporaryDirectory(prefix="syncserver-nginx-") as directory:
+        layout = nginxsite.prepare(directory)
+        configuration, port = nginxsite.production(layout, user)
+        judged = gixy(programs, configuration)
+        scanned = sslyze(programs, layout, configuration, port)
+        (results / "gixy").write_text(judged.stdout, encoding="utf-8")
+        (results / "sslyze").write_text(scanned.stdout, encoding="utf-8")
+        if judged.returncode != 0 or "No issues found" not in judged.stdout:
+            complaints.append(f"gixy:\n{judged.stdout}")
+        if scanned.returncode != 0 or "OK - Compliant" not in scanned.stdout:
+            complaints.append("sslyze:\n" + scanned.stdout[scanned.stdout.find("COMPLIANCE"):])
+
+        # Both must notice what is wrong here: a header without effect where another one is added, and a cipher that
+        # Mozilla does not recommend.
+        shared = layout.nginx / "syncd"
+        shared.unlink()
+        shared.mkdir()
+        for file in (nginxsite.REPOSITORY / "nginx").glob("syncd-*.conf"):
+            (shared / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+        weaken(shared / "syncd-tls.conf", "ssl_ciphers ", "ssl_ciphers ECDHE-ECDSA-AES128-SHA:")
+        weaken(shared / "syncd-locations.conf", "location / {", "location / {\n    add_header X-Other 1;")
+        if "No issues found" in gixy(programs, configuration).stdout:
+            complaints.append("not noticed by gixy: a header that takes the others away")
+        if sslyze(programs, layout, configuration, port).returncode == 0:
+            complaints.append("not noticed by sslyze: a weak cipher")
+    for complaint in complaints:
+        print(complaint)
+    if not complaints:
+        print("no findings; both judges notice what is made wrong on purpose")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,51 @@
+import Foundation
+
+@testable import ServerConfiguration
+
+/// A configuration file and its secrets in a folder of their own, removed in the end.
+final class ConfigurationFolder {
+    static let fixtures = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures")
+    static let repository = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    /// Nothing but what must be there.
+    static let smallest = """
+        {
+            "database": {"socket": "/run/db.sock", "name": "n", "user": "u"},
+            "allowedSignInTypes": {"Google": true},
+            "GoogleServerClientId": "1-x", "GoogleServerClientSecretFile": "google"
+        }
+        """
+
+    let url: URL
+    private var path: String { url.appending(path: "syncd.json").path }
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appending(path: "syncserver-configuration-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        for name in ["sealing-key", "google"] { try write(name, "secret of \(name)\n", mode: 0o600) }
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    func write(_ name: String, _ text: String, mode: Int) throws {
+        let file = url.appending(path: name)
+        try Data(text.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+    }
+
+    func read(_ text: String, mode: Int = 0o640) throws(ConfigurationError) -> ServerConfiguration {
+        try! write("syncd.json", text, mode: mode)
+        return try ServerConfiguration(readingFrom: path)
+    }
+
+    /// All problems of a file, as an operator reads them.
+    func problems(_ text: String, mode: Int = 0o640) -> [String] {
+        do {
+            _ = try read(text, mode: mode)
+            return []
+        } catch {
+            return error.problems.map(\.description)
+        }
+    }
+}
