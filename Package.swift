@@ -108,7 +108,8 @@ let package = Package(
         .executableTarget(
             name: "syncctl",
             dependencies: [
-                "APIDescription", "Curl", "HostSetup", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol", "Posix",
+                "APIDescription", "Curl", "HostSetup", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto",
+                "SyncProtocol", "Posix",
                 "ServerConfiguration",
                 argumentParser,
             ],

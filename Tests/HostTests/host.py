@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 import shutil
 import subprocess
 import sys
@@ -13,9 +12,6 @@ from image import run, unpack
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
-
-# pylint: disable=wrong-import-position
-from syncstack.configuration import APP_SECRETS, FACEBOOK_CLIENT_ID, GOOGLE_CLIENT_ID  # noqa: E402
 
 STATE = REPOSITORY / ".stack" / "host"
 CONFIGURATION = "/etc/syncd/syncd.json"
@@ -34,7 +30,7 @@ METRICS_URL = "http://127.0.0.1:9180"
 class Host:
     def __init__(self) -> None:
         self.container = Container(unpack(STATE))
-        # Secrets by their names; found wherever they should not be, as nobody else uses such texts.
+        # Secrets by their names, to look for where they should not be: nobody else uses such texts.
         self.planted: dict[str, str] = {}
 
     def set_up(self) -> None:
@@ -43,10 +39,12 @@ class Host:
         self.install([*(REPOSITORY / ".build" / "packages").glob("sync*.deb")], "nginx", "mariadb-server", "logrotate")
         self.container.enter_network()
         self._make_certificate()
-        if "\n  setup " in self.container.output("syncctl", "--help"):
-            self._set_up_by_command()
-        else:
-            self._set_up_by_hand()
+        self.container.run(
+            "syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--certificate", CERTIFICATE, "--key",
+            KEY)
+        if self.container.path("/etc/nginx/syncd/syncd-metrics.conf").exists():
+            self.configure(self.configuration() | {"metrics": {"directory": "/run/syncd/metrics"}})
+            self.container.run("systemctl", "reload", "syncd")
         for instance in INSTANCES:
             wait_for(f"{instance} runs", lambda name=instance: self.is_active(name), START_SECONDS)
         self.planted = {
@@ -66,8 +64,6 @@ class Host:
             "eatmydata", "apt-get", "install", "--yes", "--no-install-recommends", "--allow-downgrades",
             "--reinstall", *names, *others)
 
-    # MARK: Setting up
-
     def _make_certificate(self) -> None:
         CA_FILE.parent.mkdir(exist_ok=True)
         key = CA_FILE.with_suffix(".key")
@@ -79,55 +75,13 @@ class Host:
         self.write("/usr/local/share/ca-certificates/sync.crt", CA_FILE.read_text(encoding="ascii"))
         self.container.run("update-ca-certificates")
 
-    def _set_up_by_command(self) -> None:
-        self.container.run(
-            "syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--certificate", CERTIFICATE, "--key",
-            KEY)
-
-    def _set_up_by_hand(self) -> None:
-        """What docs/operations.md tells an operator to do, step by step."""
-        container = self.container
-        password = f"planted-{secrets.token_hex(16)}"
-        for name, value in {
-            "database-password": password, "sealing-key": container.output("syncctl", "generate-key").splitlines()[0],
-            "google-client-secret": APP_SECRETS["google-client-secret"],
-            "facebook-client-secret": APP_SECRETS["facebook-client-secret"],
-        }.items():
-            self.write(f"/etc/syncd/secrets/{name}", value + "\n", 0o600)
-        container.run(
-            "mariadb", text_input=f"""
-                CREATE DATABASE syncserver CHARACTER SET utf8mb4;
-                CREATE USER syncd@localhost IDENTIFIED BY '{password}';
-                GRANT ALL PRIVILEGES ON syncserver.* TO syncd@localhost;
-                """)
-        self.configure({
-            "database": {
-                "socket": "/run/mysqld/mysqld.sock", "name": "syncserver", "user": "syncd",
-                "passwordFile": "database-password",
-            },
-            "sealing": {"keyFile": "sealing-key"},
-            "allowedSignInTypes": {"Google": True, "Facebook": True},
-            "GoogleServerClientId": GOOGLE_CLIENT_ID, "GoogleServerClientSecretFile": "google-client-secret",
-            "FacebookClientId": FACEBOOK_CLIENT_ID, "FacebookClientSecretFile": "facebook-client-secret",
-            "owningUserAccountCreation": {"initialFileName": "README.txt", "initialFileContents": "Please use the app."},
-            "sandbox": {"connectTo": "127.0.0.1:9443", "caFile": "/etc/syncsandbox/ca.pem"},
-        })
-        container.run("syncctl", "check-config")
-        container.run("syncctl", "migrate")
-        site = container.path("/usr/share/syncserver/nginx/syncd.conf").read_text(encoding="utf-8")
-        site = site.replace("/etc/letsencrypt/live/sync.example.com/fullchain.pem", CERTIFICATE)
-        site = site.replace("/etc/letsencrypt/live/sync.example.com/privkey.pem", KEY)
-        self.write("/etc/nginx/sites-available/syncd.conf", site.replace("sync.example.com", "localhost"))
-        for name in ("syncd.conf", "syncsandbox.conf"):
-            container.run("ln", "-s", f"../sites-available/{name}", "/etc/nginx/sites-enabled/")
-        container.run("nginx", "-q", "-t")
-        container.run("systemctl", "reload", "nginx")
-        container.run("systemctl", "enable", "--now", "syncd.target")
-
     # MARK: What an operator does and sees
 
     def configure(self, values: dict) -> None:
-        self.write(CONFIGURATION, json.dumps(values, indent=2) + "\n")
+        """Writes the configuration; who may read the file stays as it was."""
+        path = self.container.path(CONFIGURATION)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        self.write(CONFIGURATION, json.dumps(values, indent=2) + "\n", mode)
 
     def configuration(self) -> dict:
         return json.loads(self.container.path(CONFIGURATION).read_text(encoding="utf-8"))

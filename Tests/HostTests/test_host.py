@@ -75,7 +75,7 @@ class HostTests(unittest.TestCase):
         """A responder that has just started is small, and was ready soon."""
         for instance in RESPONDERS:
             milliseconds = []
-            for _ in range(3):  # the machine may be busy with other things at one time
+            for _ in range(5):  # the machine may be busy with other things at one time
                 self.inside("systemctl", "restart", unit_name(instance))
                 begun, ready = self.host.show(instance, "ExecMainStartTimestampMonotonic", "ActiveEnterTimestampMonotonic")
                 milliseconds.append((int(ready) - int(begun)) / 1_000)
@@ -247,10 +247,10 @@ class HostTests(unittest.TestCase):
 
     # MARK: Upgrade and removal
 
-    def upgrade(self, version: str) -> str:
+    def upgrade(self, version: str, packages: str = "sync*.deb") -> str:
         with tempfile.TemporaryDirectory() as folder:
             newer = [newer_package(package, version, Path(folder))
-                     for package in (REPOSITORY / ".build" / "packages").glob("sync*.deb")]
+                     for package in (REPOSITORY / ".build" / "packages").glob(packages)]
             return self.host.install(newer)
 
     def test_upgrade_under_load(self) -> None:
@@ -262,7 +262,7 @@ class HostTests(unittest.TestCase):
         before = self.host.pids()
         load = Load()
         with load.running():
-            self.upgrade("1000.0.0")
+            self.upgrade("1000.0.0", "syncserver_*.deb")
             load.wait_for_rounds(4)
         self.assertEqual(load.failures, [])
         self.assert_all_new(before)
