@@ -1,15 +1,17 @@
 # The front door; each verb is a script that can be called by itself.
 
-.PHONY: help run stop test bench check format build install clean
+.PHONY: help run stop test test-host bench check format build deb install clean
 
 help:
 	@echo 'make run      install what is missing, build, start a private stack, demonstrate; leaves the stack up'
 	@echo 'make stop     stop that stack'
 	@echo 'make test     all tests, with a stack of their own'
+	@echo 'make test-host  the Debian packages, at work in a minimal Debian in a container'
 	@echo 'make check    formatting, lints, configuration files'
 	@echo 'make format   formats all Swift files'
 	@echo 'make bench    benchmarks, as ratios to baselines measured in the same run'
 	@echo 'make build    the programs, into .build/release'
+	@echo 'make deb      Debian packages, into .build/packages or the folder in PACKAGES'
 	@echo 'make install  the programs and their configuration, below DESTDIR'
 	@echo 'make clean    stop the stacks of this clone, remove their data and all that was built'
 
@@ -21,6 +23,10 @@ stop:
 
 test:
 	@scripts/test
+
+test-host:
+	@scripts/bootstrap --packaging
+	@scripts/test-host
 
 bench:
 	@scripts/bootstrap
@@ -36,6 +42,10 @@ format:
 
 build:
 	@scripts/build release
+
+deb:
+	@scripts/bootstrap --packaging
+	@scripts/package $(PACKAGES)
 
 install: build
 	@scripts/install

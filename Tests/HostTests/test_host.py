@@ -1,0 +1,325 @@
+"""The packages at work on a host of their own, in the order of a server's life: installed, running, in trouble, upgraded,
+removed.
+
+usage: scripts/test-host [ARGUMENT OF unittest ...]
+"""
+
+import gzip
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from os import kill
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+# pylint: disable=wrong-import-position
+from container import wait_for  # noqa: E402
+from host import (  # noqa: E402
+    CA_FILE, CONFIGURATION, INSTANCES, METRICS_URL, REPOSITORY, RESPONDERS, START_SECONDS, UNITS, URL, Host, unit_name)
+from image import run  # noqa: E402
+from load import Load  # noqa: E402
+
+from demonstration.web import Website  # noqa: E402
+
+RESIDENT_KIB = 40 * 1024
+READY_MILLISECONDS = 500
+BACK_SECONDS = 2.0
+EXPOSURE = 1.2
+
+
+class HostTests(unittest.TestCase):
+    host: Host
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.host = Host()
+        cls.addClassCleanup(cls.host.container.halt)
+        cls.host.set_up()
+        cls.site = Website(URL, str(CA_FILE))
+
+    def inside(self, *command: str, check: bool = True) -> subprocess.CompletedProcess:
+        return self.host.container.run(*command, check=check)
+
+    def assert_serving(self) -> None:
+        self.assertEqual(self.site.call("GET", "/HealthCheck").status, 200)
+
+    def assert_all_new(self, before: dict[str, int]) -> None:
+        after = self.host.pids()
+        for instance, pid in before.items():
+            self.assertNotIn(after[instance], (0, pid), f"{instance} was not restarted")
+
+    def wait_until_active(self, *instances: str) -> None:
+        for instance in instances or INSTANCES:
+            wait_for(f"{instance} runs", lambda name=instance: self.host.is_active(name), START_SECONDS)
+
+    # MARK: Running
+
+    def test_demonstration(self) -> None:
+        """Two people share files over TLS, under all the restrictions of the units."""
+        self.assertIn("everything arrived as it was sent", self.host.demonstrate())
+
+    def test_exposure(self) -> None:
+        """systemd-analyze security finds little to say about any unit of ours."""
+        for unit in UNITS:
+            verdict = self.inside("systemd-analyze", "security", "--no-pager", unit_name(unit)).stdout
+            exposure = float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", verdict)[1])
+            print(f"\n{unit}: {exposure} ", end="")
+            self.assertLessEqual(exposure, EXPOSURE, verdict)
+
+    def test_memory_and_start(self) -> None:
+        """A responder that has just started is small, and was ready soon."""
+        for instance in RESPONDERS:
+            milliseconds = []
+            for _ in range(5):  # the machine may be busy with other things at one time
+                self.inside("systemctl", "restart", unit_name(instance))
+                begun, ready = self.host.show(instance, "ExecMainStartTimestampMonotonic", "ActiveEnterTimestampMonotonic")
+                milliseconds.append((int(ready) - int(begun)) / 1_000)
+            status = self.inside("cat", f"/proc/{self.host.pid(instance)}/status").stdout
+            resident = int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
+            print(f"\n{instance}: ready after {min(milliseconds):.0f} ms, {resident / 1024:.1f} MiB ", end="")
+            self.assertLessEqual(min(milliseconds), READY_MILLISECONDS, f"{instance}: {milliseconds}")
+            self.assertLessEqual(resident, RESIDENT_KIB, instance)
+
+    def test_reload_under_load(self) -> None:
+        """systemctl reload restarts all instances and drops no request."""
+        before = self.host.pids()
+        load = Load()
+        with load.running():
+            self.inside("systemctl", "reload", "syncd")
+            load.wait_for_rounds(8)
+        self.assertEqual(load.failures, [])
+        print(f"\n{load.requests} requests ", end="")
+        self.assert_all_new(before)
+
+    def test_reload_of_one_instance(self) -> None:
+        """An instance can be reloaded by itself; systemctl comes back when it serves again, with new secrets."""
+        before = self.host.pids()
+        self.host.write("/etc/syncd/secrets/new-secret", "planted", 0o600)
+        self.inside("systemctl", "reload", "syncd-api@2")
+        after = self.host.pids()
+        self.assertTrue(self.host.is_active("syncd-api@2"))
+        self.assertNotEqual(after.pop("syncd-api@2"), before.pop("syncd-api@2"))
+        self.assertEqual(after, before)
+        self.inside("test", "-e", "/run/credentials/syncd-api@2.service/secret_new-secret")
+
+    def test_reload_with_a_mistake(self) -> None:
+        """A broken configuration is refused with its text, and what runs goes on."""
+        good = self.host.configuration()
+        before = self.host.pids()
+        self.host.configure(good | {"apiThraeds": 3})
+        try:
+            for unit in ("syncd", "syncd-transfer@1"):
+                refused = self.inside("systemctl", "reload", unit, check=False)
+                self.assertNotEqual(refused.returncode, 0, unit)
+                journal = self.inside("journalctl", "--no-pager", "--output=cat", "--unit", unit_name(unit)).stdout
+                self.assertIn("apiThraeds is not a setting of this server", journal)
+            self.assertEqual(self.host.pids(), before)
+            self.assert_serving()
+        finally:
+            self.host.configure(good)
+
+    # MARK: Trouble
+
+    def test_killed(self) -> None:
+        """A responder that is killed is back within two seconds."""
+        for instance in INSTANCES:
+            before = self.host.pid(instance)
+            self.inside("kill", "-KILL", str(before))
+            seconds = wait_for(
+                f"{instance} is back", lambda name=instance, old=before: self.host.pid(name) not in (0, old)
+                and self.host.is_active(name), START_SECONDS)
+            self.assertLess(seconds, BACK_SECONDS, instance)
+        self.assert_serving()
+
+    def test_hung(self) -> None:
+        """The watchdog ends a responder that stands still, and systemd starts another."""
+        drop_in = "/etc/systemd/system/syncd-api@1.service.d"
+        self.host.write(f"{drop_in}/watchdog.conf", "[Service]\nWatchdogSec=2\n")
+        self.inside("systemctl", "daemon-reload")
+        try:
+            self.inside("systemctl", "restart", "syncd-api@1")
+            before = self.host.pid("syncd-api@1")
+            self.inside("kill", "-STOP", str(before))
+            wait_for(
+                "the watchdog acts", lambda: self.host.pid("syncd-api@1") not in (0, before)
+                and self.host.is_active("syncd-api@1"), 20)
+            self.assertIn(
+                "Watchdog timeout", self.inside("journalctl", "--no-pager", "--unit", "syncd-api@1.service").stdout)
+        finally:
+            self.inside("rm", "-r", drop_in)
+            self.inside("systemctl", "daemon-reload")
+            self.inside("systemctl", "restart", "syncd-api@1")
+        self.assert_serving()
+
+    def test_logs_rotate(self) -> None:
+        """Log files, ours and nginx's, are rotated under load, and each request is in both exactly once."""
+        good = self.host.configuration()
+        self.host.configure(good | {"log": {"file": "/var/log/syncd/syncd.log"}})
+        try:
+            self.inside("systemctl", "reload", "syncd")
+            self.inside("logrotate", "--force", "/etc/logrotate.d/nginx")
+            for old in self.host.container.path("/var/log/nginx").glob("*.[0-9]*"):
+                old.unlink()
+            load = Load()
+            with load.running():
+                for _ in range(3):
+                    load.wait_for_rounds(3)
+                    self.inside("logrotate", "--force", "/etc/logrotate.d/syncserver")
+                    self.inside("logrotate", "--force", "/etc/logrotate.d/nginx")
+                load.wait_for_rounds(3)
+        finally:
+            self.host.configure(good)
+            self.inside("systemctl", "reload", "syncd")
+        self.assertEqual(load.failures, [])
+        ours = self.request_ids("/var/log/syncd", "syncd.log*")
+        theirs = self.request_ids("/var/log/nginx", "syncd.access.log*")
+        self.assertEqual(len(ours), len(set(ours)))
+        self.assertEqual(sorted(ours), sorted(theirs))
+        self.assertGreaterEqual(len(ours), load.requests)
+
+    def request_ids(self, folder: str, pattern: str) -> list[str]:
+        files = list(self.host.container.path(folder).glob(pattern))
+        self.assertGreaterEqual(len(files), 3, f"{folder} was not rotated: {files}")
+        found = []
+        for file in files:
+            data = file.read_bytes()
+            for line in (gzip.decompress(data) if file.suffix == ".gz" else data).decode().splitlines():
+                record = json.loads(line)
+                if record.get("request_id"):
+                    found.append(record["request_id"])
+        return found
+
+    def test_no_secret_anywhere(self) -> None:
+        """Planted secrets are in no environment, command line, unit, log or core dump."""
+        kill(self.host.outside(self.host.pid("syncd-api@1")), signal.SIGABRT)
+        self.wait_until_active()
+        texts = list(self.host.planted.values())
+        self.assertTrue(all(len(text) > 12 for text in texts), list(self.host.planted))
+        self.assertIn("sealing-key", self.host.planted)
+        self.host.write("/root/patterns", "\n".join(texts) + "\n", 0o600)
+        search = """
+            grep --files-with-matches --text --fixed-strings --file=/root/patterns \\
+                /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null
+            grep --recursive --files-with-matches --text --fixed-strings --file=/root/patterns \\
+                /etc/systemd /lib/systemd/system /run/systemd /var/log /etc/nginx /usr/share/syncserver \\
+                /var/lib/systemd /tmp /var/tmp 2>/dev/null
+            journalctl --no-pager --output=export | grep --text --fixed-strings --file=/root/patterns
+            find / -xdev -name 'core*' -type f -size +100k ! -path '/usr/*' ! -path '/var/lib/dpkg/*' ! -path '/var/cache/*'
+            true
+        """
+        self.assertEqual(self.inside("sh", "-c", search).stdout, "")
+        # A search that finds nothing where there is something would prove nothing.
+        found = self.inside("grep", "--recursive", "--files-with-matches", "--fixed-strings",
+                            "--file=/root/patterns", "/etc/syncd/secrets").stdout.split()
+        self.assertEqual(len(found), len(texts))
+        self.assertFalse([text for text in texts if text in self.metrics()])
+        for instance in INSTANCES:
+            limits = self.inside("cat", f"/proc/{self.host.pid(instance)}/limits").stdout
+            self.assertRegex(limits, r"Max core file size\s+0\s+0\s")
+
+    def metrics(self) -> str:
+        """What the host's own monitoring reads; nothing if the server keeps no numbers."""
+        if not self.host.container.path("/etc/nginx/syncd/syncd-metrics.conf").exists():
+            return ""
+        reply = Website(METRICS_URL).call("GET", "/metrics")
+        self.assertEqual(reply.status, 200)
+        return reply.body.decode()
+
+    def test_only_administrators_read_logs_and_secrets(self) -> None:
+        """nginx's error log, which quotes requests, and the secrets are closed to others."""
+        for path, mode in (("/var/log/nginx/syncd.error.log", "640"), ("/etc/syncd/secrets", "700"),
+                           ("/etc/syncd/secrets/sealing-key", "600"), ("/var/log/syncd", "750")):
+            self.assertEqual(self.inside("stat", "--format=%a", path).stdout.strip(), mode, path)
+
+    def test_manual(self) -> None:
+        """syncctl(8) has every command that syncctl has."""
+        manual = self.inside("zcat", "/usr/share/man/man8/syncctl.8.gz").stdout.replace("\\-", "-")
+        help_text = self.inside("syncctl", "--help").stdout.partition("SUBCOMMANDS:")[2]
+        commands = re.findall(r"(?m)^  ([a-z][a-z-]*)(?: |$)", help_text)
+        self.assertIn("check-config", commands)
+        for command in commands:
+            self.assertRegex(manual, rf"(?m)^\.It Cm {command}( |$)")
+
+    # MARK: Upgrade and removal
+
+    def upgrade(self, version: str, packages: str = "sync*.deb") -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            newer = [newer_package(package, version, Path(folder))
+                     for package in (REPOSITORY / ".build" / "packages").glob(packages)]
+            return self.host.install(newer)
+
+    def test_upgrade_under_load(self) -> None:
+        """A newer package restarts all instances without dropping a request, and keeps what the administrator wrote."""
+        snippet = self.host.container.path("/etc/nginx/syncd/syncd-locations.conf")
+        snippet.write_text(snippet.read_text() + "# the administrator's own line\n")
+        kept = {path: self.host.container.path(path).read_bytes()
+                for path in (CONFIGURATION, "/etc/nginx/sites-available/syncd.conf", "/etc/nginx/syncd/syncd-locations.conf")}
+        before = self.host.pids()
+        load = Load()
+        with load.running():
+            self.upgrade("1000.0.0", "syncserver_*.deb")
+            load.wait_for_rounds(4)
+        self.assertEqual(load.failures, [])
+        self.assert_all_new(before)
+        self.assertEqual(self.inside("dpkg-query", "--show", "--showformat=${Version}", "syncserver").stdout, "1000.0.0")
+        for path, contents in kept.items():
+            self.assertEqual(self.host.container.path(path).read_bytes(), contents, path)
+
+    def test_upgrade_with_another_schema(self) -> None:
+        """Where the schema does not fit, the instances go on as they are, and apt's output says why."""
+        before = self.host.pids()
+        self.inside("mariadb", "syncserver", "-e", "CREATE TABLE kept AS SELECT * FROM schema_migrations; "
+                    "DELETE FROM schema_migrations ORDER BY version DESC LIMIT 1")
+        output = self.upgrade("1000.0.1")
+        self.assertIn("syncctl migrate", output)
+        self.assertEqual(self.host.pids(), before)
+        self.assert_serving()
+        self.inside("mariadb", "syncserver", "-e", "REPLACE INTO schema_migrations SELECT * FROM kept; DROP TABLE kept")
+
+    def test_remove_and_purge(self) -> None:
+        """Removal stops everything and leaves the configuration; purge takes that, too, and leaves the database."""
+        self.inside("eatmydata", "apt-get", "remove", "--yes", "syncserver")
+        self.assertEqual(self.running_units(), "")
+        self.inside("test", "-e", CONFIGURATION, "-a", "-e", "/etc/syncd/secrets/sealing-key")
+        self.inside("nginx", "-q", "-t")
+
+        self.inside("eatmydata", "apt-get", "purge", "--yes", "syncserver", "syncsandbox")
+        self.inside("nginx", "-q", "-t")
+        self.inside("systemctl", "is-active", "nginx", "mariadb")
+        left = self.inside(
+            "find", "/etc", "/lib/systemd", "/usr", "/var", "(", "-path", "*/syncd*", "-o", "-path", "*/sync[sc]*", ")",
+            "!", "-path", "/var/log/nginx/*", "!", "-path", "/var/lib/mysql/*", "!", "-path", "/var/cache/*").stdout
+        self.assertEqual(left, "")
+        self.assertIn("users", self.inside("mariadb", "syncserver", "-e", "SHOW TABLES").stdout)
+
+    def running_units(self) -> str:
+        return self.inside(
+            "systemctl", "list-units", "--plain", "--no-legend", "--no-pager", "--state=active,activating,failed",
+            "syncd*").stdout
+
+
+def newer_package(package: Path, version: str, folder: Path) -> Path:
+    """The same package with another version."""
+    contents = folder / package.stem
+    run("dpkg-deb", "--raw-extract", package, contents)
+    control = contents / "DEBIAN" / "control"
+    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
+    result = folder / f"{package.name.partition('_')[0]}_{version}_new.deb"
+    run("dpkg-deb", "--root-owner-group", "-Znone", "--build", contents, result)
+    return result
+
+
+def load_tests(loader: unittest.TestLoader, _tests, _pattern) -> unittest.TestSuite:
+    """In the order in which they stand above: each leaves the host as the next one needs it."""
+    del loader
+    names = [name for name in vars(HostTests) if name.startswith("test_")]
+    return unittest.TestSuite(map(HostTests, names))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
