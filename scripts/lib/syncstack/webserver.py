@@ -13,7 +13,7 @@ from .processes import children, environment, pid_from_file, start_time, stop
 
 ATTEMPTS = 5
 STOP_SECONDS = 20.0
-PORTS = ("https", "http", "sandboxTLS", "sandboxHTTP")
+PORTS = ("https", "http", "sandboxTLS", "sandboxHTTP", "metrics")
 
 CONFIGURATION = """\
 # Made by scripts/stack; changes are lost.
@@ -56,6 +56,7 @@ http {{
         include syncd/syncd-locations.conf;
     }}
 
+    include metrics.conf;
     include sandbox.conf;
     include sandbox-sns.conf*;
 }}
@@ -155,6 +156,8 @@ class WebServer:
             "syncd-version.conf":
                 (sources / "syncd-version.conf").read_text(encoding="utf-8").replace("@VERSION@", version),
             "sandbox.conf": sandbox,
+            "metrics.conf": (sources / "syncd-metrics.conf").read_text(encoding="utf-8").replace(
+                "127.0.0.1:9180", f"127.0.0.1:{ports['metrics']}"),
         }
         (layout.nginx / "sandbox-sns.conf").unlink(missing_ok=True)
         if sns:
