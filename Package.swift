@@ -70,6 +70,9 @@ let package = Package(
             dependencies: ["HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", httpTypes],
             swiftSettings: strict),
         .target(
+            name: "Metrics", dependencies: ["HTTPTransport", "Posix", "SyncProtocol", httpTypes],
+            swiftSettings: strict),
+        .target(
             name: "UserStorage",
             dependencies: [
                 "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", httpTypes,
@@ -102,7 +105,7 @@ let package = Package(
             name: "syncd",
             dependencies: [
                 "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "JSONWebTokens",
-                "FastCGI", "Curl", "CurlTransport", "MariaDB",
+                "FastCGI", "Curl", "CurlTransport", "MariaDB", "Metrics",
                 "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging,
                 argumentParser,
             ],
@@ -185,7 +188,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "HostSetupTests",
-            dependencies: ["HostSetup", "MariaDB", "Posix", "TestSupport", "syncctl"],
+            dependencies: ["HostSetup", "MariaDB", "Posix", "TestSupport", "syncctl"], swiftSettings: strict),
+        .testTarget(
+            name: "MetricsTests",
+            dependencies: ["Metrics", "HTTPTransport", "Posix", "SyncProtocol", "TestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),

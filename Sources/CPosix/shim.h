@@ -1,7 +1,21 @@
 // System calls of Linux that Swift's Glibc module lacks.
 #pragma once
 #include <malloc.h>
+#include <stdint.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 
 // prctl(2) is variadic, which Swift cannot call. Names the calling thread.
 static inline int posix_name_this_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+// Numbers in memory that processes share: plain addresses, which Swift's Atomic does not take. No order is needed
+// between different numbers.
+static inline void posix_atomic_add(uint64_t *number, uint64_t value) {
+    __atomic_fetch_add(number, value, __ATOMIC_RELAXED);
+}
+static inline void posix_atomic_store(uint64_t *number, uint64_t value) {
+    __atomic_store_n(number, value, __ATOMIC_RELAXED);
+}
+static inline uint64_t posix_atomic_load(const uint64_t *number) {
+    return __atomic_load_n(number, __ATOMIC_RELAXED);
+}

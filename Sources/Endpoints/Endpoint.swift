@@ -15,15 +15,19 @@ protocol Endpoint {
 
 /// A successful reply, or one that the endpoint has sent already.
 enum EndpointReply {
-    /// A JSON object as the body.
-    case json([UInt8])
+    /// A JSON object as the body. `isStale`: it says that the request's master version is not the current one.
+    case json([UInt8], isStale: Bool = false)
     /// A JSON object in the header `syncserver-message-params`, and no body.
-    case header(String)
+    case header(String, isStale: Bool = false)
     /// What the client has is still right (304); no body.
     case notModified
     /// The endpoint has sent its reply itself, this many bytes of body.
     case sent(bytes: Int64)
 
-    static func json(_ message: some ResponseMessage) -> EndpointReply { .json(message.body) }
-    static func header(_ message: some ResponseMessage) -> EndpointReply { .header(message.headerText) }
+    static func json(_ message: some ResponseMessage) -> EndpointReply {
+        .json(message.body, isStale: message.isStale)
+    }
+    static func header(_ message: some ResponseMessage) -> EndpointReply {
+        .header(message.headerText, isStale: message.isStale)
+    }
 }

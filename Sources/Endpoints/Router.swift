@@ -9,10 +9,13 @@ import UserStorage
 /// Shared by all threads; each call runs on the thread that makes it.
 public struct Router: Sendable {
     private let services: Services
+    private let observer: RequestObserver?
     private let logger: Logger
 
-    public init(services: Services, logger: Logger) {
+    /// - Parameter observer: told of every request, for statistics.
+    public init(services: Services, observer: RequestObserver? = nil, logger: Logger) {
         self.services = services
+        self.observer = observer
         self.logger = logger
     }
 
@@ -26,10 +29,12 @@ public struct Router: Sendable {
             logger: logger)
         let outcome = answer(context)
         let took = started.duration(to: .now)
+        observer?.ended(outcome.endpoint, outcome.status, outcome.isStale, took)
         context.logger.notice(
             "Request",
             metadata: .keyed([
-                .endpoint: "\(outcome.endpoint)", .status: "\(outcome.status)", .code: "\(outcome.code ?? "-")",
+                .endpoint: "\(outcome.endpoint?.rawValue ?? "-")", .status: "\(outcome.status)",
+                .code: "\(outcome.code ?? "-")",
                 .durationMilliseconds: "\(took.milliseconds)", .bytesReceived: "\(context.body.receivedBytes)",
                 .bytesSent: "\(outcome.bytesSent)",
             ]))
@@ -40,10 +45,14 @@ public struct Router: Sendable {
         logger.error("Worker thread ended", metadata: .keyed([.reason: "\(error)"]))
     }
 
+    /// - Throws: ``StoreError/unavailable(_:)`` if the database does not answer or is not the right one.
+    func checkStore() throws { try services.store.check() }
+
     private struct Outcome {
-        var endpoint = "-"
+        var endpoint: EndpointName?
         var status = 200
         var code: String?
+        var isStale = false
         var bytesSent: Int64 = 0
     }
 
@@ -52,7 +61,8 @@ public struct Router: Sendable {
         do {
             do {
                 let route = try route(context.head)
-                outcome.endpoint = route.endpoint.rawValue
+                outcome.endpoint = route.endpoint
+                observer?.began(route.endpoint)
                 let reply = try respond(to: route, in: context)
                 try send(reply, to: route, in: context, &outcome)
             } catch let gone as ClientGone {
@@ -146,11 +156,13 @@ public struct Router: Sendable {
         _ reply: EndpointReply, to route: EndpointRoute, in context: RequestContext, _ outcome: inout Outcome
     ) throws {
         switch reply {
-        case .json(let body):
+        case .json(let body, let isStale):
+            outcome.isStale = isStale
             try context.body.drain()
             try start(200, context.replyHeaders + [("content-type", "application/json")], body, context)
             outcome.bytesSent = Int64(body.count)
-        case .header(let text):
+        case .header(let text, let isStale):
+            outcome.isStale = isStale
             try context.body.drain()
             let contentType = route.responseKind == .data ? "application/octet-stream" : "application/json"
             let headers =

@@ -109,7 +109,8 @@ public struct OutboxWorker: Sendable {
     ) throws {
         var seconds = min(3_600, Int64(2) << Int64(min(item.attempts, 11)))
         if !isTransient { seconds = 86_400 }
-        if let told { seconds = max(seconds, told.components.seconds) }
+        // Present time and due time are whole seconds, rounded down: two more, or it would be a little too early.
+        if let told { seconds = max(seconds, told.components.seconds + 2) }
         let isHopeless = !isTransient && item.attempts >= Self.maximumAttempts
         let isStale =
             pushWork.isStale(item, at: time(in: seconds)) || revocationWork.isStale(item, at: time(in: seconds))

@@ -19,6 +19,10 @@ public final class ConnectionPool: Sendable {
         public var connectionsMade = 0
         /// Connections dropped since the start because they broke or were found dead.
         public var connectionsDropped = 0
+        /// Requests that found all connections busy and waited for one, in vain or not.
+        public var leaseWaits = 0
+        /// How long they waited, all together.
+        public var leaseWaited: Duration = .zero
         /// Requests that found all connections busy for the whole lease timeout.
         public var leaseTimeouts = 0
     }
@@ -66,9 +70,15 @@ public final class ConnectionPool: Sendable {
     /// ``giveBack(_:)``.
     /// - Throws: as ``withConnection(_:)`` before its body runs.
     public func lease() throws(MariaDBError) -> Connection {
-        guard free.wait(timeout: .now() + leaseTimeout.dispatchInterval) == .success else {
-            state.withLock { $0.statistics.leaseTimeouts += 1 }
-            throw .poolExhausted
+        if free.wait(timeout: .now()) != .success {
+            let start = ContinuousClock.now
+            let isFree = free.wait(timeout: .now() + leaseTimeout.dispatchInterval) == .success
+            state.withLock { state in
+                state.statistics.leaseWaits += 1
+                state.statistics.leaseWaited += start.duration(to: .now)
+                if !isFree { state.statistics.leaseTimeouts += 1 }
+            }
+            guard isFree else { throw .poolExhausted }
         }
         do throws(MariaDBError) {
             return try checkOut()

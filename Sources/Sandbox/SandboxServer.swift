@@ -14,6 +14,9 @@ public final class SandboxServer: Sendable {
         case wrongIDToken = "wrong-id-token"
         case wrongContentHash = "wrong-content-hash"
         case acceptAnyHash = "accept-any-hash"
+        case acceptAnySignature = "accept-any-signature"
+        case vaguePushErrors = "vague-push-errors"
+        case losePushes = "lose-pushes"
     }
 
     /// How an answer is sent later: tests pass a closure that does not wait.

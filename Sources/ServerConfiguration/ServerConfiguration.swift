@@ -119,6 +119,8 @@ public struct ServerConfiguration: Sendable {
     /// After how many days without a commit staged changes are withdrawn.
     public var stagingLifetimeDays: Int
     public var sandbox: Sandbox?
+    /// Where the processes of this host keep what they count; `nil` if nothing is counted.
+    public var metricsDirectory: String?
     public var log: Log
     /// What an operator should know about the file, although the server starts with it: warnings, then notes.
     public var notes: [ConfigurationFinding] = []
@@ -155,7 +157,8 @@ public struct ServerConfiguration: Sendable {
         dropbox: Dropbox?, microsoft: Microsoft?, apple: Apple?, push: Push, warningFile: WarningFile?,
         maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
-        minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?, log: Log
+        minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?,
+        metricsDirectory: String?, log: Log
     ) {
         self.database = database
         self.sealingKey = sealingKey
@@ -175,6 +178,7 @@ public struct ServerConfiguration: Sendable {
         self.minimumIOSClientVersion = minimumIOSClientVersion
         self.stagingLifetimeDays = stagingLifetimeDays
         self.sandbox = sandbox
+        self.metricsDirectory = metricsDirectory
         self.log = log
     }
 }

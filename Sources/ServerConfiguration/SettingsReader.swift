@@ -29,7 +29,7 @@ struct SettingsReader {
             maximumDevicesPerUser: reader.integer("maxNumberDeviceUUIDPerUser", in: 1...1_000_000),
             minimumIOSClientVersion: minimumVersion(),
             stagingLifetimeDays: reader.integer("stagingLifetimeDays", in: 1...3_650) ?? 7, sandbox: sandbox(),
-            log: log())
+            metricsDirectory: metricsDirectory(), log: log())
     }
 
     private mutating func database() -> ConnectionSettings {
@@ -173,6 +173,14 @@ struct SettingsReader {
             return nil
         }
         return ServerConfiguration.Sandbox(host: host, port: port, caFile: files.path(caFile))
+    }
+
+    private mutating func metricsDirectory() -> String? {
+        guard let path = reader.string("metrics.directory") else { return nil }
+        if !path.hasPrefix("/") {
+            reader.problem("metrics.directory must be an absolute path, such as /run/syncd/metrics")
+        }
+        return path
     }
 
     private mutating func log() -> ServerConfiguration.Log {

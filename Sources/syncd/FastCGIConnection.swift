@@ -1,5 +1,6 @@
 import Endpoints
 import FastCGI
+import Metrics
 import SyncProtocol
 
 /// A phone behind nginx, as the endpoints see it; one per worker thread, for all its requests.
@@ -8,26 +9,50 @@ final class FastCGIConnection: ClientConnection {
 
     private var slot: RequestSlot
     private let activity: WorkerActivity
+    private let transferred: MetricsWiring.TransferObserver?
     private var announcesLength = false
+    /// Of a file whose bytes this request moves.
+    private var direction: TransferDirection?
+    /// Whether the reply's head is sent: what follows is the file.
+    private var hasStarted = false
 
-    init(on socket: ListeningSocket, activity: WorkerActivity) throws(FastCGIError) {
+    /// - Parameter transferred: told of the bytes of files, as they come and go.
+    init(
+        on socket: ListeningSocket, activity: WorkerActivity, transferred: MetricsWiring.TransferObserver?
+    ) throws(FastCGIError) {
         slot = try RequestSlot(on: socket)
         self.activity = activity
+        self.transferred = transferred
+    }
+
+    /// What somebody asks for.
+    enum Incoming {
+        case request(RequestHead)
+        /// From this host itself: only a location of the web server's own says so, never a client.
+        case page(OperatorPage)
     }
 
     /// Waits for the next request; `nil` if something else ended the wait.
-    func next(wakingSignal: Int32) -> RequestHead? {
+    func next(wakingSignal: Int32) -> Incoming? {
         guard slot.accept(wakingSignal: wakingSignal) == .request else { return nil }
         activity.begin()
+        if let page = slot.parameter("SYNCD_PAGE").flatMap(OperatorPage.init) { return .page(page) }
         var headers: [RequestHeader: String] = [:]
         for (name, parameter) in Self.headerParameters {
             if let value = slot.parameter(parameter) { headers[name] = value }
         }
-        return RequestHead(
-            method: slot.parameter("REQUEST_METHOD") ?? "", path: slot.parameter("DOCUMENT_URI") ?? "",
-            query: slot.parameter("QUERY_STRING") ?? "",
-            contentLength: slot.parameter("CONTENT_LENGTH").flatMap { Int64($0) },
-            requestID: slot.parameter("REQUEST_ID") ?? "-", headers: headers)
+        let path = slot.parameter("DOCUMENT_URI") ?? ""
+        direction = transferred == nil ? nil : Self.direction(of: path)
+        return .request(
+            RequestHead(
+                method: slot.parameter("REQUEST_METHOD") ?? "", path: path, query: slot.parameter("QUERY_STRING") ?? "",
+                contentLength: slot.parameter("CONTENT_LENGTH").flatMap { Int64($0) },
+                requestID: slot.parameter("REQUEST_ID") ?? "-", headers: headers))
+    }
+
+    private static func direction(of path: String) -> TransferDirection? {
+        if path.hasPrefix("/UploadFile") { return .upload }
+        return path.hasPrefix("/DownloadFile") ? .download : nil
     }
 
     /// A thread that waits for a phone is not stuck, however slow the phone is: nginx decides when to give up on it.
@@ -36,7 +61,10 @@ final class FastCGIConnection: ClientConnection {
     func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
         waitForPhone()
         defer { activity.progress() }
-        do { return try slot.read(into: &buffer) } catch { throw ClientGone() }
+        let count: Int
+        do { count = try slot.read(into: &buffer) } catch { throw ClientGone() }
+        if direction == .upload { transferred?(count, .upload) }
+        return count
     }
 
     func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone) {
@@ -45,7 +73,9 @@ final class FastCGIConnection: ClientConnection {
         for (name, value) in headers { text += "\(name): \(value)\r\n" }
         text += "\r\n"
         let bytes = Array(text.utf8)
+        hasStarted = false
         try write(bytes.span)
+        hasStarted = true
     }
 
     var canWriteWithoutWaiting: Bool { slot.canWriteWithoutWaiting }
@@ -54,6 +84,7 @@ final class FastCGIConnection: ClientConnection {
         waitForPhone()
         defer { activity.progress() }
         do { try slot.write(bytes) } catch { throw ClientGone() }
+        if direction == .download, hasStarted { transferred?(bytes.count, .download) }
     }
 
     func finish() {

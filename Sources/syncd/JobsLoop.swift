@@ -15,6 +15,7 @@ struct JobsLoop: Sendable {
     let worker: OutboxWorker
     let housekeeper: Housekeeper
     let senders: CurlSenderPool
+    let metrics: MetricsWiring
     let logger: Logger
 
     func run(activity: WorkerActivity, until stop: StopFlag) {
@@ -34,8 +35,8 @@ struct JobsLoop: Sendable {
                 try housekeeper.run()
                 nextHousekeeping = .now + Self.housekeepingInterval
             }
-            return try worker.run(transport: senders.transport, beforeItem: activity.progress) == 0
-                ? Self.idlePause : nil
+            let transport = metrics.measured(senders.transport)
+            return try worker.run(transport: transport, beforeItem: activity.progress) == 0 ? Self.idlePause : nil
         } catch {
             logger.warning("Jobs wait", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
             return Self.pauseAfterError

@@ -8,6 +8,7 @@ import HTTPTransport
 import Jobs
 import Logging
 import MariaDB
+import Metrics
 import OpenSSLCrypto
 import Posix
 import Push
@@ -31,17 +32,17 @@ struct Server {
     private let push: PushServices
     private let senders: CurlSenderPool
     private let processID: String
+    private let metrics: MetricsWiring
 
-    init(configuration: ServerConfiguration, logger: Logger, logFile: LogFile) throws {
+    init(configuration: ServerConfiguration, role: Syncd.Role, logger: Logger, logFile: LogFile) throws {
         self.configuration = configuration
         self.logger = logger
         self.logFile = logFile
         let pause: @Sendable (Duration) -> Void = { Pause.sleep($0) }
-        store = Store(
-            pool: ConnectionPool(
-                settings: configuration.database, maximumConnections: configuration.databaseConnections,
-                leaseTimeout: Self.leaseTimeout),
-            pause: pause)
+        let pool = ConnectionPool(
+            settings: configuration.database, maximumConnections: configuration.databaseConnections,
+            leaseTimeout: Self.leaseTimeout)
+        store = Store(pool: pool, pause: pause)
         let key = try SealingKey(base64: configuration.sealingKey.value)
         var accounts: [any AccountProvider] = []
         if let google = configuration.google {
@@ -78,6 +79,9 @@ struct Server {
         push = PushServices(configuration.push)
         senders = CurlSenderPool(routing: Routing(configuration.sandbox))
         processID = try RandomBytes.uuidText()
+        metrics = MetricsWiring(
+            directory: configuration.metricsDirectory, role: role, processID: processID, pool: pool, store: store,
+            now: Self.now, logger: logger)
     }
 
     private static let now: @Sendable () -> WireDate = {
@@ -86,7 +90,8 @@ struct Server {
 
     private var supervisor: Supervisor {
         Supervisor(
-            store: store, database: configuration.database, processID: processID, logger: logger, logFile: logFile)
+            store: store, database: configuration.database, processID: processID, metrics: metrics, logger: logger,
+            logFile: logFile)
     }
 
     // MARK: Roles api and transfer
@@ -116,16 +121,21 @@ struct Server {
                     ClientLibrary.threadEnd()
                 }.detach()
             })
-        let router = Router(services: services, logger: logger)
+        let router = Router(services: services, observer: metrics.requestObserver, logger: logger)
         let senders = senders
+        let metrics = metrics
         try supervisor.run {
             try WorkerPool(threads: threads, name: "request") { _, activity, stop in
                 do {
-                    let transport = senders.transport
-                    let connection = try FastCGIConnection(on: socket, activity: activity)
+                    let transport = metrics.measured(senders.transport)
+                    let connection = try FastCGIConnection(
+                        on: socket, activity: activity, transferred: metrics.transferred)
                     while !stop.isSet {
-                        guard let head = connection.next(wakingSignal: Signals.waking) else { continue }
-                        router.handle(head, on: connection, transport: transport)
+                        switch connection.next(wakingSignal: Signals.waking) {
+                        case .request(let head): router.handle(head, on: connection, transport: transport)
+                        case .page(let page): router.answer(page, on: connection, metrics: metrics.text)
+                        case nil: continue
+                        }
                     }
                 } catch {
                     router.report(error)
@@ -148,7 +158,7 @@ struct Server {
                     warningFile: configuration.warningFile.map {
                         OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
                     }, leaseOwner: try RandomBytes.uuidText(), now: Self.now, logger: logger),
-                housekeeper: housekeeper, senders: senders, logger: logger)
+                housekeeper: housekeeper, senders: senders, metrics: metrics, logger: logger)
         }
         try supervisor.run {
             try WorkerPool(threads: loops.count, name: "jobs") { index, activity, stop in

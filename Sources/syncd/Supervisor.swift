@@ -16,6 +16,7 @@ struct Supervisor {
     let store: Store
     let database: ConnectionSettings
     let processID: String
+    let metrics: MetricsWiring
     let logger: Logger
     let logFile: LogFile
 
@@ -40,6 +41,7 @@ struct Supervisor {
             case .reopenLogs: logFile.reopen()
             case .none: break
             }
+            metrics.readPool()
             try schema.tryOnce()
             guard !pool.hasLostWorkers else { throw ServerError.workersDied }
             if let interval = manager.watchdogInterval, nextSign <= .now {

@@ -56,7 +56,8 @@ struct Syncd: ParsableCommand {
                 "SANDBOX: every call to a provider goes to this machine; nothing reaches a real cloud",
                 metadata: .keyed([.reason: "\(sandbox.host):\(sandbox.port)"]))
         }
-        let server = try Server(configuration: configuration, logger: logger, logFile: logFile)
+        let server = try Server(
+            configuration: configuration, role: role, logger: logger, logFile: logFile)
         switch role {
         case .api: try server.respond(threads: configuration.apiThreads)
         case .transfer: try server.respond(threads: configuration.transferThreads)

@@ -239,7 +239,7 @@ struct OutboxWorkerTests {
         let owner = OwningUser(
             userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
         for (failure, seconds) in [
-            (CloudStorageError.authorizationRevoked, 86_400), (.rateLimited(retryAfter: .seconds(5_000)), 5_000),
+            (CloudStorageError.authorizationRevoked, 86_400), (.rateLimited(retryAfter: .seconds(5_000)), 5_002),
         ] {
             cloud { $0.deleteFailure = failure }
             try server.store.transaction { session in

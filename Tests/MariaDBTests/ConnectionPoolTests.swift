@@ -48,6 +48,10 @@ struct ConnectionPoolTests {
         }
 
         #expect(pool.statistics.leaseTimeouts == 1)
+        #expect(pool.statistics.leaseWaits == 1)
+        #expect(pool.statistics.leaseWaited >= .milliseconds(50))
+        try pool.withConnection { (_) throws(MariaDBError) in }
+        #expect(pool.statistics.leaseWaits == 1, "whoever finds a free one does not wait")
         #expect(try connectionID(pool) > 0)
     }
 

@@ -1,6 +1,7 @@
 """What all oracles share: where the sandbox is, its control interface, and a list of what was found wrong.
 
-Environment: SANDBOX_URL (control interface), SANDBOX_TLS_PORT, SANDBOX_CA.
+Environment: SANDBOX_URL (control interface), SANDBOX_TLS_PORT, SANDBOX_CA,
+SANDBOX_STATE (its state directory, for keys that the app maker has registered).
 """
 
 import json

@@ -4,74 +4,22 @@ usage: sns_push.py STACK-SCRIPT DIR BUILD
 """
 
 import json
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
 import uuid
 from pathlib import Path
 
 import boto3
+import push_stack
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.server import ThreadedMotoServer
 from moto.sns.models import sns_backends
+from push_stack import Person, Stack, check, eventually
 
 REGION = "us-west-2"
-DEADLINE_SECONDS = 20.0
-
-stack, folder, build = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-failures = 0
-
-
-def check(what: str, holds: bool, found: object = "") -> None:
-    global failures
-    print(f"ok: {what}" if holds else f"not ok: {what}: {found}")
-    failures += 0 if holds else 1
-
-
-def call(url: str, method: str = "GET", headers: dict | None = None, body: bytes | None = None) -> tuple[int, dict]:
-    request = urllib.request.Request(url, data=body, headers=headers or {}, method=method)
-    try:
-        with urllib.request.urlopen(request) as reply:
-            return reply.status, json.loads(reply.read() or b"{}")
-    except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read() or b"{}")
 
 
 def is_enabled(endpoint) -> bool:
     return str(endpoint.attributes.get("Enabled")).lower() == "true"
-
-
-class Person:
-    """A signed-in person on one device."""
-
-    def __init__(self, provider: str, name: str, like: "Person | None" = None):
-        self.device = str(uuid.uuid4()).upper()
-        if like is not None:
-            self.headers = like.headers
-            return
-        body = json.dumps({"provider": provider, "name": name}).encode()
-        status, account = call(
-            environment["SANDBOX_URL"] + "/sandbox/accounts", "POST", {"Content-Type": "application/json"}, body)
-        assert status == 201, account
-        self.headers = account["headers"]
-
-    def ask(self, endpoint: str, method: str = "POST", **parameters: object) -> tuple[int, dict]:
-        query = urllib.parse.urlencode(sorted(parameters.items()), quote_via=urllib.parse.quote)
-        return call(
-            f"{environment['SYNC_HTTP_URL']}/{endpoint}/?{query}", method,
-            self.headers | {"SyncServer-Device-UUID": self.device})
-
-
-def eventually(condition) -> bool:
-    limit = time.monotonic() + DEADLINE_SECONDS
-    while time.monotonic() < limit:
-        if condition():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
@@ -83,19 +31,16 @@ client = boto3.client(
     aws_secret_access_key="secret")
 application = client.create_platform_application(
     Name="App", Platform="APNS", Attributes={"PlatformCredential": "x"})["PlatformApplicationArn"]
-folder.mkdir(parents=True, exist_ok=True)
-(folder / "sns-server").write_text(f"{host}:{port}\n", encoding="ascii")
-(folder / "syncd-overrides.json").write_text(json.dumps({
+folder = Path(sys.argv[2])
+stack = Stack(sys.argv[1], folder, sys.argv[3], {
     "awssns": {"accessKeyId": "AKIDEXAMPLE", "secretKey": "planted-secret", "region": REGION,
                "platformApplicationArn": application},
     "log": {"level": "debug"},
-}), encoding="ascii")
+})
+(folder / "sns-server").write_text(f"{host}:{port}\n", encoding="ascii")
 
 try:
-    subprocess.run([stack, "up", str(folder), "--responders", "1", "--build", build], check=True,
-                   stdout=subprocess.DEVNULL)
-    lines = subprocess.run([stack, "env", str(folder)], check=True, capture_output=True, text=True).stdout.splitlines()
-    environment = {key: value.strip("'\"") for key, value in (line.split("=", 1) for line in lines if "=" in line)}
+    stack.up()
     backend = sns_backends[DEFAULT_ACCOUNT_ID][REGION]
 
     def sent(user: int) -> list[str]:
@@ -106,7 +51,7 @@ try:
         topic = f"arn:aws:sns:{REGION}:{DEFAULT_ACCOUNT_ID}:{user}"
         return [one.endpoint for one in backend.subscriptions.values() if one.topic.arn == topic]
 
-    alice, bob = Person("google", "Alice Example"), Person("facebook", "Bob Example")
+    alice, bob = Person(stack, "google", "Alice Example"), Person(stack, "facebook", "Bob Example")
     group = str(uuid.uuid4()).upper()
     status, reply = alice.ask("AddUser", sharingGroupUUID=group, sharingGroupName="Tom & Jerry", cloudFolderName="F")
     assert status == 200, reply
@@ -130,7 +75,7 @@ try:
     check("a device that SNS had switched off is switched on again",
           answer == (200, {}) and is_enabled(endpoint), (answer, endpoint.attributes))
 
-    second = Person("facebook", "", like=bob)
+    second = bob.on_another_device()
     answer = second.ask("RegisterPushNotificationToken", pushNotificationToken=uuid.uuid4().hex * 2)
     check("a second device listens to the same topic", answer == (200, {}) and len(listeners(bob_id)) == 2, answer)
     answer = alice.ask("RegisterPushNotificationToken", pushNotificationToken=uuid.uuid4().hex * 2)
@@ -150,7 +95,7 @@ try:
               and all(json.loads(text) == payload for text in members.values()), members)
     check("the sender is told nothing", sent(alice_id) == [], sent(alice_id))
 
-    carol = Person("google", "Carol")
+    carol = Person(stack, "google", "Carol")
     status, reply = carol.ask("AddUser", sharingGroupUUID=str(uuid.uuid4()).upper(), cloudFolderName="F")
     assert status == 200, reply
     carol.device = bob.device
@@ -173,10 +118,11 @@ try:
     check("an application that SNS does not know is an error", status == 502, (status, reply))
 
     # Every log of the stack: no secret, no token, nothing that a person wrote.
-    logs = b"".join(path.read_bytes() for path in (folder / "logs").rglob("*") if path.is_file())
+    logs = stack.logs()
+    check("the logs tell of pushes", b"Outbox item done" in logs)
     for name, text in (("the secret key", "planted-secret"), ("a device's token", token), ("a message", message[:8])):
         check(f"no log has {name}", text.encode() not in logs)
 finally:
-    subprocess.run([stack, "down", str(folder)], check=False, stdout=subprocess.DEVNULL)
+    stack.down()
     moto.stop()
-sys.exit(1 if failures else 0)
+sys.exit(1 if push_stack.failures else 0)

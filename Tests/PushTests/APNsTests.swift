@@ -95,15 +95,32 @@ struct APNsTests {
         #expect(tokens[3] != tokens[0])
     }
 
-    @Test("A token that Apple calls expired is replaced once, and the notification sent again")
+    private static let expired = Reply(403, #"{"reason":"ExpiredProviderToken"}"#)
+    private static let wrongClock = PushError.misconfigured(detail: "ExpiredProviderToken; is the clock right?")
+
+    @Test("A token of 20 minutes that Apple calls expired is replaced once, and the notification sent again")
     func expired() throws {
-        let refusal = Reply(403, #"{"reason":"ExpiredProviderToken"}"#)
-        let requests = try deliver(refusal, Reply(200)).requests
+        let service = try service()
+        try deliver(Reply(200), by: service)
+        clock.seconds.add(1_200, ordering: .relaxed)
+
+        let requests = try deliver(Self.expired, Reply(200), by: service).requests
+
         #expect(requests.count == 2)
         #expect(requests[0].headers[.authorization] != requests[1].headers[.authorization])
         #expect(requests[0].headers[.apnsID] == requests[1].headers[.apnsID])
-        #expect(
-            try failure(refusal, refusal) == .misconfigured(detail: "ExpiredProviderToken; is the clock right?"))
+        #expect(throws: Self.wrongClock) { try deliver(Self.expired, by: service) }
+    }
+
+    @Test("A younger token that Apple calls expired is kept: Apple forbids another one so soon")
+    func tooYoung() throws {
+        let service = try service()
+        let first = try deliver(Reply(200), by: service).requests[0].headers[.authorization]
+        clock.seconds.add(1_199, ordering: .relaxed)
+
+        #expect(throws: Self.wrongClock) { try deliver(Self.expired, by: service) }
+
+        #expect(try deliver(Reply(200), by: service).requests[0].headers[.authorization] == first)
     }
 
     @Test(

@@ -56,6 +56,7 @@ def production(layout: Layout, user: str = "") -> tuple[Path, int]:
 
     text = re.sub(r"listen (\[::\]:)?(80|443)\b", listen, text)
     text = text.replace("syncd/syncd-version.conf", "syncd-version.conf")
+    text = text.replace("syncd/syncd-metrics.conf", "metrics.conf")
     # The certificate that is there names no OCSP responder, of which nginx warns.
     text = text.replace("ssl_stapling on;", "")
     write(layout.nginx / "site.conf", text)

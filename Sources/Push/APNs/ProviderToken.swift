@@ -8,6 +8,9 @@ internal import Synchronization
 final class ProviderToken: Sendable {
     /// For how long a token is used, in seconds.
     static let lifetimeSeconds: Int64 = 45 * 60
+    /// How old a token must be before there may be another one, in seconds; sooner Apple answers 429
+    /// (TooManyProviderTokenUpdates).
+    static let minimumAgeSeconds: Int64 = 20 * 60
 
     private struct Issued {
         var text: String
@@ -39,8 +42,17 @@ final class ProviderToken: Sendable {
     }
 
     /// A token in place of one that APNs calls expired; another thread may have made it already.
+    /// - Throws: ``PushError/misconfigured(detail:)`` if the token is so young that the clocks disagree, which a new
+    ///   token would not change.
     func replacement(for expired: String) throws(PushError) -> String {
-        issued.withLock { if $0?.text == expired { $0 = nil } }
+        let time = now()
+        let isTooYoung = issued.withLock { issued in
+            guard let known = issued, known.text == expired else { return false }
+            guard time - known.issuedAt >= Self.minimumAgeSeconds else { return true }
+            issued = nil
+            return false
+        }
+        guard !isTooYoung else { throw .misconfigured(detail: "ExpiredProviderToken; is the clock right?") }
         return try current()
     }
 

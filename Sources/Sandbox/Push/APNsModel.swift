@@ -25,7 +25,7 @@ struct APNsModel {
         let id = request.header("apns-id") ?? RandomText.token(32)
         do {
             let push = try accept(request, id: id)
-            server.withState { $0.add(push) }
+            if !server.breaks.contains(.losePushes) { server.withState { $0.add(push) } }
             return SandboxResponse(200, headers: [("apns-id", id)])
         } catch let refusal as Refusal {
             var json: JSONObject = ["reason": .string(refusal.reason)]
@@ -61,7 +61,10 @@ struct APNsModel {
     private func checkProviderToken(_ request: SandboxRequest) throws(Refusal) {
         guard let text = request.bearerToken else { throw refuse(request, 403, "MissingProviderToken") }
         let now = server.now.unixSeconds
-        guard let token = CheckedToken(text, algorithm: "ES256", key: PushKeys(directory: server.directory).apns),
+        guard
+            let token = CheckedToken(
+                text, algorithm: "ES256", key: PushKeys(directory: server.directory).apns,
+                isAnySignatureGood: server.breaks.contains(.acceptAnySignature)),
             token.header["kid"]?.string == RegisteredApps.apnsKeyID,
             token.claims["iss"]?.string == RegisteredApps.apnsTeamID, let issuedAt = token.claims["iat"]?.int,
             issuedAt <= now + 300
@@ -99,7 +102,7 @@ struct APNsModel {
         if let known = script.environment, known != environment {
             throw Refusal(status: 400, reason: "BadDeviceToken")
         }
-        switch script.outcome {
+        switch server.breaks.contains(.vaguePushErrors) ? .bad : script.outcome {
         case .delivered: return
         case .unregistered: throw Refusal(status: 410, reason: "Unregistered", timestamp: script.since)
         case .bad: throw Refusal(status: 400, reason: "BadDeviceToken")

@@ -5,7 +5,10 @@ internal import FoundationEssentials
 /// https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send
 struct FCMModel {
     static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-    private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
+    /// What a message needs one of.
+    private static let scopes = [
+        "https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform",
+    ]
     private static let tokenURL = "https://oauth2.googleapis.com/token"
     private static let lifeSeconds = 3_599.0
     private static let longestBody = 4_096
@@ -28,13 +31,16 @@ struct FCMModel {
     func accessToken(_ request: SandboxRequest, _ form: QueryItems) throws(OAuthError) -> SandboxResponse {
         let now = server.now
         guard let assertion = form["assertion"],
-            let token = CheckedToken(assertion, algorithm: "RS256", key: PushKeys(directory: server.directory).fcm)
+            let token = CheckedToken(
+                assertion, algorithm: "RS256", key: PushKeys(directory: server.directory).fcm,
+                isAnySignatureGood: server.breaks.contains(.acceptAnySignature))
         else { throw refused(request, "Invalid JWT Signature.") }
         let claims = token.claims
         guard claims["iss"]?.string == RegisteredApps.fcmServiceAccount else {
             throw refused(request, "Invalid grant: account not found")
         }
-        guard claims["aud"]?.string == Self.tokenURL, claims["scope"]?.string == Self.scope else {
+        let scopes = claims["scope"]?.string?.split(separator: " ").map(String.init) ?? []
+        guard claims["aud"]?.string == Self.tokenURL, scopes.contains(where: Self.scopes.contains) else {
             throw refused(request, "Invalid audience or scope")
         }
         guard let issuedAt = claims["iat"]?.int, let expiresAt = claims["exp"]?.int, expiresAt - issuedAt <= 3_600,
@@ -63,7 +69,7 @@ struct FCMModel {
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         do {
             let push = try accept(request)
-            server.withState { $0.add(push) }
+            if !server.breaks.contains(.losePushes) { server.withState { $0.add(push) } }
             return SandboxResponse(
                 200, json: ["name": .string("projects/\(RegisteredApps.fcmProject)/messages/\(RandomText.token(16))")])
         } catch let refusal as Refusal {
@@ -104,7 +110,9 @@ struct FCMModel {
             server.note(request, "message", "the body is no message that FCM takes")
             throw Refusal(status: 400, name: "INVALID_ARGUMENT", message: "Invalid JSON payload received.")
         }
-        switch server.withState({ $0.pushTokens[token] })?.outcome ?? .delivered {
+        var outcome = server.withState { $0.pushTokens[token] }?.outcome ?? .delivered
+        if outcome != .delivered, server.breaks.contains(.vaguePushErrors) { outcome = .bad }
+        switch outcome {
         case .delivered: break
         case .unregistered:
             throw Refusal(

@@ -25,11 +25,12 @@ struct CheckedToken {
     let claims: JSONValue
 
     /// `nil` if it is no token of `algorithm` signed by `key`.
-    init?(_ text: String, algorithm: String, key: PublicKey?) {
+    /// - Parameter isAnySignatureGood: the signature is not looked at; to be wrong on purpose.
+    init?(_ text: String, algorithm: String, key: PublicKey?, isAnySignatureGood: Bool) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let key, let header = Self.json(parts[0]), let claims = Self.json(parts[1]),
             header["alg"]?.string == algorithm, let signature = [UInt8](base64URL: parts[2]),
-            key.verifies(signature, over: Array("\(parts[0]).\(parts[1])".utf8))
+            isAnySignatureGood || key.verifies(signature, over: Array("\(parts[0]).\(parts[1])".utf8))
         else { return nil }
         self.header = header
         self.claims = claims

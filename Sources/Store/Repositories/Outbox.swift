@@ -9,7 +9,7 @@ public struct OutboxID: Hashable, Sendable {
 
 /// Something that must still happen in a cloud or at a push service.
 public struct OutboxItem: Equatable, Sendable {
-    public enum Kind: String, Equatable, Sendable {
+    public enum Kind: String, Equatable, Sendable, CaseIterable {
         case deleteObject
         case writeWarningFile
         /// What the object's bytes are is to be found out by reading them.

@@ -60,6 +60,9 @@ public enum DoneUploadsResponse: ResponseMessage {
     /// The client's master version is not the group's. Nothing was done.
     case stale(current: MasterVersion)
 
+    /// Whether nothing was done because of another master version.
+    public var isStale: Bool { if case .stale = self { true } else { false } }
+
     private enum CodingKeys: String, CodingKey {
         case numberUploadsTransferred, masterVersionUpdate
     }

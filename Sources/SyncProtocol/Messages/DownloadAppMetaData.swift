@@ -47,6 +47,9 @@ public enum DownloadAppMetaDataResponse: ResponseMessage {
     /// The client's master version is not the group's.
     case stale(current: MasterVersion)
 
+    /// Whether nothing was done because of another master version.
+    public var isStale: Bool { if case .stale = self { true } else { false } }
+
     private enum CodingKeys: String, CodingKey {
         case appMetaData, masterVersionUpdate
     }

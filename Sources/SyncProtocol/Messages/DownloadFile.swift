@@ -56,6 +56,9 @@ public enum DownloadFileResponse: ResponseMessage {
     /// The client's master version is not the group's. The body is empty.
     case stale(current: MasterVersion)
 
+    /// Whether nothing was done because of another master version.
+    public var isStale: Bool { if case .stale = self { true } else { false } }
+
     private enum CodingKeys: String, CodingKey {
         case appMetaData, cloudStorageType, checkSum, contentsChanged, gone, masterVersionUpdate
     }

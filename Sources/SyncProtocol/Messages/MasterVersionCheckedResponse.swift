@@ -5,6 +5,9 @@ public enum MasterVersionCheckedResponse: ResponseMessage {
     /// The client's master version is not the group's. Nothing was done; the client reads the index and tries again.
     case stale(current: MasterVersion)
 
+    /// Whether nothing was done because of another master version.
+    public var isStale: Bool { if case .stale = self { true } else { false } }
+
     private enum CodingKeys: String, CodingKey {
         case masterVersionUpdate
     }

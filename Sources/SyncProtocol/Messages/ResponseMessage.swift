@@ -4,9 +4,14 @@
 public protocol ResponseMessage: Sendable, Hashable, Decodable {
     /// Writes the object.
     func write(to writer: inout JSONWriter)
+    /// Whether it says that the client's master version is not the group's, and that nothing was done.
+    var isStale: Bool { get }
 }
 
 extension ResponseMessage {
+    /// Most answers do not depend on a master version.
+    public var isStale: Bool { false }
+
     /// The object as UTF-8, for a body.
     public var body: [UInt8] {
         var writer = JSONWriter()

@@ -80,6 +80,7 @@ def prepare(layout: Layout, sandbox_port: int, role_sockets: dict[str, Path]) ->
         "apiThreads": 8,
         "transferThreads": 256,
         "databaseConnections": 8,
+        "metrics": {"directory": str(layout.run / "metrics")},
         "sandbox": {"connectTo": f"127.0.0.1:{sandbox_port}", "caFile": str(layout.ca_file)},
     }
     overrides = layout.directory / "syncd-overrides.json"

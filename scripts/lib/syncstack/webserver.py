@@ -13,7 +13,7 @@ from .processes import children, environment, pid_from_file, start_time, stop
 
 ATTEMPTS = 5
 STOP_SECONDS = 20.0
-PORTS = ("https", "http", "sandboxTLS", "sandboxHTTP")
+PORTS = ("https", "http", "sandboxTLS", "sandboxHTTP", "metrics")
 
 CONFIGURATION = """\
 # Made by scripts/stack; changes are lost.
@@ -57,6 +57,7 @@ http {{
         include syncd/syncd-locations.conf;
     }}
 
+    include metrics.conf;
     include sandbox.conf;
     include sandbox-sns.conf*;
 }}
@@ -165,6 +166,8 @@ class WebServer:
                 (sources / "syncd-version.conf").read_text(encoding="utf-8").replace("@VERSION@", version),
             "syncd-exempt.conf": EXEMPT,
             "sandbox.conf": sandbox,
+            "metrics.conf": (sources / "syncd-metrics.conf").read_text(encoding="utf-8").replace(
+                "127.0.0.1:9180", f"127.0.0.1:{ports['metrics']}"),
         }
         (layout.nginx / "sandbox-sns.conf").unlink(missing_ok=True)
         if sns:

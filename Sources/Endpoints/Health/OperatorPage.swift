@@ -1,0 +1,56 @@
+import Store
+
+/// What the host's own monitoring asks; the web server offers these on loopback only, and nobody else can name them.
+public enum OperatorPage: String, Sendable {
+    /// Whether this kind of process takes requests at all. Does not ask the database: restarting would not mend that.
+    case live
+    /// Whether requests would succeed: the database answers and has the right schema. A process that is asked to stop
+    /// takes no more requests, so it does not say that it is ready either.
+    case ready
+    /// Numbers for Prometheus.
+    case metrics
+}
+
+extension Router {
+    /// Answers a request for an operator's page, in plain text.
+    /// - Parameter metrics: content type and text of the numbers; `nil` if none are kept.
+    public func answer(
+        _ page: OperatorPage, on connection: any ClientConnection,
+        metrics: () throws -> (contentType: String, text: [UInt8])?
+    ) {
+        do {
+            do {
+                var contentType = "text/plain; charset=utf-8"
+                var body = Array("\(page.rawValue)\n".utf8)
+                switch page {
+                case .live: break
+                case .ready: try checkStore()
+                case .metrics:
+                    guard let numbers = try metrics() else { throw EndpointError.endpointUnknown }
+                    (contentType, body) = numbers
+                }
+                try send(200, contentType, body, on: connection)
+            } catch let gone as ClientGone {
+                throw gone
+            } catch {
+                let response = ErrorResponse(for: error)
+                try send(response.status, "text/plain; charset=utf-8", Array("\(response.code)\n".utf8), on: connection)
+            }
+            connection.finish()
+        } catch {
+            connection.abandon()
+        }
+    }
+
+    private func send(
+        _ status: Int, _ contentType: String, _ body: [UInt8], on connection: any ClientConnection
+    ) throws(ClientGone) {
+        try connection.start(
+            status: status,
+            headers: [
+                (name: "content-type", value: contentType), (name: "content-length", value: "\(body.count)"),
+                (name: "cache-control", value: "no-store"),
+            ])
+        try connection.write(body.span)
+    }
+}

@@ -1,0 +1,72 @@
+/// What waits in the database, at the moment of a scrape.
+public struct BacklogReading: Sendable {
+    /// Rows of the outbox by kind, those of uploads in progress included.
+    public var outbox: [(kind: String, count: Int)]
+    /// Rows whose time has come.
+    public var due: Int
+    /// How long the one of them that has been due for longest has been so, in seconds.
+    public var longestDueSeconds: Int
+    /// Age of the oldest row that was tried and is not done, in seconds.
+    public var oldestRetriedSeconds: Int
+    /// Staged changes that nobody has committed yet.
+    public var staged: Int
+    /// Age of the oldest of them, in seconds.
+    public var oldestStagedSeconds: Int
+
+    public init(
+        outbox: [(kind: String, count: Int)], due: Int, longestDueSeconds: Int, oldestRetriedSeconds: Int, staged: Int,
+        oldestStagedSeconds: Int
+    ) {
+        self.outbox = outbox
+        self.due = due
+        self.longestDueSeconds = longestDueSeconds
+        self.oldestRetriedSeconds = oldestRetriedSeconds
+        self.staged = staged
+        self.oldestStagedSeconds = oldestStagedSeconds
+    }
+}
+
+extension Exposition {
+    /// Adds what waits in the database, or that it does not answer.
+    mutating func add(_ backlog: BacklogReading?) {
+        addGauge(
+            "syncd_database_up", "Whether the database answers with the right schema.",
+            [(labels: "", value: backlog == nil ? 0 : 1)])
+        guard let backlog else { return }
+        addGauge(
+            "syncd_outbox_items",
+            "Work for the jobs role, by kind; what uploads in progress would leave behind included.",
+            backlog.outbox.map { (labels: "kind=\"\($0.kind)\"", value: Double($0.count)) })
+        for (name, help, value) in [
+            ("syncd_outbox_due_items", "Work for the jobs role whose time has come.", backlog.due),
+            (
+                "syncd_outbox_longest_due_seconds", "For how long the most overdue work has been due.",
+                backlog.longestDueSeconds
+            ),
+            (
+                "syncd_outbox_oldest_retried_seconds", "Age of the oldest work that was tried and is not done.",
+                backlog.oldestRetriedSeconds
+            ),
+            ("syncd_staged_changes", "Changes that phones have staged and not committed.", backlog.staged),
+            ("syncd_staged_oldest_seconds", "Age of the oldest staged change.", backlog.oldestStagedSeconds),
+        ] { addGauge(name, help, [(labels: "", value: Double(value))]) }
+    }
+
+    /// Adds when each living process was started. They are numbered within their role, the oldest being 1.
+    mutating func add(_ processes: [(role: Int, start: UInt64)]) {
+        var counts = [Int](repeating: 0, count: ProcessRole.allCases.count)
+        var samples: [(labels: String, value: Double)] = []
+        for process in processes.sorted(by: { ($0.role, $0.start) < ($1.role, $1.start) })
+        where process.role < counts.count {
+            counts[process.role] += 1
+            let role = ProcessRole.allCases[process.role].rawValue
+            samples.append(
+                (labels: "role=\"\(role)\",process=\"\(counts[process.role])\"", value: Double(process.start)))
+        }
+        addGauge(
+            "syncd_processes", "Living processes by role.",
+            zip(ProcessRole.allCases, counts).map { (labels: "role=\"\($0.rawValue)\"", value: Double($1)) })
+        addGauge(
+            "syncd_process_start_time_seconds", "When each living process was started, in seconds since 1970.", samples)
+    }
+}

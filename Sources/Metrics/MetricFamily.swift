@@ -1,0 +1,71 @@
+/// A metric with all its labels' values: what one HELP and TYPE line of a scrape is about.
+///
+/// Values come from enums of ours only, so the number of series is known when the program is built. Never an identifier,
+/// a path or a name that somebody chose.
+struct MetricFamily: Sendable {
+    enum Kind: Equatable, Sendable {
+        /// Only grows; what processes that have ended counted stays in the sum.
+        case counter
+        /// Rises and falls; counts for living processes only.
+        case gauge
+        /// Durations, in seconds, by these upper bounds.
+        case histogram(bounds: [Double])
+
+        /// The word of the exposition format.
+        var word: String {
+            switch self {
+            case .counter: "counter"
+            case .gauge: "gauge"
+            case .histogram: "histogram"
+            }
+        }
+    }
+
+    struct Label: Sendable {
+        var name: String
+        var values: [String]
+
+        init(_ name: String, _ values: [String]) {
+            self.name = name
+            self.values = values
+        }
+
+        /// All values of an enum.
+        init<Value: CaseIterable & RawRepresentable<String>>(_ name: String, _: Value.Type) {
+            self.init(name, Value.allCases.map(\.rawValue))
+        }
+    }
+
+    var name: String
+    var help: String
+    var kind: Kind
+    var labels: [Label]
+    /// How many units of a stored number are one of the metric; durations are stored in microseconds.
+    var divisor: Double
+
+    init(_ name: String, _ kind: Kind, _ help: String, _ labels: [Label] = [], divisor: Double = 1) {
+        self.name = name
+        self.help = help
+        self.kind = kind
+        self.labels = labels
+        self.divisor = divisor
+    }
+
+    /// Numbers that one combination of label values takes.
+    var width: Int {
+        switch kind {
+        case .counter, .gauge: 1
+        // A bucket for each bound and one for all above, and the sum.
+        case .histogram(let bounds): bounds.count + 2
+        }
+    }
+
+    /// Every combination of label values, the last label's changing fastest, as the inside of the braces.
+    var combinations: [String] {
+        labels.reduce([""]) { texts, label in
+            texts.flatMap { text in
+                label.values.map { (text.isEmpty ? "" : text + ",") + "\(label.name)=\"\($0)\"" }
+            }
+        }
+    }
+}

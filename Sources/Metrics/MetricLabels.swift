@@ -1,0 +1,31 @@
+/// What a process does.
+public enum ProcessRole: String, Sendable, CaseIterable {
+    case api
+    case transfer
+    case jobs
+}
+
+/// Which way a file's bytes go, as a phone sees it.
+public enum TransferDirection: String, Sendable, CaseIterable {
+    case upload
+    case download
+}
+
+/// What became of a request that names a master version.
+enum VersionOutcome: String, Sendable, CaseIterable {
+    /// It was the current one, or none was named.
+    case accepted
+    /// Somebody else was faster; nothing was done.
+    case stale
+}
+
+/// The statuses that requests are counted under; any other one is `other`.
+enum CountedStatus {
+    static let all = [
+        200, 304, 400, 401, 403, 404, 405, 409, 410, 411, 413, 414, 422, 429, 499, 500, 502, 503, 504, 507,
+    ]
+    static let words = all.map(String.init) + ["other"]
+
+    /// The position among ``words``.
+    static func position(of status: Int) -> Int { all.firstIndex(of: status) ?? all.count }
+}

@@ -1,0 +1,125 @@
+internal import Posix
+
+/// The directory in which the processes of a host keep their numbers, one file each.
+///
+/// Whoever is asked adds up the files of the living. The counters of a process that has ended are added to a file of
+/// totals before its own file is removed, so that a sum never goes back; both happen under a lock, and totals are replaced
+/// as a whole together with the names of the files that they contain, so that a crash in between counts nothing twice.
+///
+/// A file's numbers begin with a head of ``headCount``. A file of another version of the server is understood by the list
+/// of keys of its layout, which lies beside it.
+struct MetricsDirectory: Sendable {
+    /// Digest of the layout, role, start of the process in seconds since 1970.
+    static let headCount = 3
+    private static let patience: Duration = .seconds(2)
+    /// Names of files of numbers begin so.
+    private static let prefix = "process-"
+
+    let path: String
+    let layout: MetricsLayout
+
+    /// What all processes together have counted.
+    struct Sum {
+        /// By the layout's index.
+        var values: [UInt64]
+        /// The living: role, start in seconds since 1970.
+        var processes: [(role: Int, start: UInt64)]
+    }
+
+    /// Makes this process's file.
+    /// - Throws: ``PosixError``.
+    func join(role: Int, processID: String, start: Int64) throws(PosixError) -> SharedNumbers {
+        try Directory.make(path)
+        let lock = try FileLock(path + "/lock", waiting: Self.patience)
+        let layoutFile = file(layoutOf: layout.digest)
+        if try !Directory.names(in: path).contains(String(layoutFile.dropFirst(path.count + 1))) {
+            try replace(layoutFile, with: layout.keys.joined(separator: "\n"))
+        }
+        let numbers = try SharedNumbers(
+            making: "\(path)/\(Self.prefix)\(processID)", count: Self.headCount + layout.keys.count)
+        numbers.set(layout.digest, at: 0)
+        numbers.set(UInt64(role), at: 1)
+        numbers.set(UInt64(clamping: start), at: 2)
+        // A host whose processes restart and that nobody asks would fill up.
+        _ = try collect()
+        withExtendedLifetime(lock) {}
+        return numbers
+    }
+
+    /// Adds up what all processes have counted.
+    /// - Throws: ``PosixError``.
+    func sum() throws(PosixError) -> Sum {
+        let lock = try FileLock(path + "/lock", waiting: Self.patience)
+        let sum = try collect()
+        withExtendedLifetime(lock) {}
+        return sum
+    }
+
+    // MARK: Under the lock
+
+    private func collect() throws(PosixError) -> Sum {
+        var totals = try Totals(readingFrom: path + "/totals")
+        let names = try Directory.names(in: path).filter { $0.hasPrefix(Self.prefix) }
+        // What is gone need not be remembered.
+        totals.contents.formIntersection(names)
+        var living = Sum(values: Array(repeating: 0, count: layout.keys.count), processes: [])
+        var keysByDigest = [layout.digest: layout.keys]
+        var dead: [String] = []
+        for name in names {
+            guard let numbers = try? SharedNumbers(reading: path + "/" + name), numbers.count > Self.headCount else {
+                dead.append(name)
+                totals.contents.insert(name)
+                continue
+            }
+            let digest = numbers.value(at: 0)
+            if keysByDigest[digest] == nil { keysByDigest[digest] = keys(ofLayout: digest) }
+            let keys = keysByDigest[digest] ?? []
+            guard numbers.isMakerAlive else {
+                if totals.contents.insert(name).inserted { totals.add(numbers, keys) }
+                dead.append(name)
+                continue
+            }
+            living.processes.append((role: Int(numbers.value(at: 1)), start: numbers.value(at: 2)))
+            if digest == layout.digest {
+                for index in layout.keys.indices {
+                    living.values[index] &+= numbers.value(at: Self.headCount + index)
+                }
+            } else {
+                add(numbers, keys, to: &living)
+            }
+        }
+        if !dead.isEmpty {
+            try replace(path + "/totals", with: totals.text)
+            for name in dead { try Directory.removeFile(path + "/" + name) }
+        }
+        for (index, key) in layout.keys.enumerated() { living.values[index] &+= totals.counters[key] ?? 0 }
+        return living
+    }
+
+    /// Adds the numbers of a process of another version, as far as this one knows them.
+    private func add(_ numbers: SharedNumbers, _ keys: [String], to sum: inout Sum) {
+        var positions: [String: Int] = [:]
+        for (index, key) in layout.keys.enumerated() { positions[key] = index }
+        for (index, key) in keys.enumerated() where Self.headCount + index < numbers.count {
+            if let position = positions[key] { sum.values[position] &+= numbers.value(at: Self.headCount + index) }
+        }
+    }
+
+    private func file(layoutOf digest: UInt64) -> String { path + "/layout-" + String(digest, radix: 16) }
+
+    private func keys(ofLayout digest: UInt64) -> [String] {
+        guard let text = try? TextFile.read(file(layoutOf: digest)) else { return [] }
+        return String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    private func replace(_ file: String, with text: String) throws(PosixError) {
+        let fresh = file + ".new"
+        try Directory.removeFile(fresh)
+        do {
+            let new = try RegularFile(fresh, for: .writing)
+            let bytes = Array(text.utf8)
+            try new.write(bytes.span, at: 0)
+        }
+        try Directory.rename(fresh, to: file)
+    }
+}

@@ -1,0 +1,185 @@
+public import HTTPTransport
+internal import HTTPTypes
+
+/// One request to somebody else's service, in the few words under which it is counted.
+public struct ProviderCall: Equatable, Sendable {
+    /// Whose service it is.
+    public enum Provider: String, Sendable, CaseIterable {
+        case google
+        case dropbox
+        case microsoft
+        case facebook
+        case apple
+        case apns
+        case fcm
+        case sns
+        case other
+    }
+
+    /// What is asked.
+    public enum Operation: String, Sendable, CaseIterable {
+        /// Who a token belongs to, or the keys to tell that.
+        case identity
+        /// New tokens for an authorization code, or for the server itself.
+        case token
+        /// A new access token for a refresh token.
+        case refresh
+        /// Looking up, listing, making folders.
+        case metadata
+        case download
+        case upload
+        case delete
+        case push
+    }
+
+    /// How it ended.
+    public enum Outcome: String, Sendable, CaseIterable {
+        /// A status below 400.
+        case ok
+        /// 401 or 403.
+        case denied
+        /// 404 or 410.
+        case missing
+        /// 409, 412 or 416: the state there is another one.
+        case conflict
+        /// Any other status of the 400s.
+        case rejected
+        /// 429.
+        case rateLimited = "rate_limited"
+        /// 507.
+        case full
+        /// Any other status of the 500s.
+        case failed
+        /// The connection could not be made, or was lost.
+        case unreachable
+        case timeout
+        /// Ended by us, or not possible.
+        case aborted
+    }
+
+    public var provider: Provider
+    public var operation: Operation
+
+    /// Puts a request into words. Only the host, the first parts of the path, the method and the kind of grant count.
+    public init(_ request: OutgoingRequest) {
+        let address = request.url.hasPrefix("https://") ? request.url.dropFirst(8) : Substring(request.url)
+        let host = address.prefix { $0 != "/" && $0 != "?" }
+        let path = address[host.endIndex...].prefix { $0 != "?" }
+        provider = Self.provider(host, path)
+        operation = Self.operation(request, provider, path)
+    }
+
+    private static func provider(_ host: Substring, _ path: Substring) -> Provider {
+        switch host {
+        case "fcm.googleapis.com": .fcm
+        case "api.push.apple.com", "api.sandbox.push.apple.com": .apns
+        case "appleid.apple.com", "account.apple.com": .apple
+        case "graph.facebook.com", "limited.facebook.com", "www.facebook.com": .facebook
+        case "graph.microsoft.com", "login.microsoftonline.com", "login.live.com", "api.onedrive.com",
+            "my.microsoftpersonalcontent.com":
+            .microsoft
+        default:
+            if host.hasSuffix(".googleapis.com") || host.hasSuffix(".google.com") {
+                .google
+            } else if host.hasSuffix(".dropboxapi.com") || host.hasSuffix(".dropbox.com") {
+                .dropbox
+            } else if host.hasSuffix(".amazonaws.com") {
+                .sns
+            } else if host.hasSuffix(".sharepoint.com") || host.hasSuffix(".1drv.com") || host.hasSuffix(".live.com") {
+                .microsoft  // where OneDrive sends uploads and downloads
+            } else {
+                .other
+            }
+        }
+    }
+
+    private static func operation(_ request: OutgoingRequest, _ provider: Provider, _ path: Substring) -> Operation {
+        if [.apns, .fcm, .sns].contains(provider) { return .push }
+        if path.hasSuffix("/token") {
+            let isRefresh = (request.body?.prefix(4_096)).map { contains($0, "grant_type=refresh_token") } ?? false
+            return isRefresh ? .refresh : .token
+        }
+        let identity = [
+            "tokeninfo", "userinfo", "/keys", "/certs", "/get_current_account", "/debug_token", "/me", "/openid",
+            "configuration", "/oauth/access_token",
+        ]
+        if provider == .facebook || provider == .apple || identity.contains(where: { path.hasSuffix($0) }) {
+            return .identity
+        }
+        switch request.method {
+        case .delete: return .delete
+        case .put, .patch: return .upload
+        case .get: return downloads(request.url, path) ? .download : .metadata
+        default: break
+        }
+        if path.hasPrefix("/upload/") || path.contains("/upload") || path.contains("createUploadSession") {
+            return .upload
+        }
+        if path.hasSuffix("/delete_v2") { return .delete }
+        return path.hasSuffix("/files/download") ? .download : .metadata
+    }
+
+    private static func downloads(_ url: String, _ path: Substring) -> Bool {
+        url.contains("alt=media") || path.hasSuffix("/content") || path.hasPrefix("/personal/")
+    }
+
+    private static func contains(_ bytes: ArraySlice<UInt8>, _ text: StaticString) -> Bool {
+        String(decoding: bytes, as: UTF8.self).contains("\(text)")
+    }
+}
+
+extension ProviderCall.Outcome {
+    /// What a reply means.
+    public init(status: Int) {
+        switch status {
+        case ..<400: self = .ok
+        case 401, 403: self = .denied
+        case 404, 410: self = .missing
+        case 409, 412, 416: self = .conflict
+        case 429: self = .rateLimited
+        case ..<500: self = .rejected
+        case 507: self = .full
+        default: self = .failed
+        }
+    }
+
+    /// What the lack of one means.
+    public init(_ error: TransportError) {
+        switch error {
+        case .notSent, .interrupted: self = .unreachable
+        case .timedOut: self = .timeout
+        case .replyTooLarge, .cancelled, .refused: self = .aborted
+        }
+    }
+}
+
+extension Transport {
+    /// A transport that reports each request with its outcome and how long it took.
+    public func measured(
+        by report: @escaping @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void
+    ) -> Transport {
+        Transport(
+            send: { request, deadline throws(TransportError) in
+                let start = ContinuousClock.now
+                do throws(TransportError) {
+                    let reply = try send(request, by: deadline)
+                    report(ProviderCall(request), .init(status: reply.status), start.duration(to: .now))
+                    return reply
+                } catch {
+                    report(ProviderCall(request), .init(error), start.duration(to: .now))
+                    throw error
+                }
+            },
+            stream: { request, deadline, head, body throws(TransportError) in
+                let start = ContinuousClock.now
+                do throws(TransportError) {
+                    let reply = try stream(request, by: deadline, head: head, body: body)
+                    report(ProviderCall(request), .init(status: reply.status), start.duration(to: .now))
+                    return reply
+                } catch {
+                    report(ProviderCall(request), .init(error), start.duration(to: .now))
+                    throw error
+                }
+            })
+    }
+}

@@ -1,0 +1,118 @@
+import SyncProtocol
+
+extension ServerMetrics {
+    /// What is kept in files, in the order of the file. docs/operations.md lists them for operators.
+    enum Family: Int, CaseIterable {
+        case requests
+        case requestDuration
+        case requestsInFlight
+        case versionChecks
+        case transfersInFlight
+        case transferBytes
+        case providerRequests
+        case providerDuration
+        case connectionsLeased
+        case connectionsIdle
+        case connectionsMade
+        case connectionsDropped
+        case leaseWaits
+        case leaseWaited
+        case leaseTimeouts
+
+        var metric: MetricFamily {
+            let role = MetricFamily.Label("role", ProcessRole.self)
+            let direction = MetricFamily.Label("direction", TransferDirection.self)
+            let endpoint = MetricFamily.Label("endpoint", EndpointName.allCases.map(\.rawValue) + ["unknown"])
+            let provider = MetricFamily.Label("provider", ProviderCall.Provider.self)
+            let operation = MetricFamily.Label("operation", ProviderCall.Operation.self)
+            let seconds = MetricFamily.Kind.histogram(bounds: ServerMetrics.bounds)
+            return switch self {
+            case .requests:
+                MetricFamily(
+                    "syncd_requests_total", .counter,
+                    "Requests by endpoint and by the status of the reply; 499 if the phone hung up.",
+                    [endpoint, MetricFamily.Label("status", CountedStatus.words)])
+            case .requestDuration:
+                MetricFamily(
+                    "syncd_request_duration_seconds", seconds,
+                    "Time from a request's first line to the end of its reply, waits for the phone included.",
+                    [endpoint], divisor: 1_000_000)
+            case .requestsInFlight:
+                MetricFamily("syncd_requests_in_flight", .gauge, "Requests that are being handled.", [role])
+            case .versionChecks:
+                MetricFamily(
+                    "syncd_master_version_checks_total", .counter,
+                    "Requests that name a master version, by whether it was the current one (accepted) or not (stale).",
+                    [
+                        MetricFamily.Label("endpoint", ServerMetrics.versionedEndpoints.map(\.rawValue)),
+                        MetricFamily.Label("outcome", VersionOutcome.self),
+                    ])
+            case .transfersInFlight:
+                MetricFamily(
+                    "syncd_transfers_in_flight", .gauge, "Uploads and downloads that are being handled.", [direction])
+            case .transferBytes:
+                MetricFamily(
+                    "syncd_transfer_bytes_total", .counter,
+                    "Bytes of files that came from phones and went to them, unfinished transfers included.",
+                    [direction])
+            case .providerRequests:
+                MetricFamily(
+                    "syncd_provider_requests_total", .counter,
+                    "Requests to storage, sign-in and push services, by what was asked and how it ended.",
+                    [provider, operation, MetricFamily.Label("outcome", ProviderCall.Outcome.self)])
+            case .providerDuration:
+                MetricFamily(
+                    "syncd_provider_request_duration_seconds", seconds,
+                    "Time from a request to a service to the end of its reply.", [provider, operation],
+                    divisor: 1_000_000)
+            case .connectionsLeased:
+                MetricFamily("syncd_database_connections_leased", .gauge, "Database connections in use.", [role])
+            case .connectionsIdle:
+                MetricFamily("syncd_database_connections_idle", .gauge, "Database connections kept for use.", [role])
+            case .connectionsMade:
+                MetricFamily("syncd_database_connections_made_total", .counter, "Database connections made.", [role])
+            case .connectionsDropped:
+                MetricFamily(
+                    "syncd_database_connections_dropped_total", .counter,
+                    "Database connections that broke or were found dead.", [role])
+            case .leaseWaits:
+                MetricFamily(
+                    "syncd_database_lease_waits_total", .counter,
+                    "Transactions that had to wait for a database connection.", [role])
+            case .leaseWaited:
+                MetricFamily(
+                    "syncd_database_lease_wait_seconds_total", .counter,
+                    "Time that transactions waited for a database connection.", [role], divisor: 1_000_000)
+            case .leaseTimeouts:
+                MetricFamily(
+                    "syncd_database_lease_timeouts_total", .counter,
+                    "Transactions that waited for a database connection in vain.", [role])
+            }
+        }
+    }
+
+    static let layout = MetricsLayout(Family.allCases.map(\.metric))
+
+    /// Endpoints whose requests name a master version.
+    static let versionedEndpoints: [EndpointName] = [
+        .uploadFile, .uploadAppMetaData, .uploadDeletion, .doneUploads, .downloadFile, .downloadAppMetaData,
+        .updateSharingGroup, .removeSharingGroup, .removeUserFromSharingGroup, .updateSharingGroupMember,
+        .removeSharingGroupMember,
+    ]
+    static let versionedPositions = Dictionary(
+        uniqueKeysWithValues: versionedEndpoints.enumerated().map { ($1, $0) })
+
+    /// Upper bounds of the buckets, in seconds: from a cached HealthCheck to a gigabyte over a mobile line.
+    static let bounds: [Double] = [
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
+    ]
+    static let boundsInMicroseconds = bounds.map { UInt64($0 * 1e6) }
+}
+
+extension CaseIterable where Self: Hashable {
+    /// A value's position among all of them.
+    static func position(of value: Self) -> Int {
+        guard let position = allCases.firstIndex(of: value) else { preconditionFailure("a case among all cases") }
+        return allCases.distance(from: allCases.startIndex, to: position)
+    }
+}

@@ -1,0 +1,170 @@
+internal import Posix
+public import SyncProtocol
+
+/// What this process counts, in a file that every process of the host can add up.
+///
+/// All methods may be called by any thread; each takes a few atomic additions, no lock and no system call.
+public final class ServerMetrics: Sendable {
+    private let directory: MetricsDirectory
+    private let numbers: SharedNumbers
+    private let role: Int
+    private let version: String
+
+    /// Begins to count.
+    /// - Parameters:
+    ///   - directory: on this host, the same for all its processes; made if it is missing. Its contents need not outlive
+    ///     the host's next start.
+    ///   - processID: a text that no other process ever uses.
+    ///   - startedAt: seconds since 1970.
+    ///   - version: the server's.
+    /// - Throws: `PosixError` if the directory cannot be used.
+    public init(
+        directory: String, role: ProcessRole, processID: String, startedAt: Int64, version: String
+    ) throws {
+        self.directory = MetricsDirectory(path: directory, layout: Self.layout)
+        self.role = ProcessRole.position(of: role)
+        self.version = version
+        numbers = try self.directory.join(role: self.role, processID: processID, start: startedAt)
+    }
+
+    // MARK: Requests
+
+    /// A request to a known endpoint begins.
+    public func requestBegan(_ endpoint: EndpointName) {
+        add(1, .requestsInFlight, role)
+        if let direction = TransferDirection(endpoint) {
+            add(1, .transfersInFlight, TransferDirection.position(of: direction))
+        }
+    }
+
+    /// A request is over; pair each call that has an endpoint with one of ``requestBegan(_:)``.
+    /// - Parameters:
+    ///   - endpoint: `nil` if there is no such path.
+    ///   - isStale: whether it named a master version that is not the current one.
+    public func requestEnded(_ endpoint: EndpointName?, status: Int, isStale: Bool, took: Duration) {
+        let position = endpoint.map { EndpointName.position(of: $0) } ?? EndpointName.allCases.count
+        add(1, .requests, position, CountedStatus.position(of: status))
+        observe(took, .requestDuration, position)
+        guard let endpoint else { return }
+        add(.max, .requestsInFlight, role)
+        if let direction = TransferDirection(endpoint) {
+            add(.max, .transfersInFlight, TransferDirection.position(of: direction))
+        }
+        if status == 200, let checked = Self.versionedPositions[endpoint] {
+            add(1, .versionChecks, checked, VersionOutcome.position(of: isStale ? .stale : .accepted))
+        }
+    }
+
+    /// Bytes of a file came from a phone or went to one.
+    public func transferred(_ bytes: Int, _ direction: TransferDirection) {
+        add(UInt64(bytes), .transferBytes, TransferDirection.position(of: direction))
+    }
+
+    // MARK: Providers
+
+    /// A request to somebody else's service is over.
+    public func called(_ call: ProviderCall, _ outcome: ProviderCall.Outcome, took: Duration) {
+        let provider = ProviderCall.Provider.position(of: call.provider)
+        let operation = ProviderCall.Operation.position(of: call.operation)
+        add(1, .providerRequests, provider, operation, ProviderCall.Outcome.position(of: outcome))
+        observe(took, .providerDuration, provider, operation)
+    }
+
+    // MARK: Database connections
+
+    /// What the pool of connections has counted so far.
+    public struct PoolReading: Sendable {
+        public var leased: Int
+        public var idle: Int
+        public var made: Int
+        public var dropped: Int
+        public var waits: Int
+        public var waited: Duration
+        public var timeouts: Int
+
+        public init(
+            leased: Int, idle: Int, made: Int, dropped: Int, waits: Int, waited: Duration, timeouts: Int
+        ) {
+            self.leased = leased
+            self.idle = idle
+            self.made = made
+            self.dropped = dropped
+            self.waits = waits
+            self.waited = waited
+            self.timeouts = timeouts
+        }
+    }
+
+    /// Takes over what the pool of connections has counted.
+    public func read(_ pool: PoolReading) {
+        set(pool.leased, .connectionsLeased, role)
+        set(pool.idle, .connectionsIdle, role)
+        set(pool.made, .connectionsMade, role)
+        set(pool.dropped, .connectionsDropped, role)
+        set(pool.waits, .leaseWaits, role)
+        set(Int(pool.waited.microseconds), .leaseWaited, role)
+        set(pool.timeouts, .leaseTimeouts, role)
+    }
+
+    // MARK: Scrape
+
+    /// The text for Prometheus: all processes of the host together, and what the database says at the moment.
+    /// - Parameter backlog: `nil` if the database does not answer.
+    /// - Throws: `PosixError` if the directory cannot be read.
+    public func exposition(_ backlog: BacklogReading?) throws -> [UInt8] {
+        let sum = try directory.sum()
+        var exposition = Exposition()
+        exposition.addGauge(
+            "syncd_build_info", "The version of the server that answered this scrape; always 1.",
+            [(labels: "version=\"\(version)\"", value: 1)])
+        exposition.add(sum.processes)
+        for (index, family) in Self.layout.families.enumerated() {
+            let base = Self.layout.bases[index]
+            let end = index + 1 < Self.layout.bases.count ? Self.layout.bases[index + 1] : Self.layout.keys.count
+            exposition.add(family, sum.values[base..<end])
+        }
+        exposition.add(backlog)
+        return Array(exposition.text.utf8)
+    }
+
+    /// The content type of ``exposition(_:)``.
+    public static let contentType = Exposition.contentType
+
+    // MARK: Numbers
+
+    private func add(_ value: UInt64, _ family: Family, _ first: Int, _ second: Int = 0, _ third: Int = 0) {
+        numbers.add(value, at: MetricsDirectory.headCount + Self.layout.index(family.rawValue, first, second, third))
+    }
+
+    private func set(_ value: Int, _ family: Family, _ position: Int) {
+        numbers.set(
+            UInt64(clamping: value),
+            at: MetricsDirectory.headCount + Self.layout.index(family.rawValue, position, 0, 0))
+    }
+
+    private func observe(_ duration: Duration, _ family: Family, _ first: Int, _ second: Int = 0) {
+        let base = MetricsDirectory.headCount + Self.layout.index(family.rawValue, first, second, 0)
+        let microseconds = UInt64(clamping: duration.microseconds)
+        let bounds = Self.boundsInMicroseconds
+        numbers.add(1, at: base + (bounds.firstIndex { microseconds <= $0 } ?? bounds.count))
+        numbers.add(microseconds, at: base + bounds.count + 1)
+    }
+}
+
+extension Duration {
+    /// In whole microseconds.
+    fileprivate var microseconds: Int64 {
+        components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000
+    }
+}
+
+extension TransferDirection {
+    /// `nil` if an endpoint does not move a file's bytes.
+    fileprivate init?(_ endpoint: EndpointName) {
+        switch endpoint {
+        case .uploadFile: self = .upload
+        case .downloadFile: self = .download
+        default: return nil
+        }
+    }
+}

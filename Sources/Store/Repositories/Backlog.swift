@@ -1,0 +1,53 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// How much waits to be done, for monitoring.
+public struct Backlog: Equatable, Sendable {
+    /// Rows of the outbox by kind.
+    public var outbox: [String: Int] = [:]
+    /// Rows of the outbox whose time has come, and the time of the first of them.
+    public var due = 0
+    public var firstDue: WireDate?
+    /// When the oldest row was written that was tried and is still there.
+    public var firstRetried: WireDate?
+    /// Staged changes, and when the oldest of them was staged.
+    public var staged = 0
+    public var firstStaged: WireDate?
+}
+
+extension StoreSession {
+    /// Counts what waits at `now`. Reads the keys of two tables that hold only what is not done yet.
+    public mutating func backlog(at now: WireDate) throws(StoreError) -> Backlog {
+        var backlog = Backlog()
+        let kinds = try all(
+            """
+            SELECT kind, COUNT(*), COUNT(IF(available_at <= ?, 1, NULL)),
+                   MIN(IF(available_at <= ?, available_at, NULL)), MIN(IF(attempts > 0, created_at, NULL))
+              FROM outbox
+             GROUP BY kind
+            """,
+            [.date(now), .date(now)]
+        ) { row throws(StoreError) in
+            (
+                kind: try row.string(0), count: Int(try row.number(1)), due: Int(try row.number(2)),
+                firstDue: row.isNull(3) ? nil : try row.date(3, "outbox", "available_at"),
+                firstRetried: row.isNull(4) ? nil : try row.date(4, "outbox", "created_at")
+            )
+        }
+        for kind in kinds {
+            backlog.outbox[kind.kind] = kind.count
+            backlog.due += kind.due
+            backlog.firstDue = [backlog.firstDue, kind.firstDue].compactMap(\.self).min()
+            backlog.firstRetried = [backlog.firstRetried, kind.firstRetried].compactMap(\.self).min()
+        }
+        let staged = try first("SELECT COUNT(*), MIN(staged_at) FROM staged_changes", []) { row throws(StoreError) in
+            (
+                count: Int(try row.number(0)),
+                first: row.isNull(1) ? nil : try row.date(1, "staged_changes", "staged_at")
+            )
+        }
+        backlog.staged = staged?.count ?? 0
+        backlog.firstStaged = staged?.first
+        return backlog
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import HTTPTransport
+import SyncProtocol
+import Testing
+
+@testable import Metrics
+
+@Suite("The text for Prometheus")
+final class ExpositionTests {
+    private let path = "/tmp/metrics-tests/" + UUID().uuidString
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    private func metrics(_ role: ProcessRole = .api) throws -> ServerMetrics {
+        try ServerMetrics(
+            directory: path, role: role, processID: UUID().uuidString, startedAt: 1_800_000_000, version: "1.2.3")
+    }
+
+    private func lines(_ metrics: ServerMetrics, _ prefix: String) throws -> [String] {
+        String(decoding: try metrics.exposition(nil), as: UTF8.self).split(separator: "\n").map(String.init)
+            .filter { $0.hasPrefix(prefix) }
+    }
+
+    @Test("Each number of the file has a place of its own")
+    func layout() {
+        let layout = ServerMetrics.layout
+        #expect(Set(layout.keys).count == layout.keys.count)
+        for (index, family) in layout.families.enumerated() {
+            let counts = family.labels.map(\.values.count) + [1, 1, 1]
+            var places: [Int] = []
+            for first in 0..<counts[0] {
+                for second in 0..<counts[1] {
+                    for third in 0..<counts[2] { places.append(layout.index(index, first, second, third)) }
+                }
+            }
+            let last = layout.bases[index] + (places.count - 1) * family.width
+            #expect(
+                places == Array(stride(from: layout.bases[index], through: last, by: family.width)), "\(family.name)")
+        }
+    }
+
+    @Test("A request is counted by endpoint and status, and takes its place among the durations")
+    func request() throws {
+        let metrics = try metrics()
+        metrics.requestBegan(.index)
+        #expect(
+            try lines(metrics, #"syncd_requests_in_flight{role="api"}"#) == [#"syncd_requests_in_flight{role="api"} 1"#]
+        )
+        metrics.requestEnded(.index, status: 200, isStale: false, took: .milliseconds(7))
+        metrics.requestEnded(nil, status: 404, isStale: false, took: .microseconds(1))
+
+        #expect(
+            try lines(metrics, "syncd_requests_total") == [
+                #"syncd_requests_total{endpoint="Index",status="200"} 1"#,
+                #"syncd_requests_total{endpoint="unknown",status="404"} 1"#,
+            ])
+        let durations = try lines(metrics, #"syncd_request_duration_seconds_bucket{endpoint="Index""#)
+        #expect(durations.count == ServerMetrics.bounds.count + 1)
+        #expect(durations[2] == #"syncd_request_duration_seconds_bucket{endpoint="Index",le="0.005"} 0"#)
+        #expect(durations[3] == #"syncd_request_duration_seconds_bucket{endpoint="Index",le="0.01"} 1"#)
+        #expect(durations.last == #"syncd_request_duration_seconds_bucket{endpoint="Index",le="+Inf"} 1"#)
+        #expect(
+            try lines(metrics, #"syncd_request_duration_seconds_sum{endpoint="Index""#)
+                == [#"syncd_request_duration_seconds_sum{endpoint="Index"} 0.007"#])
+        #expect(
+            try lines(metrics, #"syncd_requests_in_flight{role="api"}"#) == [#"syncd_requests_in_flight{role="api"} 0"#]
+        )
+    }
+
+    @Test("A commit and a conflict are told apart; a refusal is neither")
+    func versions() throws {
+        let metrics = try metrics()
+        for (status, isStale) in [(200, false), (200, false), (200, true), (409, false)] {
+            metrics.requestBegan(.doneUploads)
+            metrics.requestEnded(.doneUploads, status: status, isStale: isStale, took: .zero)
+        }
+        #expect(
+            try lines(metrics, "syncd_master_version_checks_total") == [
+                #"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="accepted"} 2"#,
+                #"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="stale"} 1"#,
+            ])
+    }
+
+    @Test("A status that the server does not know is counted as another one")
+    func status() throws {
+        let metrics = try metrics()
+        metrics.requestEnded(.index, status: 418, isStale: false, took: .zero)
+        #expect(
+            try lines(metrics, "syncd_requests_total") == [#"syncd_requests_total{endpoint="Index",status="other"} 1"#])
+    }
+
+    @Test("Transfers, provider calls and connections have their lines; processes are numbered within their role")
+    func others() throws {
+        let metrics = try metrics(.transfer)
+        let second = try self.metrics(.transfer)
+        metrics.requestBegan(.uploadFile)
+        metrics.transferred(1_000, .upload)
+        metrics.called(
+            ProviderCall(.form("https://oauth2.googleapis.com/token", [("grant_type", "refresh_token")])), .ok,
+            took: .seconds(400))
+        metrics.read(
+            .init(leased: 1, idle: 2, made: 3, dropped: 4, waits: 5, waited: .milliseconds(1_500), timeouts: 0))
+
+        #expect(
+            try lines(metrics, "syncd_transfers_in_flight{") == [
+                #"syncd_transfers_in_flight{direction="upload"} 1"#,
+                #"syncd_transfers_in_flight{direction="download"} 0"#,
+            ])
+        #expect(
+            try lines(second, #"syncd_transfer_bytes_total{direction="upload"}"#)
+                == [#"syncd_transfer_bytes_total{direction="upload"} 1000"#])
+        #expect(
+            try lines(metrics, "syncd_provider_requests_total{")
+                == [#"syncd_provider_requests_total{provider="google",operation="refresh",outcome="ok"} 1"#])
+        #expect(
+            try lines(metrics, #"syncd_database_lease_wait_seconds_total{role="transfer"}"#)
+                == [#"syncd_database_lease_wait_seconds_total{role="transfer"} 1.5"#])
+        #expect(
+            try lines(metrics, "syncd_process_start_time_seconds{") == [
+                #"syncd_process_start_time_seconds{role="transfer",process="1"} 1800000000"#,
+                #"syncd_process_start_time_seconds{role="transfer",process="2"} 1800000000"#,
+            ])
+        #expect(try lines(metrics, "syncd_database_up") == ["syncd_database_up 0"])
+        #expect(try lines(metrics, "syncd_build_info") == [#"syncd_build_info{version="1.2.3"} 1"#])
+    }
+
+    @Test("Every metric has one line of help and one of its type, before its samples")
+    func heads() throws {
+        let metrics = try metrics()
+        metrics.requestBegan(.index)
+        let backlog = BacklogReading(
+            outbox: [("sendPush", 2)], due: 1, longestDueSeconds: 5, oldestRetriedSeconds: 6, staged: 3,
+            oldestStagedSeconds: 7)
+        var known: [String: Set<String>] = [:]
+        for line in String(decoding: try metrics.exposition(backlog), as: UTF8.self).split(separator: "\n") {
+            let words = line.split(separator: " ")
+            if words[0] == "#" {
+                #expect(known[String(words[2]), default: []].insert(String(words[1])).inserted, "\(line)")
+            } else {
+                #expect(known[String(words[0].prefix { $0 != "{" })] == ["HELP", "TYPE"], "\(line)")
+            }
+        }
+        #expect(known["syncd_outbox_items"] != nil && known["syncd_staged_oldest_seconds"] != nil)
+    }
+}

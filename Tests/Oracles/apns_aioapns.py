@@ -1,0 +1,121 @@
+"""Checks the sandbox's APNs with aioapns, unmodified: a client of Apple's push service that is not ours.
+
+Names resolve to the sandbox. Exit status 0 if all is as Apple would do it; 1 and a line per failure
+otherwise.
+"""
+
+import asyncio
+import os
+import pathlib
+import socket
+import ssl
+import time
+import uuid
+
+from sandbox import CA, PORT, broken_rules, check, control, run
+
+from aioapns import APNs, NotificationRequest, PushType  # noqa: E402
+from cryptography.hazmat.primitives import serialization  # noqa: E402
+from cryptography.hazmat.primitives.asymmetric import ec  # noqa: E402
+
+KEY_ID, TEAM_ID, TOPIC = "SANDBOXAPN", "SANDBOX123", "com.example.sandbox"
+
+
+def new_key():
+    key = ec.generate_private_key(ec.SECP256R1())
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                             serialization.NoEncryption()).decode()
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """Every name and port leads to the sandbox; TLS still asks for the name."""
+
+    def __init__(self):
+        super().__init__()
+        self.hosts = set()
+
+    async def getaddrinfo(self, host, port, **options):
+        self.hosts.add((host, port))
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", PORT))]
+
+
+async def conversation():
+    key = new_key()
+    (pathlib.Path(os.environ["SANDBOX_STATE"]) / "apns-key.pem").write_text(key, encoding="ascii")
+
+    # Apple takes a connection that does not say so for HTTP/2, too; nginx wants to hear it (RFC 9113, section 3.2).
+    context = ssl.create_default_context(cafile=CA)
+    context.set_alpn_protocols(["h2"])
+
+    def client(**changes):
+        options = {"key": key, "key_id": KEY_ID, "team_id": TEAM_ID, "topic": TOPIC} | changes
+        return APNs(ssl_context=context, max_connection_attempts=1, **options)
+
+    async def send(token, by=None, **changes):
+        options = {"message": {"aps": {"alert": "Hello"}}, "push_type": PushType.ALERT} | changes
+        return await asyncio.wait_for(
+            (by or apple).send_notification(NotificationRequest(device_token=token, **options)), 20)
+
+    def device(**script):
+        token = uuid.uuid4().hex * 2
+        if script:
+            control("POST", "/sandbox/push-tokens", {"token": token, **script})
+        return token
+
+    def arrived(token):
+        return [push["text"] for push in control("GET", f"/sandbox/pushes?token={token}")]
+
+    apple = client()
+    tokens = [device() for _ in range(20)]
+    results = await asyncio.gather(*(send(token, priority=10, collapse_key="a", time_to_live=60) for token in tokens))
+    check(all(result.is_successful for result in results), "twenty notifications at once are taken")
+    check(len({result.notification_id for result in results}) == 20, "each answer has the notification's own id")
+    check(all(arrived(token) == ["Hello"] for token in tokens), "the sandbox shows them, each once")
+    check(len(apple.pool.connections) == 1, "one connection serves them all")
+
+    token = device()
+    await send(token, message={"aps": {"alert": {"title": "T", "body": "Body 🎉"}}})
+    check(arrived(token) == ["Body 🎉"], "an alert with a title and a body")
+    check(broken_rules() == [], "a client that keeps to the rules is not blamed")
+
+    since = time.time() - 3_600
+    result = await send(device(outcome="unregistered", sinceSecondsAgo=3_600))
+    check((result.status, result.description) == ("410", "Unregistered"), "a device that is gone: 410 Unregistered")
+    check(abs(int(result.timestamp or 0) - since * 1_000) < 60_000, "and since when, in milliseconds")
+    for words, script, status, reason in (
+            ("a token that Apple never gave out", {"outcome": "bad"}, "400", "BadDeviceToken"),
+            ("a token of the other world", {"environment": "sandbox"}, "400", "BadDeviceToken"),
+            ("too many for one device", {"outcome": "rateLimited"}, "429", "TooManyRequests")):
+        token = device(**script)
+        result = await send(token)
+        check((result.status, result.description) == (status, reason), f"{words}: {status} {reason}")
+        check(arrived(token) == [], f"{words}: nothing arrives")
+    for words, options, changes, status, reason in (
+            ("a token signed with another key", {"key": new_key()}, {}, "403", "InvalidProviderToken"),
+            ("a token of another team", {"team_id": "OTHER12345"}, {}, "403", "InvalidProviderToken"),
+            ("a token with another key id", {"key_id": "OTHER12345"}, {}, "403", "InvalidProviderToken"),
+            ("another app's topic", {"topic": "com.example.other"}, {}, "400", "TopicDisallowed"),
+            ("no kind of push", {}, {"push_type": None}, "400", "InvalidPushType"),
+            ("an unknown priority", {}, {"priority": 7}, "400", "BadPriority"),
+            ("a collapse id of 65 bytes", {}, {"collapse_key": "x" * 65}, "400", "BadCollapseId"),
+            ("a payload of more than 4,096 bytes", {}, {"message": {"aps": {"alert": "x" * 4_096}}}, "413",
+             "PayloadTooLarge"),
+            ("an id that is no UUID", {}, {"notification_id": "1"}, "400", "BadMessageId")):
+        before = len(broken_rules())
+        token = device()
+        result = await send(token, client(**options), **changes)
+        check((result.status, result.description) == (status, reason), f"{words}: {status} {reason}")
+        check(arrived(token) == [] and len(broken_rules()) == before + 1, f"{words}: nothing arrives, and it is noted")
+
+    control("POST", "/sandbox/clock", {"offsetSeconds": 3_700})
+    result = await send(device())
+    check((result.status, result.description) == ("403", "ExpiredProviderToken"), "a token older than an hour: 403")
+
+
+def main():
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        runner.run(conversation())
+        check(runner.get_loop().hosts == {("api.push.apple.com", 443)}, "only Apple's own host is asked for")
+
+
+run(main)

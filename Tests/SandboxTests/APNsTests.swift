@@ -1,0 +1,153 @@
+import FoundationEssentials
+import OpenSSLCrypto
+import Testing
+
+@testable import Sandbox
+
+@Suite("Apple's push service, emulated")
+struct APNsTests {
+    private let sandbox: TestSandbox
+    private let key: PrivateKey
+    private static let now = 1_800_000_000
+    private static let device = String(repeating: "0a", count: 32)
+
+    init() throws {
+        sandbox = try TestSandbox()
+        key = try PrivateKey(generating: .es256)
+        try sandbox.register(key, as: "apns-key.pem")
+    }
+
+    private func token(
+        issuedAt: Int = now, kid: String = RegisteredApps.apnsKeyID, team: String = RegisteredApps.apnsTeamID,
+        key: PrivateKey? = nil
+    ) throws -> String {
+        try signedToken(
+            ["alg": "ES256", "kid": .string(kid)], ["iss": .string(team), "iat": .int(issuedAt)], with: key ?? self.key)
+    }
+
+    /// Sends a notification that is right but for the changes; a header that is changed to `nil` is left out.
+    private func push(
+        to device: String = device, host: String = "api.push.apple.com", method: String = "POST",
+        authorization: String?? = nil, changes: [String: String?] = [:],
+        payload: String = #"{"aps":{"alert":"Hi"}}"#
+    ) throws -> SandboxResponse {
+        var headers: [String: String?] = [
+            "authorization": try authorization ?? "bearer " + token(), "x-sandbox-protocol": "HTTP/2.0",
+            "apns-topic": RegisteredApps.apnsTopic, "apns-push-type": "alert", "apns-priority": "10",
+            "apns-expiration": "1800086400", "apns-id": "8a3e1f5c-0b7e-4f5d-9c1e-2f6a7b8c9d0e",
+            "apns-collapse-id": "one",
+        ]
+        headers.merge(changes) { $1 }
+        return sandbox.send(
+            method, host + "/3/device/" + device,
+            headers: headers.compactMap { name, value in value.map { (name, $0) } }, body: Array(payload.utf8))
+    }
+
+    private func script(_ json: JSONObject) throws {
+        var json = json
+        json["token"] = .string(Self.device)
+        #expect(sandbox.send("POST", "/sandbox/push-tokens", json: .object(json)).status == 201)
+    }
+
+    private func reason(_ response: SandboxResponse) throws -> String? { try response.json()["reason"]?.string }
+
+    @Test("A notification is taken, answered with its id, and shown")
+    func delivered() throws {
+        let response = try push()
+
+        #expect(response.status == 200)
+        #expect(response.header("apns-id") == "8a3e1f5c-0b7e-4f5d-9c1e-2f6a7b8c9d0e")
+        let shown = try #require(try sandbox.pushes(to: Self.device).first)
+        #expect(shown["text"]?.string == "Hi")
+        #expect(shown["service"]?.string == "apns")
+        #expect(shown["environment"]?.string == "production")
+        #expect(try sandbox.violations() == [])
+    }
+
+    @Test("An alert may have a body of its own; a notification without an id gets one")
+    func body() throws {
+        let response = try push(
+            changes: ["apns-id": nil], payload: #"{"aps":{"alert":{"title":"T","body":"Body"}}}"#)
+
+        #expect(response.status == 200)
+        #expect(response.header("apns-id")?.isEmpty == false)
+        #expect(try sandbox.pushes(to: Self.device).compactMap { $0["text"]?.string } == ["Body"])
+    }
+
+    @Test("What a client does wrong is refused as Apple would, and noted; nothing arrives")
+    func headers() throws {
+        let wrong: [([String: String?], Int, String)] = [
+            (["apns-topic": nil], 400, "MissingTopic"), (["apns-topic": "com.example.other"], 400, "TopicDisallowed"),
+            (["apns-push-type": nil], 400, "InvalidPushType"), (["apns-priority": "7"], 400, "BadPriority"),
+            (["apns-expiration": "soon"], 400, "BadExpirationDate"), (["apns-id": "1"], 400, "BadMessageId"),
+            (["apns-id": "8A3E1F5C-0B7E-4F5D-9C1E-2F6A7B8C9D0E"], 400, "BadMessageId"),
+            (["apns-collapse-id": String(repeating: "x", count: 65)], 400, "BadCollapseId"),
+        ]
+        for (number, (changes, status, expected)) in wrong.enumerated() {
+            let response = try push(changes: changes)
+            #expect(response.status == status, "\(changes)")
+            #expect(try reason(response) == expected)
+            #expect(try sandbox.violations().count == number + 1)
+        }
+        #expect(try sandbox.pushes(to: Self.device).isEmpty)
+    }
+
+    @Test("Only a provider token of the team, signed with its key and at most an hour old, is good")
+    func providerToken() throws {
+        let refused = [
+            nil, "bearer x", "bearer " + (try token(key: try PrivateKey(generating: .es256))),
+            "bearer " + (try token(kid: "OTHER")), "bearer " + (try token(team: "OTHER")),
+            "bearer " + (try token(issuedAt: Self.now + 301)),
+        ]
+        for authorization in refused {
+            let response = try push(authorization: .some(authorization))
+            #expect(response.status == 403)
+            #expect(try reason(response) == (authorization == nil ? "MissingProviderToken" : "InvalidProviderToken"))
+        }
+        #expect(try sandbox.violations().count == refused.count)
+        #expect(try push(authorization: "bearer " + token(issuedAt: Self.now - 3_600)).status == 200)
+        #expect(
+            try reason(push(authorization: "bearer " + token(issuedAt: Self.now - 3_601))) == "ExpiredProviderToken")
+    }
+
+    @Test("Anything but HTTP/2 ends the connection")
+    func version() throws {
+        #expect(try push(changes: ["x-sandbox-protocol": "HTTP/1.1"]).isCut)
+        #expect(try sandbox.violations() == ["http-version"])
+    }
+
+    @Test("The path, the method and the payload are Apple's")
+    func shape() throws {
+        #expect(try reason(push(to: "a/b")) == "BadPath")
+        #expect(try reason(push(method: "GET")) == "MethodNotAllowed")
+        #expect(try reason(push(to: "xyz")) == "BadDeviceToken")
+        #expect(try reason(push(payload: "")) == "PayloadEmpty")
+        #expect(try reason(push(payload: #"{"aps":{}}"#)) == "PayloadEmpty")
+        let empty = #"{"aps":{"alert":""}}"#.utf8.count
+        let text = { (count: Int) in #"{"aps":{"alert":""# + String(repeating: "x", count: count - empty) + #""}}"# }
+        #expect(try reason(push(payload: text(4_097))) == "PayloadTooLarge")
+        #expect(try sandbox.violations().count == 6)
+        #expect(try push(payload: text(4_096)).status == 200)
+    }
+
+    @Test("A test says what becomes of a device: gone since when, never there, too many, of one world only")
+    func outcomes() throws {
+        try script(["outcome": "unregistered", "sinceSecondsAgo": 60])
+        let gone = try push()
+        #expect(gone.status == 410)
+        #expect(try reason(gone) == "Unregistered")
+        #expect(try gone.json()["timestamp"]?.int == (Self.now - 60) * 1_000)
+
+        try script(["outcome": "bad"])
+        #expect(try reason(push()) == "BadDeviceToken")
+        try script(["outcome": "rateLimited"])
+        #expect(try push().status == 429)
+        try script(["environment": "sandbox"])
+        #expect(try reason(push()) == "BadDeviceToken")
+        #expect(try push(host: "api.sandbox.push.apple.com").status == 200)
+
+        #expect(try sandbox.pushes(to: Self.device).count == 1)
+        #expect(try sandbox.violations() == [])
+        #expect(sandbox.send("POST", "/sandbox/push-tokens", json: ["token": "a", "outcome": "odd"]).status == 400)
+    }
+}

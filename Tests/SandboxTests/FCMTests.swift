@@ -1,0 +1,131 @@
+import FoundationEssentials
+import OpenSSLCrypto
+import Testing
+
+@testable import Sandbox
+
+@Suite("Firebase Cloud Messaging, emulated")
+struct FCMTests {
+    private let sandbox: TestSandbox
+    private let key: PrivateKey
+    private static let now = 1_800_000_000
+    private static let device = "device-1"
+    private static let url = "fcm.googleapis.com/v1/projects/sandbox-project/messages:send"
+
+    init() throws {
+        sandbox = try TestSandbox()
+        key = try PrivateKey(generating: .rs256)
+        try sandbox.register(key, as: "fcm-key.pem")
+    }
+
+    /// Asks for an access token with an assertion that is right but for the changes.
+    private func grant(_ changes: [String: JSONValue] = [:], key: PrivateKey? = nil) throws -> SandboxResponse {
+        var claims: JSONObject = [
+            "iss": .string(RegisteredApps.fcmServiceAccount), "aud": "https://oauth2.googleapis.com/token",
+            "scope": "https://www.googleapis.com/auth/firebase.messaging", "iat": .int(Self.now),
+            "exp": .int(Self.now + 3_600),
+        ]
+        for (name, value) in changes { claims[name] = value }
+        return sandbox.token([
+            "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
+            "assertion": try signedToken(["alg": "RS256"], claims, with: key ?? self.key),
+        ])
+    }
+
+    private func accessToken() throws -> String { try #require(try grant().json()["access_token"]?.string) }
+
+    private func send(_ message: JSONValue, token: String? = nil, url: String = url) throws -> SandboxResponse {
+        sandbox.send("POST", url, token: try token ?? accessToken(), json: ["message": message])
+    }
+
+    private static let message: JSONValue = [
+        "token": .string(device), "notification": ["body": "Hi"], "android": ["notification": ["tag": "the-tag"]],
+    ]
+
+    private func script(_ outcome: String) {
+        sandbox.send(
+            "POST", "/sandbox/push-tokens", json: ["token": .string(Self.device), "outcome": .string(outcome)])
+    }
+
+    private func code(_ response: SandboxResponse) throws -> String? {
+        try response.json()["error"]?["details"]?.array?.first?["errorCode"]?.string
+    }
+
+    @Test("A message is taken, gets a name, and is shown with its tag")
+    func delivered() throws {
+        let response = try send(Self.message)
+
+        #expect(response.status == 200)
+        #expect(try response.json()["name"]?.string?.hasPrefix("projects/sandbox-project/messages/") == true)
+        let shown = try #require(try sandbox.pushes(to: Self.device).first)
+        #expect(shown["text"]?.string == "Hi")
+        #expect(shown["service"]?.string == "fcm")
+        #expect(shown["id"]?.string == "the-tag")
+        #expect(try sandbox.violations() == [])
+    }
+
+    @Test("Only an assertion of the service account, for messages, of an hour at most, gets an access token")
+    func assertions() throws {
+        let wrong: [[String: JSONValue]] = [
+            ["iss": "someone@example.com"], ["aud": "https://example.com/token"],
+            ["scope": "https://www.googleapis.com/auth/drive"], ["exp": .int(Self.now + 3_601)],
+            ["iat": .int(Self.now - 3_600), "exp": .int(Self.now)], ["iat": .int(Self.now + 301)],
+        ]
+        for changes in wrong {
+            let response = try grant(changes)
+            #expect(response.status == 400, "\(changes)")
+            #expect(try response.json()["error"]?.string == "invalid_grant")
+        }
+        #expect(try grant(key: try PrivateKey(generating: .rs256)).status == 400)
+        #expect(try sandbox.violations().count == wrong.count + 1)
+        let scopes = "https://www.googleapis.com/auth/datastore https://www.googleapis.com/auth/cloud-platform"
+        #expect(try grant(["scope": .string(scopes)]).status == 200)
+    }
+
+    @Test("An access token is good for less than an hour; without a good one the answer is 401")
+    func accessTokens() throws {
+        let token = try accessToken()
+        #expect(try send(Self.message, token: "ya29.other").status == 401)
+        sandbox.send("POST", "/sandbox/clock", json: ["offsetSeconds": 3_598])
+        #expect(try send(Self.message, token: token).status == 200)
+        sandbox.send("POST", "/sandbox/clock", json: ["offsetSeconds": 3_600])
+        #expect(try send(Self.message, token: token).status == 401)
+    }
+
+    @Test("A message without a token, without a text, with data that is no text, or too large is refused and noted")
+    func messages() throws {
+        let wrong: [JSONValue] = [
+            ["notification": ["body": "Hi"]], ["token": "a"],
+            ["token": "a", "notification": ["body": "Hi"], "data": ["number": 1]],
+            ["token": "a", "notification": ["body": .string(String(repeating: "x", count: 4_096))]],
+        ]
+        for (number, message) in wrong.enumerated() {
+            let response = try send(message)
+            #expect(response.status == 400)
+            #expect(try response.json()["error"]?["status"]?.string == "INVALID_ARGUMENT")
+            #expect(try sandbox.violations().count == number + 1)
+        }
+        #expect(
+            try send(Self.message, url: "fcm.googleapis.com/v1/projects/another/messages:send").status == 404)
+        #expect(try sandbox.violations().last == "unknown-route")
+    }
+
+    @Test("A test says what becomes of a device: gone, never there, too many")
+    func outcomes() throws {
+        script("unregistered")
+        let gone = try send(Self.message)
+        #expect(gone.status == 404)
+        #expect(try code(gone) == "UNREGISTERED")
+        script("bad")
+        let bad = try send(Self.message)
+        #expect(bad.status == 400)
+        #expect(try code(bad) == "INVALID_ARGUMENT")
+        script("rateLimited")
+        let limited = try send(Self.message)
+        #expect(limited.status == 429)
+        #expect(try code(limited) == "QUOTA_EXCEEDED")
+        #expect(limited.header("Retry-After") == "60")
+        #expect(try sandbox.pushes(to: Self.device).isEmpty)
+        #expect(try sandbox.violations() == [])
+    }
+}
