@@ -11,9 +11,11 @@ struct SettingsReader {
     mutating func read() -> ServerConfiguration {
         let database = database()
         let sealingKey = secret("sealing.key") ?? missing("sealing.keyFile")
+        let formerSealingKeys = secrets("sealing.formerKeyFiles")
         let accounts = accounts()
         return ServerConfiguration(
-            database: database, sealingKey: sealingKey, google: accounts.google, facebook: accounts.facebook,
+            database: database, sealingKey: sealingKey, formerSealingKeys: formerSealingKeys,
+            google: accounts.google, facebook: accounts.facebook,
             dropbox: accounts.dropbox, microsoft: accounts.microsoft, apple: apple(), push: push(),
             warningFile: warningFile(),
             maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
@@ -154,6 +156,19 @@ struct SettingsReader {
             reader.problem("\(key)File names \(files.path(file)), which cannot be read: \(error)")
             return Secret("")
         }
+    }
+
+    /// The secrets in the files that a list names.
+    private mutating func secrets(_ key: String) -> [Secret] {
+        var secrets: [Secret] = []
+        for file in reader.strings(key) {
+            do {
+                secrets.append(try files.read(file))
+            } catch {
+                reader.problem("\(key) names \(files.path(file)), which cannot be read: \(error)")
+            }
+        }
+        return secrets
     }
 
     mutating func missing(_ key: String) -> Secret {
