@@ -40,7 +40,13 @@ struct Installation {
     var now: WireDate { WireDate(secondsSince1970: WallClock.secondsSince1970()) }
 
     /// Where the database is, for people.
-    var databaseDescription: String { "\(configuration.database)" }
+    var databaseDescription: String {
+        let name = configuration.database.database ?? ""
+        return switch configuration.database.address {
+        case .unixSocket(let path): "\(name) at \(path) as \(configuration.database.user)"
+        case .tcp(let host, let port): "\(name) at \(host):\(port) as \(configuration.database.user)"
+        }
+    }
 
     func keys() throws -> KeyRing { try KeyRing(configuration) }
 

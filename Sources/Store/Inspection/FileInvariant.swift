@@ -51,7 +51,7 @@ public enum FileInvariant: String, Invariant {
               FROM files f
               JOIN users u ON u.user_id = f.owning_user_id
              WHERE NOT f.is_deleted
-               AND CONCAT(u.account_type) <> CONCAT(f.storage_type)
+               AND CAST(u.account_type AS BINARY) <> CAST(f.storage_type AS BINARY)
              LIMIT ?
             """
         case .deletedFileWithObject:

@@ -111,7 +111,7 @@ public enum WorkInvariant: String, Invariant {
               FROM outbox o
               JOIN users u ON u.user_id = o.user_id
              WHERE o.storage_type IS NOT NULL
-               AND CONCAT(u.account_type) <> CONCAT(o.storage_type)
+               AND CAST(u.account_type AS BINARY) <> CAST(o.storage_type AS BINARY)
              LIMIT ?
             """
         case .workStuck:
