@@ -116,7 +116,8 @@ let package = Package(
             dependencies: [
                 "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "JSONWebTokens",
                 "FastCGI", "Curl", "CurlTransport", "MariaDB",
-                "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", "ServerAssembly", logging,
+                "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", "ServerAssembly",
+                logging,
                 argumentParser,
             ],
             swiftSettings: strict),

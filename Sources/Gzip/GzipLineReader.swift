@@ -16,7 +16,7 @@ public struct GzipLineReader: ~Copyable {
 
     /// - Throws: ``GzipError/system(call:errno:)``.
     public init(reading path: String) throws(GzipError) {
-        guard let file = unsafe gzopen(path, "rbe") else { throw .system(call: "open", errno: errno) }
+        guard let file = unsafe gzopen(path, "rbe") else { throw .system(call: "open \(path)", errno: errno) }
         unsafe self.file = unsafe file
     }
 

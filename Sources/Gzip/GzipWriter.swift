@@ -13,7 +13,7 @@ public struct GzipWriter: ~Copyable {
     /// - Throws: ``GzipError/system(call:errno:)``; `EEXIST` if the file exists.
     public init(creating path: String) throws(GzipError) {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .system(call: "open", errno: errno) }
+        guard descriptor >= 0 else { throw .system(call: "open \(path)", errno: errno) }
         let second = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         // Level 6, zlib's default; gzdopen takes the descriptor over if it succeeds (zlib.h).
         guard second >= 0, let file = unsafe gzdopen(descriptor, "wb6") else {

@@ -146,7 +146,8 @@ public struct ServerConfiguration: Sendable {
     }
 
     init(
-        database: ConnectionSettings, sealingKey: Secret, formerSealingKeys: [Secret], google: Google?, facebook: Facebook?,
+        database: ConnectionSettings, sealingKey: Secret, formerSealingKeys: [Secret], google: Google?,
+        facebook: Facebook?,
         dropbox: Dropbox?, microsoft: Microsoft?, apple: Apple?, push: Push, warningFile: WarningFile?,
         maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,

@@ -55,7 +55,8 @@ struct CommandFailure: Error {
         case .busy, .contention: self.init(.unavailable, "the database is too busy: \(error)")
         case .defect(.accessDenied(let code, let message)):
             self.init(.noPermission, "the database refuses access: \(code) \(message)")
-        case .defect(let cause): self.init(.foundSomething, "the database refuses a statement: \(Self.detail(of: cause))")
+        case .defect(let cause):
+            self.init(.foundSomething, "the database refuses a statement: \(Self.detail(of: cause))")
         case .alreadyExists, .notFound, .corrupt: self.init(.foundSomething, "\(error)")
         }
     }

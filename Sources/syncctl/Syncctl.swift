@@ -17,7 +17,7 @@ struct Syncctl: ParsableCommand {
                 name: "Setting up", subcommands: [CheckConfig.self, Migrate.self, GenerateKey.self, Import.self]),
             CommandGroup(
                 name: "Looking", subcommands: [StatusCommand.self, Users.self, Groups.self, Files.self, Jobs.self]),
-            CommandGroup(name: "Checking", subcommands: [FsckCommand.self]),
+            CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self]),
             CommandGroup(
                 name: "Keeping", subcommands: [BackupCommand.self, Restore.self, VerifyBackup.self, RotateKeys.self]),
             CommandGroup(name: "People's rights", subcommands: [ExportUser.self, EraseUser.self]),

@@ -150,7 +150,8 @@ struct FsckTests {
         #expect(try fixture.number("SELECT master_version FROM sharing_groups") == 6)
         #expect(
             try fixture.number(
-                "SELECT COUNT(*) FROM files WHERE is_deleted AND owning_user_id = 99 AND changed_at_master_version = 6") == 1)
+                "SELECT COUNT(*) FROM files WHERE is_deleted AND owning_user_id = 99 AND changed_at_master_version = 6")
+                == 1)
     }
 
     @Test("Tokens under a key that nobody has are named as such")

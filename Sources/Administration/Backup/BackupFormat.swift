@@ -153,7 +153,8 @@ public enum BackupError: Error, Equatable, CustomStringConvertible {
         switch self {
         case .exists(let path): "\(path) exists already; nothing was written"
         case .notABackup: "this is no backup of syncctl"
-        case .formatTooNew(let version): "the backup's format, \(version), is newer than this program: install the newer release"
+        case .formatTooNew(let version):
+            "the backup's format, \(version), is newer than this program: install the newer release"
         case .schemaTooNew(let schema, let known):
             "the backup's schema, \(schema), is newer than this program's, \(known): install the newer release"
         case .malformed(let line): "line \(line) of the backup is damaged"

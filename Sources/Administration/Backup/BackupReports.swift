@@ -62,7 +62,8 @@ public struct RestoreReport: Report {
         var lines = ["restored"] + manifest.lines
         if forgottenIntents > 0 {
             lines.append(
-                "           \(Quantity.of(forgottenIntents, "upload")) under way at that time: left in people's storage, unused")
+                "           \(Quantity.of(forgottenIntents, "upload")) under way at that time: left in people's storage, unused"
+            )
         }
         lines.append("NEXT       put the sealing key in its place, run syncctl fsck, then start syncd.target")
         lines.append(

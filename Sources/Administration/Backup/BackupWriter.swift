@@ -25,7 +25,8 @@ public struct BackupWriter {
         progress: (String, Int) -> Void = { _, _ in }
     ) throws -> BackupReport {
         let header = BackupFormat.Header(
-            format: BackupFormat.version, serverVersion: serverVersion, schema: MigrationRunner.newestStep, takenAt: now,
+            format: BackupFormat.version, serverVersion: serverVersion, schema: MigrationRunner.newestStep,
+            takenAt: now,
             database: database)
         let partial = path + ".partial"
         guard !RegularFile.exists(path) else { throw BackupError.exists(path) }

@@ -30,7 +30,8 @@ public struct CloudCheck {
 
         var judgement: Judgement {
             switch self {
-            case .objectMissing: Judgement(.error, "An object is not in its owner's storage: phones are told it is gone.")
+            case .objectMissing:
+                Judgement(.error, "An object is not in its owner's storage: phones are told it is gone.")
             case .objectSizeDiffers:
                 Judgement(.warning, "An object has another size than the file: somebody has changed it there.")
             case .objectChanged:

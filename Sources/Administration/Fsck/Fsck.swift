@@ -75,7 +75,9 @@ public struct Fsck: Sendable {
             if records.count < Self.page { break }
         }
         return [
-            tokens("tokensUnderUnknownKey", "Tokens are sealed with a key that the configuration does not name.", unknownKey),
+            tokens(
+                "tokensUnderUnknownKey", "Tokens are sealed with a key that the configuration does not name.",
+                unknownKey),
             tokens("tokensUnreadable", "Tokens cannot be opened: their owners have to sign in again.", unreadable),
         ].compactMap(\.self)
     }

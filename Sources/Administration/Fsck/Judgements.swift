@@ -101,11 +101,13 @@ extension WorkInvariant {
                 .note, "Work concerns a user who does not exist: nothing can be done.",
                 repair: "drops the work, as the jobs role would")
         case .workIncomplete: Judgement(.error, "Work does not say what it is about: see syncctl jobs.")
-        case .workInOtherStorage: Judgement(.error, "Work concerns another storage than the user has: see syncctl jobs.")
+        case .workInOtherStorage:
+            Judgement(.error, "Work concerns another storage than the user has: see syncctl jobs.")
         case .workStuck:
             Judgement(.warning, "Work has failed at least ten times for more than a day: see syncctl jobs.")
         case .workFarOff:
-            Judgement(.warning, "Work is put off for more than a week: the clock may have been wrong. See syncctl jobs.")
+            Judgement(
+                .warning, "Work is put off for more than a week: the clock may have been wrong. See syncctl jobs.")
         }
     }
 }

@@ -16,7 +16,8 @@ extension UserDetails: Report {
         lines.append(
             "  own files  \(ownedFiles.live) of \(Quantity.bytes(ownedFiles.bytes)), and \(ownedFiles.deleted) deleted")
         lines.append(
-            "  waiting    \(Quantity.of(stagedChanges, "staged change")), \(Quantity.of(outboxRows, "job")) in the outbox")
+            "  waiting    \(Quantity.of(stagedChanges, "staged change")), \(Quantity.of(outboxRows, "job")) in the outbox"
+        )
         if !pushRegistrations.isEmpty {
             let kinds = pushRegistrations.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
             lines.append("  notified   \(kinds.joined(separator: ", "))")
@@ -29,7 +30,8 @@ extension UserDetails: Report {
                 case nil: "no storage for new files"
                 }
             lines.append(
-                "  group      \(group.sharingGroupUUID) \(group.name ?? "")".trimmed + ": \(group.permission.rawValue), "
+                "  group      \(group.sharingGroupUUID) \(group.name ?? "")".trimmed
+                    + ": \(group.permission.rawValue), "
                     + "since \(group.joinedAt), \(storage)")
         }
         return lines.joined(separator: "\n")
@@ -93,7 +95,8 @@ extension ListedWork: Report {
         case .deleteObject: "delete \(object) from the\(storage) storage of \(person), unless something needs it"
         case .hashObject: "find out by reading what \(object) in the\(storage) storage of \(person) is"
         case .writeWarningFile: "write the initial file into the\(storage) storage of \(person)"
-        case .sendPush: "notify \(pushTarget == "group" ? "the other members of a group, for" : "a device of") \(person)"
+        case .sendPush:
+            "notify \(pushTarget == "group" ? "the other members of a group, for" : "a device of") \(person)"
         case .removePushTopic: "remove the SNS topic of \(person)"
         }
     }

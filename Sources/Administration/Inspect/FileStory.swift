@@ -34,17 +34,22 @@ public struct FileStory: Report {
     private static func history(of committed: FileEvidence.Committed, isOneOfSeveral: Bool) -> [String] {
         let file = committed.file
         let group = name(of: committed)
-        var sentences = ["It belongs to group \(group), of which \(list(committed.members)) \(verb(committed.members))."]
+        var sentences = [
+            "It belongs to group \(group), of which \(list(committed.members)) \(verb(committed.members))."
+        ]
         if isOneOfSeveral && committed.groupImported {
             sentences[0] += " An older server let files be in several groups."
         }
         let uploader = uploader(of: committed)
         if file.fileVersion == .first {
-            sentences.append("\(file.createdAt) UTC: \(uploader) uploaded version 0, \(size(file)) of \(file.mimeType).")
-        } else {
-            let earlier = file.fileVersion.rawValue == 1 ? "version 0" : "versions 0 to \(file.fileVersion.rawValue - 1)"
             sentences.append(
-                "\(file.createdAt) UTC: version 0 was uploaded, a \(file.mimeType); who uploaded \(earlier) is not kept.")
+                "\(file.createdAt) UTC: \(uploader) uploaded version 0, \(size(file)) of \(file.mimeType).")
+        } else {
+            let earlier =
+                file.fileVersion.rawValue == 1 ? "version 0" : "versions 0 to \(file.fileVersion.rawValue - 1)"
+            sentences.append(
+                "\(file.createdAt) UTC: version 0 was uploaded, a \(file.mimeType); who uploaded \(earlier) is not kept."
+            )
             sentences.append("\(file.updatedAt) UTC: \(uploader) uploaded version \(file.fileVersion), \(size(file)).")
         }
         if let version = committed.appMetaDataVersion {
@@ -73,7 +78,8 @@ public struct FileStory: Report {
         if committed.file.deleted {
             return "Its bytes were in the \(storage) storage of \(owner); the server no longer knows of any."
         }
-        let object = committed.objectID.map { "as object \($0), by default named" } ?? "not looked for yet, under the name"
+        let object =
+            committed.objectID.map { "as object \($0), by default named" } ?? "not looked for yet, under the name"
         let sum = committed.checkSum.map { "; checksum \($0)" } ?? ""
         return "Its bytes are in the \(storage) storage of \(owner), \(object) \(committed.objectName)\(sum)."
     }
@@ -88,7 +94,8 @@ public struct FileStory: Report {
             }
         let place = staged.owner.map { " The bytes are in the storage of \(name(of: $0))." } ?? ""
         let commit = staged.batchUUID.map { "the rest of batch \($0)" } ?? "DoneUploads"
-        return "\(staged.stagedAt) UTC: \(name(of: staged.person)) \(what) on device \(staged.deviceUUID); this waits for "
+        return
+            "\(staged.stagedAt) UTC: \(name(of: staged.person)) \(what) on device \(staged.deviceUUID); this waits for "
             + "\(commit), and nobody else sees it.\(place)"
     }
 
@@ -98,10 +105,12 @@ public struct FileStory: Report {
         if committed.groupDeleted { return "Now: the group has ended, so no phone sees the file." }
         let file = committed.file
         if file.deleted {
-            return "Now: phones in group \(group) are told at their next sync that the file is deleted. It comes back only "
+            return
+                "Now: phones in group \(group) are told at their next sync that the file is deleted. It comes back only "
                 + "if somebody undeletes it by uploading version \(file.fileVersion.next.map(\.description) ?? "?")."
         }
-        var sentence = "Now: phones in group \(group) see version \(file.fileVersion) at master version "
+        var sentence =
+            "Now: phones in group \(group) see version \(file.fileVersion) at master version "
             + "\(committed.groupMasterVersion), and download it from \(name(of: committed.owner))'s storage."
         if committed.owner.name == nil || !committed.ownerIsMember {
             sentence += " BUT the owner is not in the group, so downloads fail: run syncctl fsck."
@@ -136,7 +145,9 @@ public struct FileStory: Report {
         return people.map(name).joined(separator: ", ")
     }
 
-    private static func verb(_ people: [FileEvidence.Person]) -> String { people.count > 1 ? "are members" : "is a member" }
+    private static func verb(_ people: [FileEvidence.Person]) -> String {
+        people.count > 1 ? "are members" : "is a member"
+    }
 
     private static func size(_ file: ListedFile) -> String {
         file.sizeBytes.map { Quantity.bytes($0) } ?? "of unknown size"

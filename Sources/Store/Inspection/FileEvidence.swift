@@ -111,7 +111,9 @@ extension StoreSession {
                 changedAtMasterVersion: MasterVersion(try row.number(9)))
             let device: DeviceUUID = try row.identifier(14, "files", "device_uuid")
             var metaDataVersion: AppMetaDataVersion?
-            if !row.isNull(20) { metaDataVersion = AppMetaDataVersion(try row.number32(20, "files", "app_metadata_version")) }
+            if !row.isNull(20) {
+                metaDataVersion = AppMetaDataVersion(try row.number32(20, "files", "app_metadata_version"))
+            }
             let fileExtension = MIMEType(listed.mimeType).map(MIMETypeTable.extensionOfOlderServers) ?? "dat"
             let committed = FileEvidence.Committed(
                 sharingGroupUUID: try row.identifier(10, "sharing_groups", "sharing_group_uuid"),

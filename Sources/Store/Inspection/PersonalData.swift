@@ -72,7 +72,9 @@ extension StoreSession {
                 createdAt: try row.date(7, "files", "created_at"), updatedAt: try row.date(8, "files", "updated_at"),
                 changedAtMasterVersion: MasterVersion(try row.number(9)))
             var metaDataVersion: AppMetaDataVersion?
-            if !row.isNull(13) { metaDataVersion = AppMetaDataVersion(try row.number32(13, "files", "app_metadata_version")) }
+            if !row.isNull(13) {
+                metaDataVersion = AppMetaDataVersion(try row.number32(13, "files", "app_metadata_version"))
+            }
             return PersonalData.OwnFile(
                 sharingGroupUUID: try row.identifier(10, "sharing_groups", "sharing_group_uuid"), file: listed,
                 fileGroupUUID: try row.optionalIdentifier(11, "files", "file_group_uuid"),

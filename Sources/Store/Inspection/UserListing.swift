@@ -110,7 +110,7 @@ extension StoreSession {
     /// A user with everything that belongs to them; `nil` if there is no such user.
     public mutating func userDetails(_ userID: UserID) throws(StoreError) -> UserDetails? {
         let id: [Value] = [.int(userID.rawValue)]
-        guard let listed = try listUsers(UserFilter(), after: UserID(userID.rawValue - 1), limit: 1).first,
+        guard let listed = try listUsers(UserFilter(), after: UserID(userID.rawValue &- 1), limit: 1).first,
             listed.userID == userID
         else { return nil }
         let account = try first(

@@ -19,7 +19,8 @@ struct ExportUser: ReportingCommand {
 
     @OptionGroup var options: CommonOptions
     @Argument(help: "The user's number.") var user: Int64
-    @Option(help: "A new folder to write user.json, and files, into; without it the JSON is printed.",
+    @Option(
+        help: "A new folder to write user.json, and files, into; without it the JSON is printed.",
         completion: .directory)
     var to: String?
     @Flag(help: "Also fetches the bytes of the person's files; needs --to.") var files = false

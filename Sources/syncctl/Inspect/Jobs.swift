@@ -57,7 +57,9 @@ struct JobSelection: ParsableArguments {
     @Flag(name: .customLong("failing"), help: "All that have failed before.") var areFailing = false
 
     func validate() throws {
-        guard jobs.isEmpty == areFailing else { throw ValidationError("Name jobs by their numbers, or all with --failing.") }
+        guard jobs.isEmpty == areFailing else {
+            throw ValidationError("Name jobs by their numbers, or all with --failing.")
+        }
     }
 
     func numbers(_ installation: Installation) throws -> [Int64] {
