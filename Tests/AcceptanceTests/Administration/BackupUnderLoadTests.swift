@@ -69,9 +69,11 @@ extension PrivateStackTests {
                 let version = try #require(index.masterVersion)
                 #expect(version >= before[number] && version <= final[number])
                 #expect(Int64(index.files.count) == version, "not of one moment")
-                // What was there is served, with tokens out of the backup; and the phone commits.
+                // What was there is served, with tokens out of the backup; and the phone commits. An upload that was
+                // staged at the moment of the backup is committed along.
                 let file = TestFile("written on the restored host")
-                try there.publish(file, masterVersion: version)
+                try there.stage(file, masterVersion: version)
+                #expect((1...2).contains(try there.commitStaged(masterVersion: version)))
                 expectDownload(
                     try there.onAnotherDevice().download(file, masterVersion: version + 1), of: file)
             }
