@@ -39,6 +39,7 @@ let package = Package(
         .systemLibrary(name: "CMariaDB", pkgConfig: "libmariadb", providers: [.apt(["libmariadb-dev"])]),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
         // One safe wrapper each: values in and out, no C type above this line.
         .target(name: "Posix", dependencies: ["CPosix"], swiftSettings: strict),
@@ -46,6 +47,7 @@ let package = Package(
         .target(name: "MariaDB", dependencies: ["CMariaDB"], swiftSettings: strict),
         .target(name: "Curl", dependencies: ["CCurl"], swiftSettings: strict),
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: strict),
+        .target(name: "Gzip", dependencies: ["CZlib"], swiftSettings: strict),
 
         // Signed tokens: one safe wrapper of a Swift library.
         .target(name: "JSONWebTokens", dependencies: ["OpenSSLCrypto", jwtKit], swiftSettings: strict),
@@ -97,16 +99,32 @@ let package = Package(
             name: "Import", dependencies: ["Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol"],
             swiftSettings: strict),
 
+        .target(
+            name: "Administration",
+            dependencies: [
+                "Store", "MariaDB", "Accounts", "CloudStorage", "UserStorage", "HTTPTransport", "OpenSSLCrypto",
+                "SyncProtocol", "Posix", "Gzip", logging,
+            ],
+            swiftSettings: strict),
+
         // Composition roots.
         .target(
             name: "ServerConfiguration", dependencies: ["JSONWebTokens", "MariaDB", "Posix", "Push"],
+            swiftSettings: strict),
+        .target(
+            name: "ServerAssembly",
+            dependencies: [
+                "ServerConfiguration", "Store", "Accounts", "CloudStorage", "UserStorage", "HTTPTransport", "Curl",
+                "JSONWebTokens", "OpenSSLCrypto",
+            ],
             swiftSettings: strict),
         .executableTarget(
             name: "syncd",
             dependencies: [
                 "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "JSONWebTokens",
                 "FastCGI", "Curl", "CurlTransport", "MariaDB", "Metrics",
-                "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", logging,
+                "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", "ServerAssembly",
+                logging,
                 argumentParser,
             ],
             swiftSettings: strict),
@@ -115,10 +133,9 @@ let package = Package(
         .executableTarget(
             name: "syncctl",
             dependencies: [
-                "APIDescription", "Curl", "HostSetup", "Import", "Store", "MariaDB", "Accounts", "OpenSSLCrypto",
-                "SyncProtocol", "Posix",
-                "ServerConfiguration",
-                argumentParser,
+                "Administration", "APIDescription", "HostSetup", "Import", "Store", "MariaDB", "Accounts",
+                "OpenSSLCrypto", "SyncProtocol", "Posix", "Curl", "CurlTransport", "HTTPTransport", "UserStorage",
+                "ServerConfiguration", "ServerAssembly", "Gzip", logging, argumentParser,
             ],
             swiftSettings: strict),
 
@@ -151,6 +168,13 @@ let package = Package(
                 "TestSupport",
             ],
             exclude: ["Fixtures"], swiftSettings: strict),
+        .testTarget(
+            name: "AdministrationTests",
+            dependencies: [
+                "Administration", "Accounts", "CloudStorage", "MariaDB", "OpenSSLCrypto", "ServerConfiguration",
+                "Store", "SyncProtocol", "TestSupport", "syncctl",
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "EndpointsTests",
             dependencies: [

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// A system call that failed.
 public struct PosixError: Error, Equatable, CustomStringConvertible {
     /// The call's name, as in its man page.
@@ -10,5 +12,6 @@ public struct PosixError: Error, Equatable, CustomStringConvertible {
         self.code = code
     }
 
-    public var description: String { "\(call) failed with errno \(code)" }
+    /// With the system's own words, such as `open: No such file or directory`; strerror(3) is safe in threads since glibc 2.32.
+    public var description: String { unsafe "\(call): \(String(cString: strerror(code)))" }
 }

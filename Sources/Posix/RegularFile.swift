@@ -14,6 +14,9 @@ public struct RegularFile: ~Copyable {
 
     private let descriptor: CInt
 
+    /// Whether something has that name, whatever it is (access(2)).
+    public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+
     /// Opens the file at `path` (open(2)).
     /// - Throws: ``PosixError``.
     public init(_ path: String, for purpose: Purpose) throws(PosixError) {

@@ -94,6 +94,8 @@ public struct ServerConfiguration: Sendable {
     public var database: ConnectionSettings
     /// In base64.
     public var sealingKey: Secret
+    /// Keys that sealed tokens before, in base64: what they sealed can still be opened.
+    public var formerSealingKeys: [Secret]
     /// `nil` if people may not sign in with Google.
     public var google: Google?
     /// `nil` if people may not sign in with Facebook.
@@ -153,7 +155,8 @@ public struct ServerConfiguration: Sendable {
     }
 
     init(
-        database: ConnectionSettings, sealingKey: Secret, google: Google?, facebook: Facebook?,
+        database: ConnectionSettings, sealingKey: Secret, formerSealingKeys: [Secret], google: Google?,
+        facebook: Facebook?,
         dropbox: Dropbox?, microsoft: Microsoft?, apple: Apple?, push: Push, warningFile: WarningFile?,
         maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
         databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
@@ -162,6 +165,7 @@ public struct ServerConfiguration: Sendable {
     ) {
         self.database = database
         self.sealingKey = sealingKey
+        self.formerSealingKeys = formerSealingKeys
         self.google = google
         self.facebook = facebook
         self.apple = apple

@@ -14,7 +14,7 @@ enum SettingCatalog {
         "owningUserAccountCreation.initialFileName", "owningUserAccountCreation.initialFileContents",
         "maximumUploadBytes", "apiThreads", "transferThreads", "databaseConnections", "signInTokenTimeToLive",
         "maxNumberDeviceUUIDPerUser", "iOSMinimumClientVersion", "stagingLifetimeDays",
-        "log.file", "log.level", "sandbox.connectTo", "sandbox.caFile",
+        "sealing.formerKeyFiles", "metrics.directory", "log.file", "log.level", "sandbox.connectTo", "sandbox.caFile",
     ]
 
     /// Settings that may stand in the file, and whose twin with `File` at the end names a file that holds the secret.

@@ -53,7 +53,7 @@ extension SettingsReader {
         do {
             return ServerConfiguration.FCM(account: try ServiceAccount(json: text.value))
         } catch {
-            reader.problem("fcm.serviceAccountFile cannot be used: \(error)")
+            reader.problem("fcm.serviceAccountFile cannot be used: \(error)", at: "fcm.serviceAccountFile")
             return nil
         }
     }

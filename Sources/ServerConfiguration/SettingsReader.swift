@@ -16,9 +16,11 @@ struct SettingsReader {
     mutating func read() -> ServerConfiguration {
         let database = database()
         let sealingKey = secret("sealing.key") ?? sealingKeyByDefault()
+        let formerSealingKeys = secrets("sealing.formerKeyFiles")
         let accounts = accounts()
         return ServerConfiguration(
-            database: database, sealingKey: sealingKey, google: accounts.google, facebook: accounts.facebook,
+            database: database, sealingKey: sealingKey, formerSealingKeys: formerSealingKeys,
+            google: accounts.google, facebook: accounts.facebook,
             dropbox: accounts.dropbox, microsoft: accounts.microsoft, apple: apple(), push: push(),
             warningFile: warningFile(),
             maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
@@ -213,6 +215,19 @@ struct SettingsReader {
             reader.problem("\(key)File names \(path), which cannot be read: \(error)", at: key + "File")
             return Secret("")
         }
+    }
+
+    /// The secrets in the files that a list names.
+    private mutating func secrets(_ key: String) -> [Secret] {
+        var secrets: [Secret] = []
+        for file in reader.strings(key) {
+            do {
+                secrets.append(try files.read(file))
+            } catch {
+                reader.problem("\(key) names \(files.path(file)), which cannot be read: \(error)", at: key)
+            }
+        }
+        return secrets
     }
 
     private mutating func noteInlineSecret(_ key: String) {

@@ -14,14 +14,18 @@ public struct MigrationRunner: ~Copyable {
         self.leaseOwner = leaseOwner
     }
 
+    /// The number of the newest step that this program knows.
+    public static var newestStep: Int { Migration.all.last?.version ?? 0 }
+
     /// Applies what is missing.
     ///
     /// Harmless to repeat and to run on several hosts at once: a committed lease row decides who works (`GET_LOCK` would
     /// be local to a node of a cluster, and DDL commits row locks away). MariaDB commits DDL at once, so each
     /// file is safe to run again after a crash in its middle.
+    /// - Parameter last: the number of the last step to apply; later ones are left for another call.
     /// - Returns: the names of the steps that were applied now.
     /// - Throws: ``MigrationError`` if another process is at it or an applied step is not the one we know; ``StoreError``.
-    public mutating func migrate() throws -> [String] {
+    public mutating func migrate(through last: Int = .max) throws -> [String] {
         try translate { connection throws(MariaDBError) in
             try connection.executeScript(
                 """
@@ -41,17 +45,17 @@ public struct MigrationRunner: ~Copyable {
         }
         guard try takeLease() else { throw MigrationError.inProgressElsewhere }
         // Given back after a failure too, or the next attempt would have to wait for it to run out.
-        let outcome = Result { try applyMissing() }
+        let outcome = Result { try applyMissing(through: last) }
         let giveBack = Result { try giveLeaseBack() }
         let applied = try outcome.get()
         try giveBack.get()
         return applied
     }
 
-    private mutating func applyMissing() throws -> [String] {
+    private mutating func applyMissing(through last: Int) throws -> [String] {
         var applied: [String] = []
         let present = try presentVersions()
-        for migration in Migration.all where !present.contains(migration.version) {
+        for migration in Migration.all where migration.version <= last && !present.contains(migration.version) {
             try translate { connection throws(MariaDBError) in
                 try connection.executeScript(migration.sql)
                 try connection.execute(

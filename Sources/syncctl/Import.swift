@@ -5,6 +5,7 @@ import Import
 import MariaDB
 import OpenSSLCrypto
 import Posix
+import ServerAssembly
 import ServerConfiguration
 import Store
 import SyncProtocol
@@ -35,7 +36,7 @@ struct Import: ParsableCommand {
                 settings: configuration.database, maximumConnections: 1, leaseTimeout: .seconds(30)),
             pause: { Pause.sleep($0) })
         store.open()
-        let keys = try KeyRing(current: SealingKey(base64: configuration.sealingKey.value))
+        let keys = try KeyRing(configuration)
         var database = try SourceDatabase(source.settings())
         let importer = Importer(
             into: store, sealer: CredentialSealer(keys: keys), isDryRun: isDryRun,

@@ -12,6 +12,7 @@ import Metrics
 import OpenSSLCrypto
 import Posix
 import Push
+import ServerAssembly
 import ServerConfiguration
 import Store
 import SyncProtocol
@@ -43,39 +44,7 @@ struct Server {
             settings: configuration.database, maximumConnections: configuration.databaseConnections,
             leaseTimeout: Self.leaseTimeout)
         store = Store(pool: pool, pause: pause)
-        let key = try SealingKey(base64: configuration.sealingKey.value)
-        var accounts: [any AccountProvider] = []
-        if let google = configuration.google {
-            accounts.append(
-                GoogleAccount(
-                    clientID: google.clientID, clientSecret: google.clientSecret.value,
-                    otherClientIDs: google.otherClientIDs))
-        }
-        if let facebook = configuration.facebook {
-            accounts.append(
-                FacebookAccount(
-                    appID: facebook.appID, appSecret: facebook.appSecret.value, graphVersion: facebook.graphVersion))
-        }
-        if let microsoft = configuration.microsoft {
-            accounts.append(
-                MicrosoftAccount(clientID: microsoft.clientID, clientSecret: microsoft.clientSecret.value))
-        }
-        if let dropbox = configuration.dropbox {
-            accounts.append(
-                DropboxAccount(
-                    appKey: dropbox.appKey, appSecret: dropbox.appSecret.value, redirectURI: dropbox.redirectURI,
-                    allowsBareTokens: dropbox.allowsBareTokens))
-        }
-        if let apple = configuration.apple {
-            accounts.append(
-                AppleAccount(
-                    AppleAccount.Registration(
-                        clientID: apple.clientID, teamID: apple.teamID, keyID: apple.keyID,
-                        key: apple.key, redirectURI: apple.redirectURI)))
-        }
-        storage = StorageRegistry(
-            store: store, sealer: CredentialSealer(keys: KeyRing(current: key)), backoff: Backoff(pause: pause),
-            providers: [GoogleDrive(), Dropbox(), OneDrive()], accounts: accounts)
+        storage = try StorageRegistry(configuration, store: store, backoff: Backoff(pause: pause))
         push = PushServices(configuration.push)
         senders = CurlSenderPool(routing: Routing(configuration.sandbox))
         processID = try RandomBytes.uuidText()

@@ -1,6 +1,7 @@
 import Logging
 import MariaDB
 import Posix
+import ServerConfiguration
 import Store
 import UserStorage
 

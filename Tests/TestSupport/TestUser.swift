@@ -110,3 +110,10 @@ public struct IndexReply: Sendable {
         return entries.count == 1 ? entries[0] : nil
     }
 }
+
+extension TestUser {
+    /// The same person on the same device, whose app now talks to another server.
+    public func movedTo(_ other: TestServer) -> TestUser {
+        TestUser(server: other, account: account, userID: userID, group: group, folder: folder, device: device)
+    }
+}

@@ -1,6 +1,6 @@
 /// The server's version, as old and new clients read it: three integers with dots.
 ///
 /// Equal to the file VERSION, which nginx's error pages are made from; `make check` compares the two.
-enum ServerVersion {
-    static let text = "1.0.0"
+public enum ServerVersion {
+    public static let text = "1.0.0"
 }

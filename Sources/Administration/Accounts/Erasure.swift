@@ -1,0 +1,84 @@
+import OpenSSLCrypto
+public import Store
+public import SyncProtocol
+
+/// Removes a person from the server and says what became of everything.
+///
+/// The removal is ``StoreSession/removeUser(_:at:)``, the very one that people get from the endpoint RemoveUser.
+public struct Erasure: Sendable {
+    private let store: Store
+
+    public init(store: Store) {
+        self.store = store
+    }
+
+    /// What an erasure would remove; `nil` if there is no such user.
+    public func preview(_ userID: UserID, at now: WireDate) throws -> ErasureReceipt? {
+        try store.snapshot { session in
+            guard let user = try session.userDetails(userID) else { return nil }
+            return ErasureReceipt(
+                isDone: false, erasedAt: now, user: user, rows: try session.traces(of: userID), rowsLeft: nil)
+        }
+    }
+
+    /// Erases the user in one transaction; `nil` if there is no such user.
+    public func erase(_ userID: UserID, at now: WireDate) throws -> ErasureReceipt? {
+        try store.transaction { session in
+            // Read without locks, since the removal has to lock first: the receipt's counts are of this moment.
+            guard let user = try session.userDetails(userID) else { return nil }
+            let before = try session.traces(of: userID)
+            guard try session.removeUser(userID, at: now) else { return nil }
+            return ErasureReceipt(
+                isDone: true, erasedAt: now, user: user, rows: before, rowsLeft: try session.traces(of: userID))
+        }
+    }
+}
+
+/// Proof of an erasure, without the name of who was erased.
+public struct ErasureReceipt: Report {
+    /// Whether it happened; otherwise this is what would happen.
+    public var erased: Bool
+    public var erasedAt: WireDate
+    public var userID: UserID
+    public var accountType: AccountType
+    /// SHA-256 of the provider's identifier of the person, in hexadecimal digits: whoever knows the person can check it.
+    public var accountHash: String
+    /// The groups that the person was in; each one's master version has risen by one.
+    public var groups: [SharingGroupUUID]
+    /// Rows that named the person, by kind.
+    public var rows: [String: Int]
+    /// Rows that name the person now; only files that others are told were deleted, by a number that means nobody.
+    public var rowsLeft: [String: Int]?
+
+    init(isDone: Bool, erasedAt: WireDate, user: UserDetails, rows: [String: Int], rowsLeft: [String: Int]?) {
+        erased = isDone
+        self.erasedAt = erasedAt
+        userID = user.user.userID
+        accountType = user.user.accountType
+        accountHash = IncrementalDigest.digest(of: Array(user.user.providerUserID.utf8), .sha256).hexLowercase
+        groups = user.groups.map(\.sharingGroupUUID)
+        self.rows = rows.filter { $0.value > 0 }
+        self.rowsLeft = rowsLeft?.filter { $0.value > 0 }
+    }
+
+    /// An erasure that left more than the traces of deleted files has failed.
+    public var isGood: Bool { rowsLeft?.keys.allSatisfy { $0 == "deletedFiles" } ?? true }
+
+    public var text: String {
+        let counts = rows.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+        var lines = [
+            "\(erased ? "ERASED" : "Would erase") user \(userID), \(accountType.rawValue) account with SHA-256 \(accountHash)",
+            "  at         \(erasedAt) UTC",
+            "  rows       \(counts)",
+            "  groups     \(groups.isEmpty ? "none" : groups.map(\.rawValue).joined(separator: ", "))",
+            "  files      those the person owned are deleted for the others; their bytes stay in the person's own storage",
+            "  elsewhere  backups made before still hold the person, and log files the number \(userID), until they expire",
+        ]
+        if let rowsLeft, !rowsLeft.isEmpty {
+            let left = rowsLeft.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+            lines.append("  left       \(left)")
+        }
+        if !erased { lines.append("Nothing was changed. --yes does it; it cannot be undone.") }
+        return lines.joined(separator: "\n")
+    }
+}

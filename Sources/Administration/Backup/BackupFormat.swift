@@ -1,0 +1,169 @@
+import FoundationEssentials
+import OpenSSLCrypto
+import Store
+public import SyncProtocol
+
+/// A backup is one file, compressed with gzip, of lines in UTF-8 that say by their first character what they are.
+///
+///     H {"format": 1, …}                      what the backup is: the first line
+///     T {"table": "users", "columns": […]}    a table begins
+///     R 7␉Google␉…                            a row; values are separated by tabs
+///     E {"rows": 1, "sha256": "…"}            the table ends; SHA-256 over its R lines, their ends included
+///     M {"tables": {"users": 1, …}, …}        the manifest: the last line, without which the backup is cut short
+///
+/// In a row, `\N` is NULL, bytes are hexadecimal digits, and in texts tab, line feed, carriage return and backslash are
+/// `\t`, `\n`, `\r` and `\\`.
+public enum BackupFormat {
+    /// Raised whenever a program of before could not read the file.
+    public static let version = 1
+
+    /// The first line.
+    public struct Header: Codable, Equatable, Sendable {
+        public var format: Int
+        /// Of the program that made the backup.
+        public var serverVersion: String
+        /// The number of the newest step of the schema.
+        public var schema: Int
+        /// The moment of which the rows are, UTC.
+        public var takenAt: WireDate
+        /// The database's name, for people.
+        public var database: String
+    }
+
+    struct Table: Codable {
+        var table: StoredTable
+        var columns: [StoredColumn]
+    }
+
+    struct TableEnd: Codable, Equatable {
+        var rows: Int
+        var sha256: String
+    }
+
+    /// The last line.
+    public struct Manifest: Codable, Equatable, Sendable {
+        /// A table's rows and the SHA-256 of its lines.
+        public struct Part: Codable, Equatable, Sendable {
+            public var rows: Int
+            public var sha256: String
+            /// The number that the next row gets; absent where rows are not numbered.
+            public var nextNumber: Int64?
+        }
+
+        public var header: Header
+        public var parts: [String: Part]
+        /// The names of the keys that sealed the tokens; the keys themselves are not in the backup.
+        public var sealingKeys: [String]
+    }
+
+    static func line(_ type: Character, _ value: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array("\(type) ".utf8) + [UInt8](try encoder.encode(value)) + [UInt8(ascii: "\n")]
+    }
+
+    static func line(_ values: [StoredValue]) -> [UInt8] {
+        var line: [UInt8] = [UInt8(ascii: "R"), UInt8(ascii: " ")]
+        for (index, value) in values.enumerated() {
+            if index > 0 { line.append(UInt8(ascii: "\t")) }
+            switch value {
+            case .null: line += [UInt8(ascii: "\\"), UInt8(ascii: "N")]
+            case .integer(let number): line += String(number).utf8
+            case .text(let text): for byte in text.utf8 { append(byte, to: &line) }
+            case .bytes(let bytes): line += bytes.hexLowercase.utf8
+            }
+        }
+        line.append(UInt8(ascii: "\n"))
+        return line
+    }
+
+    private static func append(_ byte: UInt8, to line: inout [UInt8]) {
+        switch byte {
+        case UInt8(ascii: "\t"): line += [UInt8(ascii: "\\"), UInt8(ascii: "t")]
+        case UInt8(ascii: "\n"): line += [UInt8(ascii: "\\"), UInt8(ascii: "n")]
+        case UInt8(ascii: "\r"): line += [UInt8(ascii: "\\"), UInt8(ascii: "r")]
+        case UInt8(ascii: "\\"): line += [UInt8(ascii: "\\"), UInt8(ascii: "\\")]
+        default: line.append(byte)
+        }
+    }
+
+    /// The values of a row, which must be as many as there are columns and of their kinds; `nil` for anything else.
+    static func values(_ line: some Collection<UInt8>, _ columns: [StoredColumn]) -> [StoredValue]? {
+        let cells = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
+        guard cells.count == columns.count else { return nil }
+        var values: [StoredValue] = []
+        values.reserveCapacity(cells.count)
+        for (cell, column) in zip(cells, columns) {
+            guard let value = value(Array(cell), column.kind) else { return nil }
+            values.append(value)
+        }
+        return values
+    }
+
+    private static func value(_ cell: [UInt8], _ kind: StoredColumn.Kind) -> StoredValue? {
+        if cell == [UInt8(ascii: "\\"), UInt8(ascii: "N")] { return .null }
+        let text = String(decoding: cell, as: UTF8.self)
+        switch kind {
+        case .integer: return Int64(text).map(StoredValue.integer)
+        case .bytes: return [UInt8](hexadecimal: text).map(StoredValue.bytes)
+        case .text: return unescaped(cell).map { .text(String(decoding: $0, as: UTF8.self)) }
+        }
+    }
+
+    private static func unescaped(_ cell: [UInt8]) -> [UInt8]? {
+        guard cell.contains(UInt8(ascii: "\\")) else { return cell }
+        var bytes: [UInt8] = []
+        var rest = cell[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\") else {
+                bytes.append(byte)
+                continue
+            }
+            switch rest.popFirst() {
+            case UInt8(ascii: "t"): bytes.append(UInt8(ascii: "\t"))
+            case UInt8(ascii: "n"): bytes.append(UInt8(ascii: "\n"))
+            case UInt8(ascii: "r"): bytes.append(UInt8(ascii: "\r"))
+            case UInt8(ascii: "\\"): bytes.append(UInt8(ascii: "\\"))
+            default: return nil
+            }
+        }
+        return bytes
+    }
+}
+
+/// Why a file cannot be used as a backup.
+public enum BackupError: Error, Equatable, CustomStringConvertible {
+    /// Something has the name of the file that is to be written.
+    case exists(String)
+    case notABackup
+    case formatTooNew(Int)
+    /// The schema is newer than this program's.
+    case schemaTooNew(Int, known: Int)
+    /// A line is not what it must be; lines are counted from 1.
+    case malformed(line: Int)
+    /// A table's rows are not those that were written.
+    case wrongSum(table: String)
+    case cutShort
+    /// The database has tables that this program does not know and would leave out.
+    case unknownTables([String])
+    /// What is in the database is not what the backup says.
+    case countsDiffer(table: String, expected: Int, found: Int)
+
+    public var description: String {
+        switch self {
+        case .exists(let path): "\(path) exists already; nothing was written"
+        case .notABackup: "this is no backup of syncctl"
+        case .formatTooNew(let version):
+            "the backup's format, \(version), is newer than this program: install the newer release"
+        case .schemaTooNew(let schema, let known):
+            "the backup's schema, \(schema), is newer than this program's, \(known): install the newer release"
+        case .malformed(let line): "line \(line) of the backup is damaged"
+        case .wrongSum(let table): "the rows of \(table) in the backup are damaged: their SHA-256 is another"
+        case .cutShort: "the backup is cut short: its manifest is missing"
+        case .unknownTables(let tables):
+            "the database has tables that this program does not know: \(tables.joined(separator: ", ")); nothing was written"
+        case .countsDiffer(let table, let expected, let found):
+            "\(table) has \(found) rows, and the backup \(expected)"
+        }
+    }
+}

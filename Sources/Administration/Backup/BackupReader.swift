@@ -1,0 +1,98 @@
+import FoundationEssentials
+import Gzip
+import OpenSSLCrypto
+import Store
+
+/// Reads a backup from its beginning to its end, checking everything that it says about itself.
+public struct BackupReader {
+    /// Rows handed over at a time.
+    private static let page = 200
+    /// Bytes of lines handed over at a time, about.
+    private static let pageBytes = 512 * 1_024
+
+    private let path: String
+
+    public init(path: String) {
+        self.path = path
+    }
+
+    /// Reads it without doing anything with the rows.
+    /// - Throws: ``BackupError``, `GzipError`.
+    public func verify() throws -> BackupFormat.Manifest { try read { _, _, _ in } }
+
+    /// Hands over the rows, some of one table at a time, in the order in which they may be inserted.
+    ///
+    /// What is handed over is verified only when this returns: read it once without effect before.
+    /// - Throws: ``BackupError``, `GzipError`, or what `body` throws.
+    func read(
+        _ body: (StoredTable, [StoredColumn], [[StoredValue]]) throws -> Void
+    ) throws -> BackupFormat.Manifest {
+        var reader = try GzipLineReader(reading: path)
+        guard let first = try reader.next() else { throw BackupError.notABackup }
+        guard first.starts(with: Array("H {".utf8)), let header: BackupFormat.Header = Self.decode(first) else {
+            throw BackupError.notABackup
+        }
+        guard header.format <= BackupFormat.version else { throw BackupError.formatTooNew(header.format) }
+        guard header.schema <= MigrationRunner.newestStep else {
+            throw BackupError.schemaTooNew(header.schema, known: MigrationRunner.newestStep)
+        }
+        var ends: [String: BackupFormat.TableEnd] = [:]
+        var number = 1
+        while let line = try reader.next() {
+            number += 1
+            switch line.first {
+            case UInt8(ascii: "T"):
+                guard let table: BackupFormat.Table = Self.decode(line), ends[table.table.rawValue] == nil else {
+                    throw BackupError.malformed(line: number)
+                }
+                ends[table.table.rawValue] = try Self.rows(of: table, &reader, &number, body)
+            case UInt8(ascii: "M"):
+                guard let manifest: BackupFormat.Manifest = Self.decode(line), manifest.header == header,
+                    manifest.parts.mapValues({ BackupFormat.TableEnd(rows: $0.rows, sha256: $0.sha256) }) == ends,
+                    try reader.next() == nil
+                else { throw BackupError.malformed(line: number) }
+                return manifest
+            default: throw BackupError.malformed(line: number)
+            }
+        }
+        throw BackupError.cutShort
+    }
+
+    private static func rows(
+        of table: BackupFormat.Table, _ reader: inout GzipLineReader, _ number: inout Int,
+        _ body: (StoredTable, [StoredColumn], [[StoredValue]]) throws -> Void
+    ) throws -> BackupFormat.TableEnd {
+        var digest = IncrementalDigest(.sha256)
+        var count = 0
+        var page: [[StoredValue]] = []
+        var pageBytes = 0
+        while let line = try reader.next() {
+            number += 1
+            if line.first == UInt8(ascii: "E") {
+                if !page.isEmpty { try body(table.table, table.columns, page) }
+                let sum = digest.finish().hexLowercase
+                guard let end: BackupFormat.TableEnd = decode(line) else { throw BackupError.malformed(line: number) }
+                let found = BackupFormat.TableEnd(rows: count, sha256: sum)
+                guard end == found else { throw BackupError.wrongSum(table: table.table.rawValue) }
+                return found
+            }
+            guard line.starts(with: Array("R ".utf8)),
+                let values = BackupFormat.values(line.dropFirst(2), table.columns)
+            else { throw BackupError.malformed(line: number) }
+            digest.update(line + [UInt8(ascii: "\n")])
+            count += 1
+            page.append(values)
+            pageBytes += line.count
+            if page.count >= Self.page || pageBytes >= Self.pageBytes {
+                try body(table.table, table.columns, page)
+                page = []
+                pageBytes = 0
+            }
+        }
+        throw BackupError.cutShort
+    }
+
+    private static func decode<Value: Decodable>(_ line: [UInt8]) -> Value? {
+        try? JSONDecoder().decode(Value.self, from: Data(line.dropFirst(2)))
+    }
+}

@@ -1,0 +1,56 @@
+/// What was found at one place of a host.
+public struct Diagnosis: Encodable, Equatable, Sendable {
+    public enum Verdict: String, Encodable, Equatable, Sendable {
+        case good
+        /// Could not be looked at, which may be fine.
+        case unknown
+        /// Works, and somebody should look.
+        case warning
+        /// Does not work.
+        case bad
+    }
+
+    /// Stable: `configuration`, `secrets`, `database`, `schema`, `apiSocket`, `transferSocket`, `jobs`, `uploadLimit`,
+    /// `clock`, `disk`, `certificate`, `dns`.
+    public var check: String
+    public var verdict: Verdict
+    /// One sentence.
+    public var finding: String
+    /// What to do; absent if nothing is.
+    public var fix: String?
+
+    public init(_ check: String, _ verdict: Verdict, _ finding: String, fix: String? = nil) {
+        self.check = check
+        self.verdict = verdict
+        self.finding = finding
+        self.fix = fix
+    }
+}
+
+/// How a host is.
+public struct DoctorReport: Report {
+    public var diagnoses: [Diagnosis]
+
+    public init(_ diagnoses: [Diagnosis]) {
+        self.diagnoses = diagnoses
+    }
+
+    public var isGood: Bool { diagnoses.allSatisfy { $0.verdict == .good || $0.verdict == .unknown } }
+
+    public var text: String {
+        var lines: [String] = []
+        for diagnosis in diagnoses {
+            let mark =
+                switch diagnosis.verdict {
+                case .good: "ok      "
+                case .unknown: "?       "
+                case .warning: "WARNING "
+                case .bad: "BAD     "
+                }
+            lines.append("\(mark)\(diagnosis.finding)")
+            if let fix = diagnosis.fix { lines.append("          do: \(fix)") }
+        }
+        lines.append(isGood ? "this host is well" : "THIS HOST NEEDS SOMEBODY")
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,46 @@
+import Posix
+
+/// Asks a responder on its socket for its health, as nginx would: one FastCGI request (FastCGI specification 1.0).
+enum ResponderProbe {
+    private static let timeout: Duration = .seconds(10)
+
+    /// The HTTP status that HealthCheck is answered with; `nil` if the responder says nothing that makes sense.
+    /// - Throws: ``PosixError`` if nobody answers.
+    static func healthStatus(at path: String) throws(PosixError) -> Int? {
+        let connection = try UnixConnection(path: path, timeout: timeout)
+        let parameters = [
+            ("REQUEST_METHOD", "GET"), ("DOCUMENT_URI", "/HealthCheck"), ("REQUEST_URI", "/HealthCheck"),
+            ("SCRIPT_NAME", "/HealthCheck"), ("QUERY_STRING", ""), ("CONTENT_LENGTH", ""),
+            ("SERVER_PROTOCOL", "HTTP/1.1"),
+        ]
+        let pairs = parameters.flatMap { name, value in
+            [UInt8(name.utf8.count), UInt8(value.utf8.count)] + Array(name.utf8) + Array(value.utf8)
+        }
+        // Begin as a responder, parameters, their end, and no input.
+        try connection.send(
+            record(1, [0, 1, 0, 0, 0, 0, 0, 0]) + record(4, pairs) + record(4, []) + record(5, []))
+        var output: [UInt8] = []
+        while let header = try connection.receive(8) {
+            guard let content = try connection.receive(Int(header[4]) << 8 | Int(header[5])),
+                try connection.receive(Int(header[6])) != nil
+            else { return nil }
+            if header[1] == 6 { output += content }
+            if header[1] == 3 { return status(in: output) }
+        }
+        return nil
+    }
+
+    private static func record(_ type: UInt8, _ content: [UInt8]) -> [UInt8] {
+        [1, type, 0, 1, UInt8(content.count >> 8), UInt8(content.count & 255), 0, 0] + content
+    }
+
+    /// The number in the header `Status`; 200 if there is none (RFC 3875, section 6.3.3).
+    static func status(in output: [UInt8]) -> Int? {
+        let text = String(decoding: output, as: UTF8.self)
+        guard !text.isEmpty else { return nil }
+        for line in text.split(separator: "\r\n") where line.lowercased().hasPrefix("status:") {
+            return line.dropFirst(7).split(separator: " ").first.flatMap { Int($0) }
+        }
+        return 200
+    }
+}

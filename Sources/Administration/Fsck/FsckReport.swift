@@ -1,0 +1,46 @@
+import Store
+
+/// What `fsck` found, and what it did about it.
+public struct FsckReport: Report {
+    /// What was set right.
+    public struct Repair: Encodable, Equatable, Sendable {
+        public var code: String
+        public var action: String
+        /// Rows, or groups, that were changed.
+        public var rows: Int
+    }
+
+    /// What was found; after repairs, what is left.
+    public var findings: [Finding]
+    public var repairs: [Repair]
+    /// How many objects were looked at in the clouds; absent if none was to be.
+    public var objectsChecked: Int?
+
+    public init(findings: [Finding], repairs: [Repair] = [], objectsChecked: Int? = nil) {
+        self.findings = findings
+        self.repairs = repairs
+        self.objectsChecked = objectsChecked
+    }
+
+    /// Notes are nothing wrong.
+    public var isGood: Bool { findings.allSatisfy { $0.severity == .note } }
+
+    public var text: String {
+        var lines = repairs.map { "repaired  \($0.code): \($0.action) (\(Quantity.of($0.rows, "row")))" }
+        for finding in findings {
+            lines.append("\(finding.severity.rawValue.padded(to: 8))  \(finding.code): \(finding.meaning)")
+            for row in finding.rows { lines.append("            \(row.row): \(row.detail)") }
+            if finding.more { lines.append("            … and more: --rows N") }
+            if let repair = finding.repair { lines.append("            --repair \(repair)") }
+        }
+        if let objectsChecked { lines.append("\(Quantity.of(objectsChecked, "object")) in the clouds checked") }
+        lines.append(isGood ? "clean" : "NOT CLEAN")
+        return lines.joined(separator: "\n")
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+}

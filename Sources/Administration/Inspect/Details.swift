@@ -1,0 +1,144 @@
+public import Store
+import SyncProtocol
+
+extension UserDetails: Report {
+    public var text: String {
+        var lines = [
+            "user \(user.userID): \(user.name), \(user.accountType.rawValue) account \(user.providerUserID), since "
+                + "\(user.createdAt) UTC",
+            "  devices    \(deviceUUIDs.map(\.rawValue).joined(separator: ", "))",
+            "  tokens     "
+                + (hasCredentials ? "stored, sealed, version \(credentialsVersion)" : "none: has to sign in again"),
+        ]
+        if let cloudFolderName {
+            lines.append("  folder     \(cloudFolderName)\(cloudFolderID.map { ", object \($0)" } ?? "")")
+        }
+        lines.append(
+            "  own files  \(ownedFiles.live) of \(Quantity.bytes(ownedFiles.bytes)), and \(ownedFiles.deleted) deleted")
+        lines.append(
+            "  waiting    \(Quantity.of(stagedChanges, "staged change")), \(Quantity.of(outboxRows, "job")) in the outbox"
+        )
+        if !pushRegistrations.isEmpty {
+            let kinds = pushRegistrations.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+            lines.append("  notified   \(kinds.joined(separator: ", "))")
+        }
+        for group in groups {
+            let storage =
+                switch group.owningUserID {
+                case user.userID?: "own storage"
+                case let owner?: "files go to user \(owner)"
+                case nil: "no storage for new files"
+                }
+            lines.append(
+                "  group      \(group.sharingGroupUUID) \(group.name ?? "")".trimmed
+                    + ": \(group.permission.rawValue), "
+                    + "since \(group.joinedAt), \(storage)")
+        }
+        return lines.joined(separator: "\n")
+    }
+}
+
+extension GroupDetails: Report {
+    public var text: String {
+        var lines = [
+            "group \(group.sharingGroupUUID)\(group.name.map { " “\($0)”" } ?? ""): master version "
+                + "\(group.masterVersion), since \(group.createdAt) UTC"
+                + (group.deleted ? "; ENDED" : "") + (imported ? "; taken over from an older server" : ""),
+            "  files      \(group.files) of \(Quantity.bytes(fileBytes)), and \(deletedFiles) deleted",
+            "  waiting    \(Quantity.of(stagedChanges, "staged change")), "
+                + Quantity.of(invitations.count, "open invitation"),
+        ]
+        if let lastCommit {
+            lines.append(
+                "  last       commit of \(Quantity.of(lastCommit.changes, "change")) by user \(lastCommit.userID) on "
+                    + "device \(lastCommit.deviceUUID)")
+        }
+        for member in members {
+            let storage =
+                switch member.owningUserID {
+                case member.userID?: "own storage"
+                case let owner?: "files go to user \(owner)"
+                case nil: "no storage for new files"
+                }
+            lines.append(
+                "  member     \(member.userID) \(member.name), \(member.accountType.rawValue): "
+                    + "\(member.permission.rawValue), since \(member.joinedAt), \(storage)")
+        }
+        for invitation in invitations {
+            lines.append(
+                "  invitation by user \(invitation.invitingUserID), \(invitation.permission.rawValue), for "
+                    + "\(invitation.remainingAcceptors), until \(invitation.expiresAt)")
+        }
+        return lines.joined(separator: "\n")
+    }
+}
+
+extension ListedWork: Report {
+    public var text: String {
+        var lines = ["job \(jobID): \(sentence)", "  recorded   \(createdAt) UTC"]
+        switch state {
+        case .due: lines.append("  state      due since \(availableAt): the jobs role takes it next")
+        case .waiting: lines.append("  state      put off until \(availableAt)")
+        case .working: lines.append("  state      being done now, or again from \(availableAt) on")
+        case .intent: lines.append("  state      an upload in progress; becomes work at \(availableAt) if that dies")
+        }
+        lines.append("  attempts   \(attempts)\(lastError.map { ", the last one failed: \($0)" } ?? "")")
+        return lines.joined(separator: "\n")
+    }
+
+    /// What is to be done, and for whom.
+    var sentence: String {
+        let person = userName.map { "\($0) (user \(userID))" } ?? "user \(userID), who is gone"
+        let storage = storageType.map { " \($0.rawValue)" } ?? ""
+        let object = objectID.map { "object \($0)" } ?? "the object named \(objectName ?? "?")"
+        return switch kind {
+        case .deleteObject: "delete \(object) from the\(storage) storage of \(person), unless something needs it"
+        case .hashObject: "find out by reading what \(object) in the\(storage) storage of \(person) is"
+        case .writeWarningFile: "write the initial file into the\(storage) storage of \(person)"
+        case .sendPush:
+            "notify \(pushTarget == "group" ? "the other members of a group, for" : "a device of") \(person)"
+        case .removePushTopic: "remove the SNS topic of \(person)"
+        }
+    }
+}
+
+/// What became of orders about jobs.
+public struct JobOrders: Report {
+    public struct Order: Encodable {
+        public var jobID: Int64
+        public var outcome: OutboxOrderOutcome
+    }
+
+    public var orders: [Order]
+    private let done: String
+
+    private enum CodingKeys: CodingKey { case orders }
+
+    /// - Parameter done: what was done, as a word for people.
+    public init(_ outcomes: [(jobID: Int64, outcome: OutboxOrderOutcome)], done: String) {
+        orders = outcomes.map { Order(jobID: $0.jobID, outcome: $0.outcome) }
+        self.done = done
+    }
+
+    public var isGood: Bool { orders.allSatisfy { $0.outcome == .done } }
+
+    public var text: String {
+        if orders.isEmpty { return "no such jobs" }
+        return orders.map { order in
+            switch order.outcome {
+            case .done: "job \(order.jobID): \(done)"
+            case .notFound: "job \(order.jobID): there is none of that number; it may be done"
+            case .inUse: "job \(order.jobID): left alone, it is being done or belongs to an upload in progress"
+            }
+        }.joined(separator: "\n")
+    }
+}
+
+extension String {
+    /// Without blanks at the end.
+    fileprivate var trimmed: String {
+        var text = self
+        while text.last == " " { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,84 @@
+import Store
+import SyncProtocol
+
+/// A part of a list.
+public struct Page<Item: Encodable>: Encodable {
+    public var items: [Item]
+    /// What to pass as `--after` for the next part; absent if this was the last.
+    public var nextAfter: String?
+
+    /// - Parameters:
+    ///   - items: up to one more than `limit`, which shows that there are more.
+    ///   - key: what the list is ordered by.
+    public init(_ items: [Item], limit: Int, key: (Item) -> String) {
+        self.items = Array(items.prefix(limit))
+        nextAfter = items.count > limit ? self.items.last.map(key) : nil
+    }
+
+    /// A table, and how to go on.
+    func text(_ table: TextTable, of noun: String) -> String {
+        if items.isEmpty { return "no \(noun)" }
+        guard let nextAfter else { return table.text }
+        return table.text + "\n… more: --after \(nextAfter)"
+    }
+}
+
+extension Page: Report {
+    public var text: String {
+        switch items {
+        case let users as [ListedUser]: UserText.list(users, self)
+        case let groups as [ListedGroup]: GroupText.list(groups, self)
+        case let files as [ListedFile]: FileText.list(files, self)
+        case let jobs as [ListedWork]: JobText.list(jobs, self)
+        default: preconditionFailure("there is no table for these items")
+        }
+    }
+}
+
+enum UserText {
+    static func list(_ users: [ListedUser], _ page: Page<some Encodable>) -> String {
+        var table = TextTable("USER", "NAME", "ACCOUNT", "ID THERE", "SINCE", "GROUPS", "DEVICES")
+        for user in users {
+            table.add(
+                "\(user.userID)", user.name, user.accountType.rawValue, user.providerUserID, "\(user.createdAt)",
+                "\(user.groups)", "\(user.devices)")
+        }
+        return page.text(table, of: "users")
+    }
+}
+
+enum GroupText {
+    static func list(_ groups: [ListedGroup], _ page: Page<some Encodable>) -> String {
+        var table = TextTable("GROUP", "NAME", "VERSION", "MEMBERS", "FILES", "SINCE", "")
+        for group in groups {
+            table.add(
+                "\(group.sharingGroupUUID)", group.name ?? "", "\(group.masterVersion)", "\(group.members)",
+                "\(group.files)", "\(group.createdAt)", group.deleted ? "ended" : "")
+        }
+        return page.text(table, of: "groups")
+    }
+}
+
+enum FileText {
+    static func list(_ files: [ListedFile], _ page: Page<some Encodable>) -> String {
+        var table = TextTable("FILE", "VERSION", "TYPE", "BYTES", "OWNER", "STORAGE", "UPDATED", "")
+        for file in files {
+            table.add(
+                "\(file.fileUUID)", "\(file.fileVersion)", file.mimeType, file.sizeBytes.map(String.init) ?? "",
+                "\(file.owningUserID)", file.storageType.rawValue, "\(file.updatedAt)", file.deleted ? "deleted" : "")
+        }
+        return page.text(table, of: "files")
+    }
+}
+
+enum JobText {
+    static func list(_ jobs: [ListedWork], _ page: Page<some Encodable>) -> String {
+        var table = TextTable("JOB", "KIND", "STATE", "USER", "NOT BEFORE", "ATTEMPTS", "LAST ERROR")
+        for job in jobs {
+            table.add(
+                "\(job.jobID)", job.kind.rawValue, job.state.rawValue, "\(job.userID)", "\(job.availableAt)",
+                "\(job.attempts)", job.lastError ?? "")
+        }
+        return page.text(table, of: "jobs")
+    }
+}

@@ -1,0 +1,3 @@
+// zlib's gzip files.
+#pragma once
+#include <zlib.h>

@@ -1,0 +1,49 @@
+internal import CZlib
+internal import Glibc
+
+/// Writes a new file, compressed with gzip (RFC 1952), piece by piece.
+///
+/// The file is made with mode 0600, and only if nothing has its name. Not `Sendable`: one thread at a time.
+@safe
+public struct GzipWriter: ~Copyable {
+    private var file: gzFile?
+    /// A second descriptor of the file, to have it reach the disk after zlib has closed its own.
+    private let descriptor: Int32
+
+    /// - Throws: ``GzipError/system(call:errno:)``; `EEXIST` if the file exists.
+    public init(creating path: String) throws(GzipError) {
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .system(call: "open \(path)", errno: errno) }
+        let second = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        // Level 6, zlib's default; gzdopen takes the descriptor over if it succeeds (zlib.h).
+        guard second >= 0, let file = unsafe gzdopen(descriptor, "wb6") else {
+            close(descriptor)
+            if second >= 0 { close(second) }
+            throw .system(call: "gzdopen", errno: errno)
+        }
+        unsafe self.file = unsafe file
+        self.descriptor = second
+    }
+
+    deinit {
+        if let file = unsafe file { _ = unsafe gzclose(file) }
+        close(descriptor)
+    }
+
+    /// Appends `bytes`.
+    /// - Throws: ``GzipError/system(call:errno:)``, such as `ENOSPC`.
+    public mutating func write(_ bytes: [UInt8]) throws(GzipError) {
+        guard let file = unsafe file, !bytes.isEmpty else { return }
+        let written = unsafe gzwrite(file, bytes, UInt32(bytes.count))
+        guard written == Int32(bytes.count) else { throw .system(call: "gzwrite", errno: errno) }
+    }
+
+    /// Ends the file; when this returns it is on the disk, as far as the system knows (fsync(2)).
+    /// - Throws: ``GzipError/system(call:errno:)``; the file is of no use then.
+    public mutating func finish() throws(GzipError) {
+        guard let open = unsafe file else { return }
+        unsafe file = nil
+        guard unsafe gzclose(open) == Z_OK else { throw .system(call: "gzclose", errno: errno) }
+        guard fsync(descriptor) == 0 else { throw .system(call: "fsync", errno: errno) }
+    }
+}

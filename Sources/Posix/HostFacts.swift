@@ -1,0 +1,58 @@
+internal import Glibc
+
+/// What a host says about itself and its surroundings; for diagnoses.
+public enum HostFacts {
+    /// Space of the file system that holds `path`, in bytes: what is free for us, and all of it (statvfs(3)).
+    /// - Throws: ``PosixError``.
+    public static func space(at path: String) throws(PosixError) -> (free: Int64, total: Int64) {
+        var status = statvfs()
+        guard unsafe statvfs(path, &status) == 0 else { throw PosixError(call: "statvfs", code: errno) }
+        let unit = Int64(status.f_frsize)
+        return (Int64(status.f_bavail) * unit, Int64(status.f_blocks) * unit)
+    }
+
+    /// The addresses that a name has, as the system resolves it (getaddrinfo(3)); none if it has none.
+    public static func addresses(of name: String) -> [String] {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard unsafe getaddrinfo(name, nil, &hints, &list) == 0 else { return [] }
+        defer { unsafe freeaddrinfo(list) }
+        var found: [String] = []
+        var next = unsafe list
+        while let entry = unsafe next {
+            if let address = unsafe text(of: entry.pointee.ai_addr, entry.pointee.ai_addrlen) { found.append(address) }
+            unsafe next = unsafe entry.pointee.ai_next
+        }
+        return found
+    }
+
+    /// The addresses of this host's interfaces (getifaddrs(3)).
+    public static func ownAddresses() -> [String] {
+        var list: UnsafeMutablePointer<ifaddrs>?
+        guard unsafe getifaddrs(&list) == 0 else { return [] }
+        defer { unsafe freeifaddrs(list) }
+        var found: [String] = []
+        var next = unsafe list
+        while let entry = unsafe next {
+            if let address = unsafe entry.pointee.ifa_addr {
+                let family = Int32(unsafe address.pointee.sa_family)
+                let length = family == AF_INET ? MemoryLayout<sockaddr_in>.size : MemoryLayout<sockaddr_in6>.size
+                if family == AF_INET || family == AF_INET6, let text = unsafe text(of: address, socklen_t(length)) {
+                    found.append(text)
+                }
+            }
+            unsafe next = unsafe entry.pointee.ifa_next
+        }
+        return found
+    }
+
+    private static func text(of address: UnsafeMutablePointer<sockaddr>?, _ length: socklen_t) -> String? {
+        guard let address = unsafe address else { return nil }
+        var host = [CChar](repeating: 0, count: 256)
+        guard unsafe getnameinfo(address, length, &host, socklen_t(host.count), nil, 0, NI_NUMERICHOST) == 0 else {
+            return nil
+        }
+        return String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

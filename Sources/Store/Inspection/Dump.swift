@@ -1,0 +1,181 @@
+internal import MariaDB
+internal import OpenSSLCrypto
+
+// Whole tables, out and in again, without knowing what their columns mean: for backups.
+extension StoreSession {
+    /// The columns of a table, in the order in which ``dump(_:_:_:)`` hands over their values.
+    public mutating func columns(of table: StoredTable) throws(StoreError) -> [StoredColumn] {
+        try all(
+            """
+            SELECT column_name, data_type
+              FROM information_schema.COLUMNS
+             WHERE table_schema = DATABASE()
+               AND table_name = ?
+             ORDER BY ordinal_position
+            """, [.text(table.rawValue)]
+        ) { row throws(StoreError) in
+            let kind: StoredColumn.Kind =
+                switch try row.string(1) {
+                case "tinyint", "smallint", "mediumint", "int", "bigint": .integer
+                case "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob": .bytes
+                default: .text
+                }
+            return StoredColumn(name: try row.string(0), kind: kind)
+        }
+    }
+
+    /// Hands over every row of a table; call in a snapshot that all tables are read in.
+    public mutating func dump(
+        _ table: StoredTable, _ columns: [StoredColumn], _ body: ([StoredValue]) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try connection.query(table.rows) { row throws(StoreError) in
+            guard row.columnCount == columns.count else { throw .corrupt(table: table.rawValue, column: "*") }
+            var values: [StoredValue] = []
+            values.reserveCapacity(columns.count)
+            for (index, column) in columns.enumerated() {
+                switch column.kind {
+                case _ where row.isNull(index): values.append(.null)
+                case .integer: values.append(.integer(try row.number(index)))
+                case .text: values.append(.text(try row.string(index)))
+                case .bytes: values.append(.bytes(row.optionalBytes(index) ?? []))
+                }
+            }
+            try body(values)
+        }
+    }
+
+    /// The number that the next row of a table gets, so that numbers are not given out twice; `nil` if rows are not numbered.
+    public mutating func nextNumber(of table: StoredTable) throws(StoreError) -> Int64? {
+        try first(
+            """
+            SELECT auto_increment
+              FROM information_schema.TABLES
+             WHERE table_schema = DATABASE()
+               AND table_name = ?
+            """, [.text(table.rawValue)]
+        ) { row throws(StoreError) in try row.optionalNumber(0) } ?? nil
+    }
+
+    /// The tables of the database that a backup would not hold, because this program does not know them.
+    public mutating func unknownTables() throws(StoreError) -> [String] {
+        let known = Set(StoredTable.allCases.map(\.rawValue) + StoredTable.bookkeeping)
+        return try tableNames().filter { !known.contains($0) }
+    }
+
+    /// Checks that nothing would be mixed with what is restored.
+    /// - Throws: ``RestoreError``, ``StoreError``.
+    public mutating func requireEmpty() throws {
+        if let table = try unknownTables().first { throw RestoreError.foreignTable(table) }
+        let present = Set(try tableNames())
+        for table in StoredTable.allCases where present.contains(table.rawValue) {
+            if try first(table.anyRow, [], { _ in true }) != nil {
+                throw RestoreError.databaseNotEmpty(table: table.rawValue)
+            }
+        }
+    }
+
+    private mutating func tableNames() throws(StoreError) -> [String] {
+        try all(
+            """
+            SELECT table_name
+              FROM information_schema.TABLES
+             WHERE table_schema = DATABASE()
+               AND table_type = 'BASE TABLE'
+             ORDER BY table_name
+            """, []
+        ) { row throws(StoreError) in try row.string(0) }
+    }
+
+    /// Has a table give out numbers from `number` on. Ends a transaction, as all DDL does.
+    public mutating func setNextNumber(_ number: Int64, of table: StoredTable) throws(StoreError) {
+        try executeScript("ALTER TABLE `\(table.rawValue)` AUTO_INCREMENT = \(number)")
+    }
+
+    /// Inserts rows as ``dump(_:_:_:)`` handed them over. Call in one transaction with all other rows.
+    /// - Throws: ``RestoreError/unknownColumn(table:column:)``, ``StoreError``.
+    public mutating func insert(
+        _ rows: [[StoredValue]], _ columns: [StoredColumn], into table: StoredTable
+    ) throws {
+        guard !rows.isEmpty else { return }
+        let known = Set(try self.columns(of: table).map(\.name))
+        // The names become SQL: only those that the schema has.
+        for column in columns where !known.contains(column.name) {
+            throw RestoreError.unknownColumn(table: table.rawValue, column: column.name)
+        }
+        var sql = "INSERT INTO `\(table.rawValue)` (`\(columns.map(\.name).joined(separator: "`, `"))`) VALUES\n"
+        for (index, row) in rows.enumerated() {
+            sql += index == 0 ? "(" : ",\n("
+            sql += row.map(Self.literal).joined(separator: ", ")
+            sql += ")"
+        }
+        try executeScript(sql)
+    }
+
+    /// A value as SQL: digits, or hexadecimal digits, so that nothing in it can be anything else.
+    private static func literal(_ value: StoredValue) -> String {
+        switch value {
+        case .null: "NULL"
+        case .integer(let number): String(number)
+        case .text(let text): "_utf8mb4 X'\(Array(text.utf8).hexLowercase)'"
+        case .bytes(let bytes): "X'\(bytes.hexLowercase)'"
+        }
+    }
+
+    private mutating func executeScript(_ sql: String) throws(StoreError) {
+        do { try connection.executeScript(sql) } catch { throw StoreError(error) }
+    }
+
+    /// Forgets the intents of uploads that were under way when a backup was made.
+    ///
+    /// Some of them have come to their end since, and then their objects are in people's storage: they stay there,
+    /// unused, rather than being deleted as left over.
+    /// - Returns: how many there were.
+    public mutating func forgetIntents() throws(StoreError) -> Int {
+        try execute(
+            """
+            DELETE FROM outbox
+             WHERE kind = 'deleteObject'
+               AND lease_owner IS NOT NULL
+               AND attempts = 0
+            """, [])
+    }
+}
+
+extension StoreSession {
+    /// Rows by the name of the table; call in a snapshot.
+    public mutating func rowCounts() throws(StoreError) -> [String: Int] {
+        var counts: [String: Int] = [:]
+        try connection.query(
+            """
+            SELECT 'users', COUNT(*) FROM users
+             UNION ALL SELECT 'devices', COUNT(*) FROM devices
+             UNION ALL SELECT 'sharing_groups', COUNT(*) FROM sharing_groups
+             UNION ALL SELECT 'memberships', COUNT(*) FROM memberships
+             UNION ALL SELECT 'invitations', COUNT(*) FROM invitations
+             UNION ALL SELECT 'files', COUNT(*) FROM files
+             UNION ALL SELECT 'staged_changes', COUNT(*) FROM staged_changes
+             UNION ALL SELECT 'batches', COUNT(*) FROM batches
+             UNION ALL SELECT 'commits', COUNT(*) FROM commits
+             UNION ALL SELECT 'commit_members', COUNT(*) FROM commit_members
+             UNION ALL SELECT 'outbox', COUNT(*) FROM outbox
+             UNION ALL SELECT 'exchanged_codes', COUNT(*) FROM exchanged_codes
+             UNION ALL SELECT 'apple_notices', COUNT(*) FROM apple_notices
+             UNION ALL SELECT 'push_registrations', COUNT(*) FROM push_registrations
+             UNION ALL SELECT 'content_hashes', COUNT(*) FROM content_hashes
+             UNION ALL SELECT 'imported_users', COUNT(*) FROM imported_users
+             UNION ALL SELECT 'imported_groups', COUNT(*) FROM imported_groups
+            """
+        ) { row throws(StoreError) in counts[try row.string(0)] = Int(try row.number(1)) }
+        return counts
+    }
+}
+
+extension StoreSession {
+    /// Removes all tables of this server. For scratch databases, after ``requireEmpty()`` has found them to be nobody's.
+    public mutating func dropAllTables() throws(StoreError) {
+        for table in StoredTable.allCases.reversed() {
+            try executeScript("DROP TABLE IF EXISTS `\(table.rawValue)`")
+        }
+        for table in StoredTable.bookkeeping { try executeScript("DROP TABLE IF EXISTS `\(table)`") }
+    }
+}

@@ -1,0 +1,58 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// An object in somebody's storage that a file refers to.
+public struct ReferredObject: Equatable, Sendable {
+    public var groupID: SharingGroupID
+    public var groupUUID: SharingGroupUUID
+    public var file: FileRecord
+
+    public init(groupID: SharingGroupID, groupUUID: SharingGroupUUID, file: FileRecord) {
+        self.groupID = groupID
+        self.groupUUID = groupUUID
+        self.file = file
+    }
+}
+
+extension StoreSession {
+    /// Living files whose objects are known, in the order of group and file, those after `after`, at most `limit`.
+    public mutating func referredObjects(
+        owner: UserID?, group: SharingGroupUUID?, after: ReferredObject?, limit: Int
+    ) throws(StoreError) -> [ReferredObject] {
+        let owner = Value.int(orNull: owner?.rawValue)
+        let group = Value.text(orNull: group?.rawValue)
+        let afterGroup = Value.int(after?.groupID.rawValue ?? .min)
+        let rows = try all(
+            """
+            SELECT g.sharing_group_id, g.sharing_group_uuid, f.file_uuid
+              FROM files f
+              JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
+             WHERE f.sharing_group_id >= ?
+               AND (f.sharing_group_id > ? OR f.file_uuid > ?)
+               AND f.object_id IS NOT NULL
+               AND NOT f.is_deleted
+               AND NOT g.is_deleted
+               AND (? IS NULL OR f.owning_user_id = ?)
+               AND (? IS NULL OR g.sharing_group_uuid = ?)
+             ORDER BY f.sharing_group_id, f.file_uuid
+             LIMIT ?
+            """,
+            [
+                afterGroup, afterGroup, .text(after?.file.fileUUID.rawValue ?? ""), owner, owner, group, group,
+                .int(Int64(limit)),
+            ]
+        ) { row throws(StoreError) in
+            (
+                id: SharingGroupID(try row.number(0)),
+                uuid: try row.identifier(1, as: SharingGroupUUID.self, "sharing_groups", "sharing_group_uuid"),
+                file: try row.identifier(2, as: FileUUID.self, "files", "file_uuid")
+            )
+        }
+        var objects: [ReferredObject] = []
+        for row in rows {
+            guard let file = try file(row.file, in: row.id) else { continue }
+            objects.append(ReferredObject(groupID: row.id, groupUUID: row.uuid, file: file))
+        }
+        return objects
+    }
+}

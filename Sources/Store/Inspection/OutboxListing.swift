@@ -1,0 +1,138 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// Which work to list.
+public struct OutboxFilter: Sendable {
+    public var kind: OutboxItem.Kind?
+    public var user: UserID?
+    /// Only what may be done now.
+    public var isDue: Bool
+    /// Only what has failed at least once.
+    public var isFailing: Bool
+
+    public init(kind: OutboxItem.Kind? = nil, user: UserID? = nil, isDue: Bool = false, isFailing: Bool = false) {
+        self.kind = kind
+        self.user = user
+        self.isDue = isDue
+        self.isFailing = isFailing
+    }
+}
+
+/// A row of the outbox as operators see it.
+public struct ListedWork: Equatable, Sendable, Encodable {
+    /// How the row stands.
+    public enum State: String, Equatable, Sendable, Encodable {
+        /// May be done now.
+        case due
+        /// Was put off.
+        case waiting
+        /// Somebody does it now.
+        case working
+        /// Guards an upload in progress: becomes work only if that dies.
+        case intent
+    }
+
+    public var jobID: Int64
+    public var kind: OutboxItem.Kind
+    public var state: State
+    public var userID: UserID
+    /// Absent if the user is gone.
+    public var userName: String?
+    public var storageType: CloudStorageType?
+    public var objectID: String?
+    /// The names under which the object may lie, or a push service's topic.
+    public var objectName: String?
+    public var pushTarget: String?
+    public var availableAt: WireDate
+    public var attempts: Int
+    public var lastError: String?
+    public var createdAt: WireDate
+}
+
+/// What became of an order about one piece of work.
+public enum OutboxOrderOutcome: String, Equatable, Sendable, Encodable {
+    case done
+    case notFound
+    /// It is being done, or guards an upload in progress: left alone.
+    case inUse
+}
+
+extension OutboxItem.Kind: Encodable, CaseIterable {
+    public static var allCases: [Self] { [.deleteObject, .writeWarningFile, .hashObject, .sendPush, .removePushTopic] }
+}
+
+extension StoreSession {
+    /// Work in the order of its numbers, what comes after `after`, at most `limit` rows.
+    public mutating func listOutbox(
+        _ filter: OutboxFilter, after: Int64?, limit: Int, at now: WireDate
+    ) throws(StoreError) -> [ListedWork] {
+        let kind = Value.text(orNull: filter.kind?.rawValue)
+        let user = Value.int(orNull: filter.user?.rawValue)
+        return try all(
+            """
+            SELECT o.outbox_id, o.kind, o.user_id, u.display_name, o.storage_type, o.object_id, o.object_name,
+                   o.push_target, o.available_at, o.attempts, o.last_error, o.created_at, o.lease_owner IS NOT NULL
+              FROM outbox o
+              LEFT JOIN users u ON u.user_id = o.user_id
+             WHERE o.outbox_id > ?
+               AND (? IS NULL OR o.kind = ?)
+               AND (? IS NULL OR o.user_id = ?)
+               AND (NOT ? OR o.available_at <= ?)
+               AND (NOT ? OR o.last_error IS NOT NULL)
+             ORDER BY o.outbox_id
+             LIMIT ?
+            """,
+            [
+                .int(after ?? .min), kind, kind, user, user, .bool(filter.isDue), .date(now),
+                .bool(filter.isFailing), .int(Int64(limit)),
+            ]
+        ) { row throws(StoreError) in try Self.listedWork(from: row, at: now) }
+    }
+
+    private static func listedWork(from row: borrowing Row, at now: WireDate) throws(StoreError) -> ListedWork {
+        let availableAt = try row.date(8, "outbox", "available_at")
+        let attempts = Int(try row.number(9))
+        let state: ListedWork.State
+        if availableAt <= now {
+            state = .due
+        } else if try row.flag(12) {
+            // Leasing work counts as an attempt; an upload's own row is made with its lease.
+            state = attempts == 0 ? .intent : .working
+        } else {
+            state = .waiting
+        }
+        return ListedWork(
+            jobID: try row.number(0), kind: try row.word(1, "outbox", "kind"), state: state,
+            userID: UserID(try row.number(2)), userName: row.optionalText(3),
+            storageType: try row.optionalWord(4, "outbox", "storage_type"), objectID: row.optionalText(5),
+            objectName: row.optionalText(6), pushTarget: row.optionalText(7), availableAt: availableAt,
+            attempts: attempts, lastError: row.optionalText(10),
+            createdAt: try row.date(11, "outbox", "created_at"))
+    }
+
+    /// Has work that was put off done at once; what is being done, or guards an upload, is left alone.
+    public mutating func retryOutbox(_ jobID: Int64, at now: WireDate) throws(StoreError) -> OutboxOrderOutcome {
+        let isFree = try isOutboxFree(jobID, at: now)
+        guard isFree == true else { return isFree == nil ? .notFound : .inUse }
+        try execute(
+            "UPDATE outbox SET available_at = LEAST(available_at, ?), lease_owner = NULL WHERE outbox_id = ?",
+            [.date(now), .int(jobID)])
+        return .done
+    }
+
+    /// Forgets work; what is being done, or guards an upload, is left alone.
+    public mutating func dropOutbox(_ jobID: Int64, at now: WireDate) throws(StoreError) -> OutboxOrderOutcome {
+        let isFree = try isOutboxFree(jobID, at: now)
+        guard isFree == true else { return isFree == nil ? .notFound : .inUse }
+        try execute("DELETE FROM outbox WHERE outbox_id = ?", [.int(jobID)])
+        return .done
+    }
+
+    /// Whether nobody holds a row, which stays locked to the end of the transaction; `nil` if there is none.
+    private mutating func isOutboxFree(_ jobID: Int64, at now: WireDate) throws(StoreError) -> Bool? {
+        try first(
+            "SELECT lease_owner IS NULL OR available_at <= ? FROM outbox WHERE outbox_id = ? FOR UPDATE",
+            [.date(now), .int(jobID)]
+        ) { row throws(StoreError) in try row.flag(0) }
+    }
+}

@@ -1,0 +1,100 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// How much there is of everything; for operators.
+public struct StoreOverview: Equatable, Sendable, Encodable {
+    /// Users by the type of their account.
+    public var users: [String: Int]
+    public var groups: Int
+    /// Groups that have ended; their rows stay.
+    public var deletedGroups: Int
+    public var files: Int
+    /// Files that phones still have to learn the deletion of; their rows stay.
+    public var deletedFiles: Int
+    /// Bytes of the current versions in people's own storage, as far as they are known.
+    public var fileBytes: Int64
+    public var stagedChanges: Int
+    public var openInvitations: Int
+    public var outbox: OutboxOverview
+    /// Bytes of tables and indexes, as the database estimates them.
+    public var databaseBytes: Int64
+    public var databaseVersion: String
+}
+
+/// The work that waits.
+public struct OutboxOverview: Equatable, Sendable, Encodable {
+    /// All rows, uploads in progress included.
+    public var rows: Int
+    /// May be done now.
+    public var due: Int
+    /// Leased: being done now, or the intent of an upload in progress.
+    public var leased: Int
+    /// Failed at least once.
+    public var failing: Int
+    /// For how long the work that has been due longest has been due.
+    public var longestDueSeconds: Int64
+}
+
+extension StoreSession {
+    /// Counts everything. Reads whole indexes, so not for every second.
+    public mutating func overview(at now: WireDate) throws(StoreError) -> StoreOverview {
+        var users: [String: Int] = [:]
+        try connection.query(
+            "SELECT account_type, COUNT(*) FROM users GROUP BY account_type ORDER BY account_type"
+        ) { row throws(StoreError) in users[try row.string(0)] = Int(try row.number(1)) }
+        let groups = try pair("SELECT SUM(NOT is_deleted), SUM(is_deleted) FROM sharing_groups", [])
+        let files = try first(
+            "SELECT SUM(NOT is_deleted), SUM(is_deleted), SUM(IF(is_deleted, 0, size_bytes)) FROM files", []
+        ) { row throws(StoreError) in
+            (
+                live: Int(try row.optionalNumber(0) ?? 0), deleted: Int(try row.optionalNumber(1) ?? 0),
+                bytes: try row.optionalNumber(2) ?? 0
+            )
+        }
+        let staged = try pair("SELECT COUNT(*), 0 FROM staged_changes", []).0
+        let invitations = try pair("SELECT COUNT(*), 0 FROM invitations WHERE expires_at > ?", [.date(now)]).0
+        let database = try first(
+            """
+            SELECT VERSION(), SUM(data_length + index_length)
+              FROM information_schema.TABLES
+             WHERE table_schema = DATABASE()
+            """, []
+        ) { row throws(StoreError) in (version: try row.string(0), bytes: try row.optionalNumber(1) ?? 0) }
+        return StoreOverview(
+            users: users, groups: groups.0, deletedGroups: groups.1, files: files?.live ?? 0,
+            deletedFiles: files?.deleted ?? 0, fileBytes: files?.bytes ?? 0, stagedChanges: staged,
+            openInvitations: invitations, outbox: try outboxOverview(at: now), databaseBytes: database?.bytes ?? 0,
+            databaseVersion: database?.version ?? "")
+    }
+
+    /// How much work waits, and for how long.
+    public mutating func outboxOverview(at now: WireDate) throws(StoreError) -> OutboxOverview {
+        let found = try first(
+            """
+            SELECT COUNT(*), SUM(available_at <= ?), SUM(lease_owner IS NOT NULL AND available_at > ?),
+                   SUM(last_error IS NOT NULL), MIN(available_at)
+              FROM outbox
+            """, [.date(now), .date(now)]
+        ) { row throws(StoreError) in
+            let earliest = row.isNull(4) ? nil : try row.date(4, "outbox", "available_at")
+            return OutboxOverview(
+                rows: Int(try row.number(0)), due: Int(try row.optionalNumber(1) ?? 0),
+                leased: Int(try row.optionalNumber(2) ?? 0), failing: Int(try row.optionalNumber(3) ?? 0),
+                longestDueSeconds: max(0, now.secondsSince1970 - (earliest ?? now).secondsSince1970))
+        }
+        return found ?? OutboxOverview(rows: 0, due: 0, leased: 0, failing: 0, longestDueSeconds: 0)
+    }
+
+    /// The database's clock, in milliseconds since 1970 (UTC).
+    public mutating func clockMilliseconds() throws(StoreError) -> Int64 {
+        try first("SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS INTEGER)", []) { row throws(StoreError) in
+            try row.number(0)
+        } ?? 0
+    }
+
+    private mutating func pair(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> (Int, Int) {
+        try first(sql, values) { row throws(StoreError) in
+            (Int(try row.optionalNumber(0) ?? 0), Int(try row.optionalNumber(1) ?? 0))
+        } ?? (0, 0)
+    }
+}

@@ -1,0 +1,152 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// What the server holds about one person, for them to take away; no tokens, and nothing about others.
+public struct PersonalData: Sendable, Encodable {
+    /// A file whose bytes lie in the person's own storage.
+    public struct OwnFile: Sendable, Encodable {
+        public var sharingGroupUUID: SharingGroupUUID
+        public var file: ListedFile
+        public var fileGroupUUID: FileGroupUUID?
+        public var appMetaData: String?
+        public var appMetaDataVersion: AppMetaDataVersion?
+        public var checkSum: String?
+        public var objectID: String?
+        /// The object's name in the person's storage, unless they have given it another.
+        public var objectName: String
+    }
+
+    /// A change that the person has prepared and not committed.
+    public struct StagedChange: Sendable, Encodable {
+        public var sharingGroupUUID: SharingGroupUUID
+        public var fileUUID: FileUUID
+        public var deviceUUID: DeviceUUID
+        public var kind: String
+        public var fileVersion: FileVersion?
+        public var appMetaData: String?
+        public var stagedAt: WireDate
+    }
+
+    /// A commit by the person; those are forgotten after a week.
+    public struct Commit: Sendable, Encodable {
+        public var sharingGroupUUID: SharingGroupUUID
+        public var deviceUUID: DeviceUUID
+        public var masterVersion: MasterVersion
+        public var changes: Int
+        public var committedAt: WireDate
+    }
+
+    public var user: UserDetails
+    public var files: [OwnFile]
+    public var stagedChanges: [StagedChange]
+    public var commits: [Commit]
+}
+
+extension StoreSession {
+    /// What is held about a person; call in a snapshot. `nil` if there is no such user.
+    public mutating func personalData(of userID: UserID) throws(StoreError) -> PersonalData? {
+        guard let user = try userDetails(userID) else { return nil }
+        return PersonalData(
+            user: user, files: try ownFiles(of: userID), stagedChanges: try ownStagedChanges(of: userID),
+            commits: try ownCommits(of: userID))
+    }
+
+    private mutating func ownFiles(of userID: UserID) throws(StoreError) -> [PersonalData.OwnFile] {
+        try all(
+            """
+            SELECT f.file_uuid, f.file_version, f.is_deleted, f.mime_type, f.size_bytes, f.owning_user_id,
+                   f.storage_type, f.created_at, f.updated_at, f.changed_at_master_version, g.sharing_group_uuid,
+                   f.file_group_uuid, f.app_metadata, f.app_metadata_version, f.check_sum, f.object_id, f.device_uuid
+              FROM files f
+              JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
+             WHERE f.owning_user_id = ?
+               AND NOT f.is_deleted
+             ORDER BY g.sharing_group_uuid, f.file_uuid
+            """, [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            let listed = ListedFile(
+                fileUUID: try row.identifier(0, "files", "file_uuid"),
+                fileVersion: FileVersion(try row.number32(1, "files", "file_version")), deleted: try row.flag(2),
+                mimeType: try row.string(3), sizeBytes: try row.optionalNumber(4),
+                owningUserID: UserID(try row.number(5)), storageType: try row.word(6, "files", "storage_type"),
+                createdAt: try row.date(7, "files", "created_at"), updatedAt: try row.date(8, "files", "updated_at"),
+                changedAtMasterVersion: MasterVersion(try row.number(9)))
+            var metaDataVersion: AppMetaDataVersion?
+            if !row.isNull(13) {
+                metaDataVersion = AppMetaDataVersion(try row.number32(13, "files", "app_metadata_version"))
+            }
+            return PersonalData.OwnFile(
+                sharingGroupUUID: try row.identifier(10, "sharing_groups", "sharing_group_uuid"), file: listed,
+                fileGroupUUID: try row.optionalIdentifier(11, "files", "file_group_uuid"),
+                appMetaData: row.optionalText(12), appMetaDataVersion: metaDataVersion,
+                checkSum: row.optionalText(14), objectID: row.optionalText(15),
+                objectName: CloudFileName(
+                    fileUUID: listed.fileUUID, deviceUUID: try row.identifier(16, "files", "device_uuid"),
+                    fileVersion: listed.fileVersion,
+                    fileExtension: MIMEType(listed.mimeType).map(MIMETypeTable.extensionOfOlderServers) ?? "dat"
+                ).rawValue)
+        }
+    }
+
+    private mutating func ownStagedChanges(of userID: UserID) throws(StoreError) -> [PersonalData.StagedChange] {
+        try all(
+            """
+            SELECT g.sharing_group_uuid, s.file_uuid, s.device_uuid, s.kind, s.file_version, s.app_metadata, s.staged_at
+              FROM staged_changes s
+              JOIN sharing_groups g ON g.sharing_group_id = s.sharing_group_id
+             WHERE s.user_id = ?
+             ORDER BY s.staged_at, s.file_uuid
+            """, [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            var version: FileVersion?
+            if !row.isNull(4) { version = FileVersion(try row.number32(4, "staged_changes", "file_version")) }
+            return PersonalData.StagedChange(
+                sharingGroupUUID: try row.identifier(0, "sharing_groups", "sharing_group_uuid"),
+                fileUUID: try row.identifier(1, "staged_changes", "file_uuid"),
+                deviceUUID: try row.identifier(2, "staged_changes", "device_uuid"), kind: try row.string(3),
+                fileVersion: version, appMetaData: row.optionalText(5),
+                stagedAt: try row.date(6, "staged_changes", "staged_at"))
+        }
+    }
+
+    private mutating func ownCommits(of userID: UserID) throws(StoreError) -> [PersonalData.Commit] {
+        try all(
+            """
+            SELECT g.sharing_group_uuid, c.device_uuid, c.master_version, c.transferred, c.committed_at
+              FROM commits c
+              JOIN sharing_groups g ON g.sharing_group_id = c.sharing_group_id
+             WHERE c.user_id = ?
+             ORDER BY c.committed_at, c.master_version
+            """, [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            PersonalData.Commit(
+                sharingGroupUUID: try row.identifier(0, "sharing_groups", "sharing_group_uuid"),
+                deviceUUID: try row.identifier(1, "commits", "device_uuid"),
+                masterVersion: MasterVersion(try row.number(2)), changes: Int(try row.number(3)),
+                committedAt: try row.date(4, "commits", "committed_at"))
+        }
+    }
+
+    /// How many rows of each table still name a user; all 0 after their removal but for deleted files, which say by their
+    /// number whose storage they were in.
+    public mutating func traces(of userID: UserID) throws(StoreError) -> [String: Int] {
+        let id: [Value] = [.int(userID.rawValue)]
+        return [
+            "users": try count("SELECT COUNT(*) FROM users WHERE user_id = ?", id),
+            "devices": try count("SELECT COUNT(*) FROM devices WHERE user_id = ?", id),
+            "memberships": try count(
+                "SELECT COUNT(*) FROM memberships WHERE user_id = ? OR owning_user_id = ?", id + id),
+            "invitations": try count(
+                "SELECT COUNT(*) FROM invitations WHERE inviting_user_id = ? OR owning_user_id = ?", id + id),
+            "files": try count("SELECT COUNT(*) FROM files WHERE owning_user_id = ? AND NOT is_deleted", id),
+            "deletedFiles": try count("SELECT COUNT(*) FROM files WHERE owning_user_id = ? AND is_deleted", id),
+            "stagedChanges": try count("SELECT COUNT(*) FROM staged_changes WHERE user_id = ?", id),
+            "batches": try count("SELECT COUNT(*) FROM batches WHERE user_id = ?", id),
+            "commits": try count("SELECT COUNT(*) FROM commits WHERE user_id = ?", id),
+            "commitMembers": try count("SELECT COUNT(*) FROM commit_members WHERE user_id = ?", id),
+            "contentHashes": try count("SELECT COUNT(*) FROM content_hashes WHERE user_id = ?", id),
+            "pushRegistrations": try count("SELECT COUNT(*) FROM push_registrations WHERE user_id = ?", id),
+            "outbox": try count("SELECT COUNT(*) FROM outbox WHERE user_id = ? AND kind <> 'removePushTopic'", id),
+        ]
+    }
+}

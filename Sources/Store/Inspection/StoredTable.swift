@@ -1,0 +1,118 @@
+/// The tables that hold what a backup must hold, in an order in which their rows may be inserted.
+///
+/// Not among them: the bookkeeping of migrations, which a restored database gets from its own.
+public enum StoredTable: String, CaseIterable, Sendable, Codable {
+    case users
+    case devices
+    case sharingGroups = "sharing_groups"
+    case memberships
+    case invitations
+    case files
+    case stagedChanges = "staged_changes"
+    case batches
+    case commits
+    case commitMembers = "commit_members"
+    case outbox
+    case exchangedCodes = "exchanged_codes"
+    case appleNotices = "apple_notices"
+    case pushRegistrations = "push_registrations"
+    case contentHashes = "content_hashes"
+    case importedUsers = "imported_users"
+    case importedGroups = "imported_groups"
+
+    /// Tables that are made anew wherever the schema is.
+    static let bookkeeping = ["schema_migrations", "schema_lease"]
+
+    /// All rows in the order of the primary key, so that two backups of the same rows are the same.
+    var rows: StaticString {
+        switch self {
+        case .users: "SELECT * FROM users ORDER BY user_id"
+        case .devices: "SELECT * FROM devices ORDER BY user_id, device_uuid"
+        case .sharingGroups: "SELECT * FROM sharing_groups ORDER BY sharing_group_id"
+        case .memberships: "SELECT * FROM memberships ORDER BY sharing_group_id, user_id"
+        case .invitations: "SELECT * FROM invitations ORDER BY invitation_uuid"
+        case .files: "SELECT * FROM files ORDER BY sharing_group_id, file_uuid"
+        case .stagedChanges:
+            "SELECT * FROM staged_changes ORDER BY user_id, device_uuid, sharing_group_id, file_uuid"
+        case .batches: "SELECT * FROM batches ORDER BY user_id, device_uuid, sharing_group_id, batch_uuid"
+        case .commits: "SELECT * FROM commits ORDER BY user_id, device_uuid, sharing_group_id, commit_id"
+        case .commitMembers:
+            "SELECT * FROM commit_members ORDER BY user_id, device_uuid, sharing_group_id, commit_id, file_uuid"
+        case .outbox: "SELECT * FROM outbox ORDER BY outbox_id"
+        case .exchangedCodes: "SELECT * FROM exchanged_codes ORDER BY code_hash"
+        case .appleNotices: "SELECT * FROM apple_notices ORDER BY identifier_hash"
+        case .pushRegistrations: "SELECT * FROM push_registrations ORDER BY registration_id"
+        case .contentHashes: "SELECT * FROM content_hashes ORDER BY user_id, object_id"
+        case .importedUsers: "SELECT * FROM imported_users ORDER BY source_user_id"
+        case .importedGroups: "SELECT * FROM imported_groups ORDER BY sharing_group_id"
+        }
+    }
+
+    /// Whether there is a row.
+    var anyRow: StaticString {
+        switch self {
+        case .users: "SELECT 1 FROM users LIMIT 1"
+        case .devices: "SELECT 1 FROM devices LIMIT 1"
+        case .sharingGroups: "SELECT 1 FROM sharing_groups LIMIT 1"
+        case .memberships: "SELECT 1 FROM memberships LIMIT 1"
+        case .invitations: "SELECT 1 FROM invitations LIMIT 1"
+        case .files: "SELECT 1 FROM files LIMIT 1"
+        case .stagedChanges: "SELECT 1 FROM staged_changes LIMIT 1"
+        case .batches: "SELECT 1 FROM batches LIMIT 1"
+        case .commits: "SELECT 1 FROM commits LIMIT 1"
+        case .commitMembers: "SELECT 1 FROM commit_members LIMIT 1"
+        case .outbox: "SELECT 1 FROM outbox LIMIT 1"
+        case .exchangedCodes: "SELECT 1 FROM exchanged_codes LIMIT 1"
+        case .appleNotices: "SELECT 1 FROM apple_notices LIMIT 1"
+        case .pushRegistrations: "SELECT 1 FROM push_registrations LIMIT 1"
+        case .contentHashes: "SELECT 1 FROM content_hashes LIMIT 1"
+        case .importedUsers: "SELECT 1 FROM imported_users LIMIT 1"
+        case .importedGroups: "SELECT 1 FROM imported_groups LIMIT 1"
+        }
+    }
+}
+
+/// A column of a table, as a backup describes it.
+public struct StoredColumn: Equatable, Sendable, Codable {
+    public enum Kind: String, Sendable, Codable {
+        case integer
+        /// Dates and words of enumerations too.
+        case text
+        case bytes
+    }
+
+    public var name: String
+    public var kind: Kind
+
+    public init(name: String, kind: Kind) {
+        self.name = name
+        self.kind = kind
+    }
+}
+
+/// One value of a row.
+public enum StoredValue: Equatable, Sendable {
+    case null
+    case integer(Int64)
+    case text(String)
+    case bytes([UInt8])
+}
+
+/// Why rows cannot be written back.
+public enum RestoreError: Error, Equatable, CustomStringConvertible {
+    /// The database holds something already.
+    case databaseNotEmpty(table: String)
+    /// The database has a table that is none of this server's.
+    case foreignTable(String)
+    /// The backup has a column that the schema of its time does not have.
+    case unknownColumn(table: String, column: String)
+
+    public var description: String {
+        switch self {
+        case .databaseNotEmpty(let table):
+            "the database is not empty: there are rows in \(table); a backup is restored into an empty database only"
+        case .foreignTable(let table): "the database has a table that is none of this server's: \(table)"
+        case .unknownColumn(let table, let column): "the schema has no column \(column) in \(table)"
+        }
+    }
+}

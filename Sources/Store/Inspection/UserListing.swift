@@ -1,0 +1,179 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// Which users to list.
+public struct UserFilter: Sendable {
+    public var accountType: AccountType?
+    /// A part of the name, whatever its letter case.
+    public var namePart: String?
+    /// The provider's own identifier of the person, exactly.
+    public var providerUserID: String?
+    /// Members of this group only.
+    public var group: SharingGroupUUID?
+
+    public init(
+        accountType: AccountType? = nil, namePart: String? = nil, providerUserID: String? = nil,
+        group: SharingGroupUUID? = nil
+    ) {
+        self.accountType = accountType
+        self.namePart = namePart
+        self.providerUserID = providerUserID
+        self.group = group
+    }
+}
+
+/// A user in a list.
+public struct ListedUser: Equatable, Sendable, Encodable {
+    public var userID: UserID
+    public var name: String
+    public var accountType: AccountType
+    public var providerUserID: String
+    public var createdAt: WireDate
+    public var groups: Int
+    public var devices: Int
+}
+
+/// A user with what belongs to them, without tokens.
+public struct UserDetails: Equatable, Sendable, Encodable {
+    /// A membership of the user.
+    public struct Group: Equatable, Sendable, Encodable {
+        public var sharingGroupUUID: SharingGroupUUID
+        public var name: String?
+        public var permission: Permission
+        public var joinedAt: WireDate
+        /// Whose storage takes the user's new files; absent if nobody's does.
+        public var owningUserID: UserID?
+    }
+
+    /// What the user owns in one kind of storage.
+    public struct Files: Equatable, Sendable, Encodable {
+        public var live: Int
+        public var deleted: Int
+        public var bytes: Int64
+    }
+
+    public var user: ListedUser
+    public var cloudFolderName: String?
+    public var cloudFolderID: String?
+    /// Whether tokens are stored, sealed.
+    public var hasCredentials: Bool
+    public var credentialsVersion: Int64
+    /// Those of the user's devices that are notified, by the kind of service.
+    public var pushRegistrations: [String: Int]
+    public var deviceUUIDs: [DeviceUUID]
+    public var groups: [Group]
+    public var ownedFiles: Files
+    public var stagedChanges: Int
+    public var outboxRows: Int
+}
+
+extension StoreSession {
+    /// Users in the order of their numbers, those after `after`, at most `limit` of them.
+    public mutating func listUsers(
+        _ filter: UserFilter, after: UserID?, limit: Int
+    ) throws(StoreError) -> [ListedUser] {
+        let type = Value.text(orNull: filter.accountType?.rawValue)
+        let name = Value.text(orNull: filter.namePart)
+        let account = Value.text(orNull: filter.providerUserID)
+        let group = Value.text(orNull: filter.group?.rawValue)
+        return try all(
+            """
+            SELECT u.user_id, u.display_name, u.account_type, u.provider_user_id, u.created_at,
+                   (SELECT COUNT(*) FROM memberships m WHERE m.user_id = u.user_id),
+                   (SELECT COUNT(*) FROM devices d WHERE d.user_id = u.user_id)
+              FROM users u
+             WHERE u.user_id > ?
+               AND (? IS NULL OR u.account_type = ?)
+               AND (? IS NULL OR LOCATE(?, u.display_name) > 0)
+               AND (? IS NULL OR u.provider_user_id = ?)
+               AND (? IS NULL OR u.user_id IN (SELECT m.user_id
+                                                 FROM memberships m
+                                                 JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
+                                                WHERE g.sharing_group_uuid = ?))
+             ORDER BY u.user_id
+             LIMIT ?
+            """,
+            [
+                .int(after?.rawValue ?? .min), type, type, name, name, account, account, group, group,
+                .int(Int64(limit)),
+            ], Self.listedUser(from:))
+    }
+
+    private static func listedUser(from row: borrowing Row) throws(StoreError) -> ListedUser {
+        ListedUser(
+            userID: UserID(try row.number(0)), name: try row.string(1),
+            accountType: try row.word(2, "users", "account_type"), providerUserID: try row.string(3),
+            createdAt: try row.date(4, "users", "created_at"), groups: Int(try row.number(5)),
+            devices: Int(try row.number(6)))
+    }
+
+    /// A user with everything that belongs to them; `nil` if there is no such user.
+    public mutating func userDetails(_ userID: UserID) throws(StoreError) -> UserDetails? {
+        let id: [Value] = [.int(userID.rawValue)]
+        guard let listed = try listUsers(UserFilter(), after: UserID(userID.rawValue &- 1), limit: 1).first,
+            listed.userID == userID
+        else { return nil }
+        let account = try first(
+            """
+            SELECT cloud_folder_name, cloud_folder_id, credentials IS NOT NULL, credentials_version
+              FROM users
+             WHERE user_id = ?
+            """, id
+        ) { row throws(StoreError) in
+            (
+                folder: row.optionalText(0), folderID: row.optionalText(1), hasTokens: try row.flag(2),
+                version: try row.number(3)
+            )
+        }
+        var kinds: [String: Int] = [:]
+        try connection.query(
+            "SELECT kind, COUNT(*) FROM push_registrations WHERE user_id = ? GROUP BY kind ORDER BY kind", id
+        ) { row throws(StoreError) in kinds[try row.string(0)] = Int(try row.number(1)) }
+        let devices: [DeviceUUID] = try all(
+            "SELECT device_uuid FROM devices WHERE user_id = ? ORDER BY registered_at, device_uuid", id
+        ) { row throws(StoreError) in try row.identifier(0, "devices", "device_uuid") }
+        let files = try first(
+            """
+            SELECT SUM(NOT is_deleted), SUM(is_deleted), SUM(IF(is_deleted, 0, size_bytes))
+              FROM files
+             WHERE owning_user_id = ?
+            """, id
+        ) { row throws(StoreError) in
+            UserDetails.Files(
+                live: Int(try row.optionalNumber(0) ?? 0), deleted: Int(try row.optionalNumber(1) ?? 0),
+                bytes: try row.optionalNumber(2) ?? 0)
+        }
+        return UserDetails(
+            user: listed, cloudFolderName: account?.folder, cloudFolderID: account?.folderID,
+            hasCredentials: account?.hasTokens ?? false, credentialsVersion: account?.version ?? 0,
+            pushRegistrations: kinds, deviceUUIDs: devices, groups: try memberships(of: userID),
+            ownedFiles: files ?? UserDetails.Files(live: 0, deleted: 0, bytes: 0),
+            stagedChanges: try count("SELECT COUNT(*) FROM staged_changes WHERE user_id = ?", id),
+            outboxRows: try count("SELECT COUNT(*) FROM outbox WHERE user_id = ?", id))
+    }
+
+    private mutating func memberships(of userID: UserID) throws(StoreError) -> [UserDetails.Group] {
+        try all(
+            """
+            SELECT g.sharing_group_uuid, g.name, m.permission, m.joined_at,
+                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id)
+              FROM memberships m
+              JOIN users u ON u.user_id = m.user_id
+              JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
+             WHERE m.user_id = ?
+             ORDER BY m.joined_at, g.sharing_group_uuid
+            """, [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            UserDetails.Group(
+                sharingGroupUUID: try row.identifier(0, "sharing_groups", "sharing_group_uuid"),
+                name: row.optionalText(1), permission: try Self.permission(row.string(2)),
+                joinedAt: try row.date(3, "memberships", "joined_at"),
+                owningUserID: try row.optionalNumber(4).map(UserID.init))
+        }
+    }
+
+    /// The number that a query counts.
+    mutating func count(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int {
+        try first(sql, values) { row throws(StoreError) in Int(try row.number(0)) } ?? 0
+    }
+}

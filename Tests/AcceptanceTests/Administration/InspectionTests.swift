@@ -1,0 +1,210 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("syncctl looks")
+struct InspectionTests {
+    let server: TestServer
+    let tool: OperatorTool
+
+    init() throws {
+        server = try TestServer.shared()
+        tool = try OperatorTool(server)
+    }
+
+    @Test("Users, groups and files are listed page by page, filtered, and shown, without tokens or invitation codes")
+    func lists() throws {
+        let alice = try server.signUpOwningUser(name: "Alice \(UUID().uuidString)", groupName: "Hill walkers")
+        let bob = try alice.newMember(.write)
+        let invitation = try alice.invite()
+        let masterVersion = try #require(try alice.index().masterVersion)
+        let files = [TestFile("one"), TestFile("two"), TestFile("three")]
+        for (index, file) in files.enumerated() { try alice.publish(file, masterVersion: masterVersion + Int64(index)) }
+        try alice.deleteAndCommit(files[0], masterVersion: masterVersion + 3)
+
+        let members = try tool.json("users", "list", "--group", alice.group)
+        let named = try tool.json("users", "--name", alice.account.name, "--type", "Google")
+        let user = try tool.run("users", "show", "\(alice.userID)", "--json")
+        let group = try tool.run("groups", "show", alice.group, "--json")
+        let groups = try tool.json("groups", "list", "--member", "\(bob.userID)")
+        let living = try tool.json("files", "list", alice.group, "--living")
+        let first = try tool.json("files", "list", alice.group, "--limit", "2")
+        let rest = try tool.json("files", "list", alice.group, "--after", first.nextAfter?.text ?? "")
+
+        #expect(members.items?.array?.compactMap { $0.userID?.integer } == [alice.userID, bob.userID].sorted())
+        #expect(named.items?.array?.compactMap { $0.userID?.integer } == [alice.userID])
+        #expect(groups.items?.array?.compactMap { $0.sharingGroupUUID?.text } == [alice.group])
+        #expect(user.status == 0)
+        let shown = JSONValue(Array(user.output.utf8))
+        #expect(shown?.ownedFiles?.live?.integer == 2)
+        #expect(shown?.ownedFiles?.deleted?.integer == 1)
+        #expect(shown?.hasCredentials?.bool == true)
+        #expect(JSONValue(Array(group.output.utf8))?.group?.masterVersion?.integer == masterVersion + 4)
+        #expect(living.items?.array?.count == 2)
+        #expect(first.items?.array?.count == 2)
+        #expect(rest.items?.array?.count == 1)
+        #expect(rest.nextAfter == nil)
+        for output in [user.output, group.output, try tool.run("users", "show", "\(alice.userID)").output] {
+            #expect(!output.contains(invitation))
+            for header in alice.headers where header.value.count > 20 && header.name != "SyncServer-Device-UUID" {
+                #expect(!output.contains(header.value))
+            }
+        }
+    }
+
+    @Test("A file's story is told from the upload to the deletion")
+    func story() throws {
+        let alice = try server.signUpOwningUser(name: "Storyteller")
+        let bob = try alice.newMember(.write, name: "Listener")
+        let masterVersion = try #require(try alice.index().masterVersion)
+        let file = TestFile("once upon a time")
+        try alice.publish(file, masterVersion: masterVersion)
+        try bob.stage(file.next("there was"), masterVersion: masterVersion + 1)
+
+        let living = try tool.run("files", "explain", file.uuid)
+        _ = try bob.commitStaged(masterVersion: masterVersion + 1)
+        var second = file
+        second.version = 1
+        try bob.deleteAndCommit(second, masterVersion: masterVersion + 2)
+        let deleted = try tool.run("files", "explain", file.uuid)
+
+        #expect(living.status == 0)
+        #expect(living.output.contains("Storyteller (Google, user \(alice.userID)) on device \(alice.device)"))
+        #expect(living.output.contains("Listener (Facebook, user \(bob.userID)) uploaded version 1"))
+        #expect(living.output.contains("Now: phones in group \(alice.group) see version 0"))
+        #expect(deleted.output.contains("committed by Listener"))
+        #expect(deleted.output.contains("told at their next sync that the file is deleted"))
+    }
+
+    @Test("The exit status says what is the matter: 0, 1, 64, 69, 78")
+    func statuses() throws {
+        #expect(try tool.run("status").status == 0)
+        #expect(try tool.run("users", "show", "999999999").status == 1)
+        #expect(try tool.run("files", "explain", UUID().uuidString).status == 1)
+        #expect(try tool.run("users", "list", "--limit", "0").status == 64)
+        #expect(try tool.run("no-such-command").status == 64)
+        let other = try OperatorToolWithConfiguration(server)
+        #expect(try other.status(replacing: "\"socket\":", with: "\"soccet\":") == 78)
+        #expect(try other.status(replacing: "mariadb.sock", with: "nobody.sock") == 69)
+    }
+
+    @Test("Status counts, and doctor finds the responders of the stack")
+    func status() throws {
+        _ = try server.signUpOwningUser()
+
+        let status = try tool.json("status")
+        let doctor = try tool.run(
+            "doctor", "--json", "--api-socket", try server.environment.value("API_SOCKET"), "--transfer-socket",
+            try server.environment.value("TRANSFER_SOCKET"), "--nginx",
+            PrivateStack.repository.appending(path: "nginx").path, "--certificate",
+            server.certificateAuthorityFile, "--host", "localhost")
+
+        #expect((status.counts?.users?.Google?.integer ?? 0) >= 1)
+        #expect(status.sandbox?.bool == true)
+        let verdicts = JSONValue(Array(doctor.output.utf8))?.diagnoses?.array ?? []
+        func verdict(_ check: String) -> String? { verdicts.first { $0.check?.text == check }?.verdict?.text }
+        #expect(verdict("configuration") == "warning")
+        for check in [
+            "database", "schema", "clock", "apiSocket", "transferSocket", "uploadLimit", "certificate", "dns",
+        ] {
+            #expect(verdict(check) == "good", "\(doctor.output)")
+        }
+    }
+
+    @Test("Jobs: a deletion that the cloud refuses is listed, tried again on request, or dropped")
+    func jobs() async throws {
+        let alice = try server.signUpOwningUser()
+        let masterVersion = try #require(try alice.index().masterVersion)
+        let file = TestFile("to be deleted")
+        try alice.publish(file, masterVersion: masterVersion)
+        try server.sandbox.revoke(alice.account)
+        try alice.with(account: try server.sandbox.account(alice.account.id))
+            .deleteAndCommit(file, masterVersion: masterVersion + 1)
+        try await eventually("the deletion has failed") {
+            try tool.json("jobs", "list", "--user", "\(alice.userID)", "--failing").items?.array?.isEmpty == false
+        }
+
+        let job = try #require(
+            try tool.json("jobs", "list", "--user", "\(alice.userID)", "--kind", "deleteObject").items?.array?.first?
+                .jobID?
+                .integer)
+        let shown = try tool.run("jobs", "show", "\(job)")
+        let retried = try tool.json("jobs", "retry", "\(job)")
+        try await eventually("it was tried again") {
+            let now = try tool.json("jobs", "show", "\(job)")
+            return (now.attempts?.integer ?? 0) >= 2 && now.state?.text == "waiting"
+        }
+        let dropped = try tool.json("jobs", "drop", "\(job)")
+
+        #expect(shown.output.contains("delete object"))
+        #expect(retried.orders?.array?.first?.outcome?.text == "done")
+        #expect(dropped.orders?.array?.first?.outcome?.text == "done")
+        #expect(try tool.run("jobs", "show", "\(job)").status == 1)
+    }
+
+    @Test("An export hands out the person's files; erasure leaves a receipt, and the phone is told")
+    func rights() throws {
+        let alice = try server.signUpOwningUser(name: "Leaver")
+        let masterVersion = try #require(try alice.index().masterVersion)
+        let file = TestFile("mine for ever")
+        try alice.publish(file, masterVersion: masterVersion)
+        let folder = FileManager.default.temporaryDirectory.appending(path: "syncserver-export-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+
+        let export = try tool.json("export-user", "\(alice.userID)", "--to", folder.path, "--files")
+        let preview = try tool.json("erase-user", "\(alice.userID)")
+        let stillThere = try alice.checkCredentials().status
+        let receipt = try tool.json("erase-user", "\(alice.userID)", "--yes")
+
+        let path = try #require(export.paths?[file.uuid]?.text)
+        #expect(try Array(Data(contentsOf: folder.appending(path: path))) == file.contents)
+        #expect(FileManager.default.fileExists(atPath: folder.appending(path: "user.json").path))
+        #expect(preview.erased?.bool == false)
+        #expect(stillThere == 200)
+        #expect(receipt.erased?.bool == true)
+        #expect(receipt.rowsLeft == .object(["deletedFiles": .integer(1)]))
+        #expect(try alice.checkCredentials().status == 401)
+        #expect(try alice.stored(file).count == 1)
+    }
+
+    @Test("fsck asks the clouds: what its owner has deleted or changed there is named")
+    func clouds() throws {
+        let alice = try server.signUpOwningUser()
+        let masterVersion = try #require(try alice.index().masterVersion)
+        let files = [TestFile("whole"), TestFile("gone"), TestFile("changed")]
+        for (index, file) in files.enumerated() { try alice.publish(file, masterVersion: masterVersion + Int64(index)) }
+        let arguments = ["--clouds", "--owner", "\(alice.userID)"]
+        let before = try tool.json("fsck", arguments[0], arguments[1], arguments[2])
+        try server.sandbox.delete(files[1].cloudName(device: alice.device), in: alice.account)
+        try server.sandbox.store(Array("CHANGED".utf8), as: files[2].cloudName(device: alice.device), in: alice.account)
+
+        let after = try tool.json("fsck", arguments[0], arguments[1], arguments[2], status: 1)
+
+        #expect(before.objectsChecked?.integer == 3)
+        let findings = after.findings?.array ?? []
+        func rows(_ code: String) -> [String] {
+            findings.first { $0.code?.text == code }?.rows?.array?.compactMap { $0.row?.text } ?? []
+        }
+        #expect(rows("objectMissing") == ["file \(files[1].uuid) of group \(alice.group)"])
+        #expect(rows("objectChanged") == ["file \(files[2].uuid) of group \(alice.group)"])
+    }
+}
+
+/// `syncctl` with a configuration that differs in one place.
+private struct OperatorToolWithConfiguration {
+    private let text: String
+    private let program: String
+
+    init(_ server: TestServer) throws {
+        text = try String(contentsOfFile: server.environment.value("CONFIG_FILE"), encoding: .utf8)
+        let responder = try #require(try server.processes("syncd_api").first)
+        program = URL(filePath: try responder.executable()).deletingLastPathComponent().appending(path: "syncctl").path
+    }
+
+    func status(replacing old: String, with new: String) throws -> Int32 {
+        let file = FileManager.default.temporaryDirectory.appending(path: "syncserver-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(text.replacingOccurrences(of: old, with: new).utf8).write(to: file)
+        return try Command(program, ["status", "--config", file.path]).status
+    }
+}

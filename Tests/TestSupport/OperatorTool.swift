@@ -1,0 +1,35 @@
+import Foundation
+
+/// `syncctl` as an operator of a stack runs it.
+public struct OperatorTool: Sendable {
+    private let program: String
+    private let configuration: String
+
+    /// The program that belongs to the server that runs.
+    public init(_ server: TestServer) throws {
+        guard let responder = try server.processes("syncd_api").first else {
+            throw StackError.scriptFailed("no responder runs")
+        }
+        let folder = URL(filePath: try responder.executable()).deletingLastPathComponent()
+        program = folder.appending(path: "syncctl").path
+        configuration = try server.environment.value("CONFIG_FILE")
+    }
+
+    /// Runs a command on the stack's configuration; what it says, for people.
+    public func run(_ arguments: String...) throws -> Command {
+        try Command(program, arguments + ["--config", configuration])
+    }
+
+    /// Runs a command that is about no server.
+    public func runPlain(_ arguments: String...) throws -> Command { try Command(program, arguments) }
+
+    /// Runs a command that must end well, or with `status`; its JSON.
+    @discardableResult
+    public func json(_ arguments: String..., status: Int32 = 0) throws -> JSONValue {
+        let command = try Command(program, arguments + ["--config", configuration, "--json"])
+        guard command.status == status, let json = JSONValue(Array(command.output.utf8)) else {
+            throw StackError.scriptFailed("syncctl \(arguments) ended with \(command.status): \(command.output)")
+        }
+        return json
+    }
+}
