@@ -4,6 +4,7 @@ import Logging
 import MariaDB
 import Metrics
 import Posix
+import ServerConfiguration
 import Store
 import SyncProtocol
 import UserStorage

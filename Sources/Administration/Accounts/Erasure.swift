@@ -47,7 +47,8 @@ public struct ErasureReceipt: Report {
     public var groups: [SharingGroupUUID]
     /// Rows that named the person, by kind.
     public var rows: [String: Int]
-    /// Rows that name the person now; only files that others are told were deleted, by a number that means nobody.
+    /// Rows that name the person now: files that others are told were deleted, by a number that means nobody; and for an
+    /// hour the sealed tokens, to clear what was never committed from their storage and then to tell the provider.
     public var rowsLeft: [String: Int]?
 
     init(isDone: Bool, erasedAt: WireDate, user: UserDetails, rows: [String: Int], rowsLeft: [String: Int]?) {
@@ -61,8 +62,13 @@ public struct ErasureReceipt: Report {
         self.rowsLeft = rowsLeft?.filter { $0.value > 0 }
     }
 
-    /// An erasure that left more than the traces of deleted files has failed.
-    public var isGood: Bool { rowsLeft?.keys.allSatisfy { $0 == "deletedFiles" } ?? true }
+    /// An erasure that left more than what ``rowsLeft`` may hold has failed.
+    public var isGood: Bool {
+        guard let rowsLeft else { return true }
+        var expected: Set = ["deletedFiles", "grantsToRevoke", "departedUsers"]
+        if rowsLeft["departedUsers"] != nil { expected.insert("outbox") }
+        return expected.isSuperset(of: rowsLeft.keys)
+    }
 
     public var text: String {
         let counts = rows.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
@@ -77,6 +83,11 @@ public struct ErasureReceipt: Report {
         if let rowsLeft, !rowsLeft.isEmpty {
             let left = rowsLeft.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
             lines.append("  left       \(left)")
+            if rowsLeft["grantsToRevoke"] != nil || rowsLeft["departedUsers"] != nil {
+                lines.append(
+                    "             the sealed tokens go when uploads that were never committed are cleared from the"
+                        + " storage and the provider is told: after an hour, within a day")
+            }
         }
         if !erased { lines.append("Nothing was changed. --yes does it; it cannot be undone.") }
         return lines.joined(separator: "\n")

@@ -28,19 +28,24 @@ public struct KeyRotation: Sendable {
     /// - Throws: ``StoreError``, `CryptoError` if OpenSSL has no randomness.
     public func run(beforePage: () throws -> Void = {}) throws -> KeyRotationReport {
         var report = KeyRotationReport(currentKey: KeyRotationReport.name(of: keys.current.identifier))
-        var last: SealedRecord?
-        repeat {
-            try beforePage()
-            let after = last?.userID
-            last = try reseal(&report) { session in try session.sealedCredentials(after: after, limit: Self.page) }
-        } while last != nil
-        repeat {
-            try beforePage()
-            let after = last?.codeHash
-            last = try reseal(&report) { session in try session.sealedCodes(after: after, limit: Self.page) }
-        } while last != nil
+        // People may be removed meanwhile: where their tokens go then comes after where they were.
+        for read in Self.sources {
+            var last: SealedRecord?
+            repeat {
+                try beforePage()
+                last = try reseal(&report) { session in try read(&session, last) }
+            } while last != nil
+        }
         return report
     }
+
+    /// What reads the page that follows a record, for each kind of place.
+    private static let sources: [@Sendable (inout StoreSession, SealedRecord?) throws -> [SealedRecord]] = [
+        { try $0.sealedCredentials(after: $1?.userID, limit: page) },
+        { try $0.sealedDepartures(after: $1?.userID, limit: page) },
+        { try $0.sealedGrants(after: $1?.outboxID, limit: page) },
+        { try $0.sealedCodes(after: $1?.codeHash, limit: page) },
+    ]
 
     /// Seals one page anew.
     /// - Returns: the last record of the page; `nil` if there was none.
@@ -113,12 +118,18 @@ public struct KeyRotationReport: Report, Equatable {
 }
 
 extension SealedRecord {
-    fileprivate var userID: UserID? { if case .user(let userID) = place { userID } else { nil } }
+    fileprivate var userID: UserID? {
+        switch place {
+        case .user(let userID), .departedUser(let userID), .grant(_, let userID): userID
+        case .code: nil
+        }
+    }
+    fileprivate var outboxID: OutboxID? { if case .grant(let item, _) = place { item } else { nil } }
     fileprivate var codeHash: [UInt8]? { if case .code(let hash) = place { hash } else { nil } }
 
     fileprivate var sealedPlace: CredentialSealer.Place {
         switch place {
-        case .user(let userID): .user(userID)
+        case .user(let userID), .departedUser(let userID), .grant(_, let userID): .user(userID)
         case .code(let hash): .code(hash)
         }
     }
@@ -126,6 +137,7 @@ extension SealedRecord {
     fileprivate var name: String {
         switch place {
         case .user(let userID): "user \(userID)"
+        case .departedUser(let userID), .grant(_, let userID): "user \(userID), who was removed"
         case .code: "an authorization code"
         }
     }

@@ -98,6 +98,7 @@ extension ListedWork: Report {
         case .sendPush:
             "notify \(pushTarget == "group" ? "the other members of a group, for" : "a device of") \(person)"
         case .removePushTopic: "remove the SNS topic of \(person)"
+        case .revokeGrant: "tell the provider that what \(person) had granted is no longer used"
         }
     }
 }

@@ -148,6 +148,7 @@ extension StoreSession {
         try connection.query(
             """
             SELECT 'users', COUNT(*) FROM users
+             UNION ALL SELECT 'departed_users', COUNT(*) FROM departed_users
              UNION ALL SELECT 'devices', COUNT(*) FROM devices
              UNION ALL SELECT 'sharing_groups', COUNT(*) FROM sharing_groups
              UNION ALL SELECT 'memberships', COUNT(*) FROM memberships

@@ -57,9 +57,7 @@ public enum OutboxOrderOutcome: String, Equatable, Sendable, Encodable {
     case inUse
 }
 
-extension OutboxItem.Kind: Encodable, CaseIterable {
-    public static var allCases: [Self] { [.deleteObject, .writeWarningFile, .hashObject, .sendPush, .removePushTopic] }
-}
+extension OutboxItem.Kind: Encodable {}
 
 extension StoreSession {
     /// Work in the order of its numbers, what comes after `after`, at most `limit` rows.

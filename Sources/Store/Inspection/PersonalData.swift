@@ -127,8 +127,11 @@ extension StoreSession {
         }
     }
 
-    /// How many rows of each table still name a user; all 0 after their removal but for deleted files, which say by their
-    /// number whose storage they were in.
+    /// How many rows of each kind still name a user.
+    ///
+    /// After their removal all are 0 but for deleted files, which say by their number whose storage they were in, and for a
+    /// while what it takes to clear their storage (``StoreSession/departedUser(_:)`` and its work) and to give back what
+    /// they had granted.
     public mutating func traces(of userID: UserID) throws(StoreError) -> [String: Int] {
         let id: [Value] = [.int(userID.rawValue)]
         return [
@@ -146,7 +149,11 @@ extension StoreSession {
             "commitMembers": try count("SELECT COUNT(*) FROM commit_members WHERE user_id = ?", id),
             "contentHashes": try count("SELECT COUNT(*) FROM content_hashes WHERE user_id = ?", id),
             "pushRegistrations": try count("SELECT COUNT(*) FROM push_registrations WHERE user_id = ?", id),
-            "outbox": try count("SELECT COUNT(*) FROM outbox WHERE user_id = ? AND kind <> 'removePushTopic'", id),
+            "outbox": try count(
+                "SELECT COUNT(*) FROM outbox WHERE user_id = ? AND kind NOT IN ('removePushTopic', 'revokeGrant')", id),
+            "departedUsers": try count("SELECT COUNT(*) FROM departed_users WHERE user_id = ?", id),
+            "grantsToRevoke": try count(
+                "SELECT COUNT(*) FROM outbox WHERE user_id = ? AND kind = 'revokeGrant'", id),
         ]
     }
 }

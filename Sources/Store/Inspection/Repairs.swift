@@ -223,8 +223,9 @@ extension StoreSession {
             return try execute(
                 """
                 DELETE FROM outbox
-                 WHERE kind <> 'removePushTopic'
+                 WHERE kind NOT IN ('removePushTopic', 'revokeGrant')
                    AND NOT EXISTS (SELECT 1 FROM users u WHERE u.user_id = outbox.user_id)
+                   AND NOT EXISTS (SELECT 1 FROM departed_users d WHERE d.user_id = outbox.user_id)
                 """, [])
         case .stagedUploadIncomplete, .batchMemberWithoutBatch, .workIncomplete, .workInOtherStorage, .workStuck,
             .workFarOff:

@@ -6,6 +6,10 @@ public struct SealedRecord: Equatable, Sendable {
     /// The row that holds it.
     public enum Place: Equatable, Sendable {
         case user(UserID)
+        /// A removed user whose storage is being cleared.
+        case departedUser(UserID)
+        /// What a removed user had granted, until it is revoked.
+        case grant(OutboxID, UserID)
         /// By the code's SHA-256.
         case code([UInt8])
     }
@@ -31,11 +35,45 @@ extension StoreSession {
         }
     }
 
+    /// The sealed tokens of removed users whose storage is being cleared, those after `after`, at most `limit` of them.
+    public mutating func sealedDepartures(after: UserID?, limit: Int) throws(StoreError) -> [SealedRecord] {
+        try all(
+            "SELECT user_id, credentials FROM departed_users WHERE user_id > ? ORDER BY user_id LIMIT ?",
+            [.int(after?.rawValue ?? .min), .int(Int64(limit))]
+        ) { row throws(StoreError) in
+            SealedRecord(place: .departedUser(UserID(try row.number(0))), bytes: row.optionalBytes(1) ?? [])
+        }
+    }
+
+    /// The sealed tokens of removed users that are to be revoked, those after `after`, at most `limit` of them.
+    public mutating func sealedGrants(after: OutboxID?, limit: Int) throws(StoreError) -> [SealedRecord] {
+        try all(
+            """
+            SELECT outbox_id, user_id, credentials
+              FROM outbox
+             WHERE outbox_id > ?
+               AND credentials IS NOT NULL
+             ORDER BY outbox_id
+             LIMIT ?
+            """, [.int(after?.rawValue ?? .min), .int(Int64(limit))]
+        ) { row throws(StoreError) in
+            SealedRecord(
+                place: .grant(OutboxID(try row.number(0)), UserID(try row.number(1))),
+                bytes: row.optionalBytes(2) ?? [])
+        }
+    }
+
     /// The sealed results of authorization codes in the order of their hashes, those after `after`, at most `limit`.
     public mutating func sealedCodes(after: [UInt8]?, limit: Int) throws(StoreError) -> [SealedRecord] {
         try all(
-            "SELECT code_hash, credentials FROM exchanged_codes WHERE code_hash > ? ORDER BY code_hash LIMIT ?",
-            [.bytes(after ?? []), .int(Int64(limit))]
+            """
+            SELECT code_hash, credentials
+              FROM exchanged_codes
+             WHERE code_hash > ?
+               AND credentials IS NOT NULL
+             ORDER BY code_hash
+             LIMIT ?
+            """, [.bytes(after ?? []), .int(Int64(limit))]
         ) { row throws(StoreError) in
             SealedRecord(place: .code(row.optionalBytes(0) ?? []), bytes: row.optionalBytes(1) ?? [])
         }
@@ -51,6 +89,14 @@ extension StoreSession {
             try execute(
                 "UPDATE users SET credentials = ? WHERE user_id = ? AND credentials = ?",
                 [.bytes(bytes), .int(userID.rawValue), .bytes(record.bytes)]) == 1
+        case .departedUser(let userID):
+            try execute(
+                "UPDATE departed_users SET credentials = ? WHERE user_id = ? AND credentials = ?",
+                [.bytes(bytes), .int(userID.rawValue), .bytes(record.bytes)]) == 1
+        case .grant(let item, _):
+            try execute(
+                "UPDATE outbox SET credentials = ? WHERE outbox_id = ? AND credentials = ?",
+                [.bytes(bytes), .int(item.rawValue), .bytes(record.bytes)]) == 1
         case .code(let hash):
             try execute(
                 "UPDATE exchanged_codes SET credentials = ? WHERE code_hash = ? AND credentials = ?",

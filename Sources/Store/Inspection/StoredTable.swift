@@ -3,6 +3,7 @@
 /// Not among them: the bookkeeping of migrations, which a restored database gets from its own.
 public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case users
+    case departedUsers = "departed_users"
     case devices
     case sharingGroups = "sharing_groups"
     case memberships
@@ -27,6 +28,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     var rows: StaticString {
         switch self {
         case .users: "SELECT * FROM users ORDER BY user_id"
+        case .departedUsers: "SELECT * FROM departed_users ORDER BY user_id"
         case .devices: "SELECT * FROM devices ORDER BY user_id, device_uuid"
         case .sharingGroups: "SELECT * FROM sharing_groups ORDER BY sharing_group_id"
         case .memberships: "SELECT * FROM memberships ORDER BY sharing_group_id, user_id"
@@ -52,6 +54,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     var anyRow: StaticString {
         switch self {
         case .users: "SELECT 1 FROM users LIMIT 1"
+        case .departedUsers: "SELECT 1 FROM departed_users LIMIT 1"
         case .devices: "SELECT 1 FROM devices LIMIT 1"
         case .sharingGroups: "SELECT 1 FROM sharing_groups LIMIT 1"
         case .memberships: "SELECT 1 FROM memberships LIMIT 1"

@@ -41,8 +41,11 @@ public enum WorkInvariant: String, Invariant {
             SELECT CONCAT('staged file ', file_uuid), CONCAT('user ', user_id, ', ', kind)
               FROM staged_changes
              WHERE (kind IN ('upload', 'undelete')
-                    AND (file_version IS NULL OR owning_user_id IS NULL OR storage_type IS NULL OR check_sum IS NULL
-                         OR updated_at IS NULL OR mime_type IS NULL))
+                    AND (file_version IS NULL OR updated_at IS NULL OR mime_type IS NULL
+                         OR (owning_user_id IS NULL) <> (check_sum IS NULL)
+                         OR (owning_user_id IS NULL) <> (storage_type IS NULL)))
+                -- A new file loses its contents when the owner of the storage leaves; nothing else does.
+                OR (owning_user_id IS NULL AND (kind = 'undelete' OR (kind = 'upload' AND file_version <> 0)))
                 OR (kind = 'metadata' AND app_metadata_version IS NULL)
                 OR (kind = 'deletion' AND file_version IS NULL)
              LIMIT ?
@@ -86,8 +89,9 @@ public enum WorkInvariant: String, Invariant {
             """
             SELECT CONCAT('job ', o.outbox_id), CONCAT(o.kind, ', user ', o.user_id)
               FROM outbox o
-             WHERE o.kind <> 'removePushTopic'
+             WHERE o.kind NOT IN ('removePushTopic', 'revokeGrant')
                AND NOT EXISTS (SELECT 1 FROM users u WHERE u.user_id = o.user_id)
+               AND NOT EXISTS (SELECT 1 FROM departed_users d WHERE d.user_id = o.user_id)
              LIMIT ?
             """
         case .workIncomplete:
@@ -99,6 +103,7 @@ public enum WorkInvariant: String, Invariant {
                    WHEN 'hashObject' THEN storage_type IS NULL OR object_id IS NULL
                    WHEN 'writeWarningFile' THEN storage_type IS NULL
                    WHEN 'removePushTopic' THEN object_name IS NULL
+                   WHEN 'revokeGrant' THEN account_type IS NULL OR account_hash IS NULL OR credentials IS NULL
                    ELSE push_target IS NULL OR sharing_group_id IS NULL OR message IS NULL
                         OR (push_target = 'device' AND registration_id IS NULL)
                    END
