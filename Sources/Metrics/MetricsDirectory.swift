@@ -11,6 +11,8 @@ internal import Posix
 struct MetricsDirectory: Sendable {
     /// Digest of the layout, role, start of the process in seconds since 1970.
     static let headCount = 3
+    /// So many files may wait for somebody to ask.
+    static let manyFiles = 64
     private static let patience: Duration = .seconds(2)
     /// Names of files of numbers begin so.
     private static let prefix = "process-"
@@ -36,12 +38,12 @@ struct MetricsDirectory: Sendable {
             try replace(layoutFile, with: layout.keys.joined(separator: "\n"))
         }
         let numbers = try SharedNumbers(
-            making: "\(path)/\(Self.prefix)\(processID)", count: Self.headCount + layout.keys.count)
+            making: "\(path)/\(Self.prefix)\(processID)", count: Self.headCount + layout.count)
         numbers.set(layout.digest, at: 0)
         numbers.set(UInt64(role), at: 1)
         numbers.set(UInt64(clamping: start), at: 2)
         // A host whose processes restart and that nobody asks would fill up.
-        _ = try collect()
+        if try Directory.names(in: path).count > Self.manyFiles { _ = try collect() }
         withExtendedLifetime(lock) {}
         return numbers
     }
@@ -62,8 +64,8 @@ struct MetricsDirectory: Sendable {
         let names = try Directory.names(in: path).filter { $0.hasPrefix(Self.prefix) }
         // What is gone need not be remembered.
         totals.contents.formIntersection(names)
-        var living = Sum(values: Array(repeating: 0, count: layout.keys.count), processes: [])
-        var keysByDigest = [layout.digest: layout.keys]
+        var living = Sum(values: Array(repeating: 0, count: layout.count), processes: [])
+        var keysByDigest: [UInt64: [String]] = [:]
         var dead: [String] = []
         for name in names {
             guard let numbers = try? SharedNumbers(reading: path + "/" + name), numbers.count > Self.headCount else {
@@ -72,16 +74,17 @@ struct MetricsDirectory: Sendable {
                 continue
             }
             let digest = numbers.value(at: 0)
-            if keysByDigest[digest] == nil { keysByDigest[digest] = keys(ofLayout: digest) }
+            let isOurs = digest == layout.digest
+            if !isOurs, keysByDigest[digest] == nil { keysByDigest[digest] = keys(ofLayout: digest) }
             let keys = keysByDigest[digest] ?? []
             guard numbers.isMakerAlive else {
-                if totals.contents.insert(name).inserted { totals.add(numbers, keys) }
+                if totals.contents.insert(name).inserted { totals.add(numbers, isOurs ? layout.keys : keys) }
                 dead.append(name)
                 continue
             }
             living.processes.append((role: Int(numbers.value(at: 1)), start: numbers.value(at: 2)))
-            if digest == layout.digest {
-                for index in layout.keys.indices {
+            if isOurs {
+                for index in 0..<layout.count {
                     living.values[index] &+= numbers.value(at: Self.headCount + index)
                 }
             } else {
@@ -92,7 +95,9 @@ struct MetricsDirectory: Sendable {
             try replace(path + "/totals", with: totals.text)
             for name in dead { try Directory.removeFile(path + "/" + name) }
         }
-        for (index, key) in layout.keys.enumerated() { living.values[index] &+= totals.counters[key] ?? 0 }
+        if !totals.counters.isEmpty {
+            for (index, key) in layout.keys.enumerated() { living.values[index] &+= totals.counters[key] ?? 0 }
+        }
         return living
     }
 

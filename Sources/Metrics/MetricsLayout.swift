@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Where each number of each metric stands in a process's file.
 struct MetricsLayout: Sendable {
     let families: [MetricFamily]
@@ -5,39 +7,58 @@ struct MetricsLayout: Sendable {
     let bases: [Int]
     /// How many values the second and the third label of each family have, 1 if it has fewer labels, and its width.
     private let strides: [(second: Int, third: Int, width: Int)]
-    /// What each number is, as text: the same in every version of the server that has it.
-    let keys: [String]
+    /// How many numbers there are.
+    let count: Int
     /// Tells layouts apart.
     let digest: UInt64
+    private let keyList = KeyList()
 
     init(_ families: [MetricFamily]) {
         self.families = families
         var bases: [Int] = []
-        var keys: [String] = []
+        var count = 0
+        var digest: UInt64 = 0xcbf2_9ce4_8422_2325
         for family in families {
-            bases.append(keys.count)
-            // Of a family that rises and falls, nothing is kept of the dead.
-            let mark = family.kind == .gauge ? "g " : "c "
-            for labels in family.combinations {
-                switch family.kind {
-                case .counter, .gauge: keys.append("\(mark)\(family.name){\(labels)}")
-                case .histogram(let bounds):
-                    for bound in bounds { keys.append("\(mark)\(family.name){\(labels)} \(bound)") }
-                    keys.append("\(mark)\(family.name){\(labels)} more")
-                    keys.append("\(mark)\(family.name){\(labels)} sum")
-                }
+            bases.append(count)
+            count += family.labels.map(\.values.count).reduce(family.width, *)
+            let labels = family.labels.map { "\($0.name)=\($0.values.joined(separator: ","))" }
+            // FNV-1a.
+            for byte in "\(family.name) \(family.kind) \(labels.joined(separator: " "))\n".utf8 {
+                digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3
             }
         }
         self.bases = bases
+        self.count = count
+        self.digest = digest
         strides = families.map { family in
             let counts = family.labels.map(\.values.count)
             precondition(counts.count <= 3, "index(_:_:_:_:) knows three labels")
             return (counts.count > 1 ? counts[1] : 1, counts.count > 2 ? counts[2] : 1, family.width)
         }
-        self.keys = keys
-        // FNV-1a.
-        digest = keys.joined(separator: "\n").utf8.reduce(0xcbf2_9ce4_8422_2325) { hash, byte in
-            (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+    }
+
+    /// What each number is, as text: the same in every version of the server that has it. Made when first needed, which is
+    /// not when a process starts.
+    var keys: [String] {
+        keyList.made.withLock { made in
+            if made.isEmpty { made = families.flatMap(Self.keys) }
+            return made
+        }
+    }
+
+    private final class KeyList: Sendable {
+        let made = Mutex<[String]>([])
+    }
+
+    private static func keys(of family: MetricFamily) -> [String] {
+        // Of a family that rises and falls, nothing is kept of the dead.
+        let mark = family.kind == .gauge ? "g " : "c "
+        return family.combinations.flatMap { labels in
+            let series = "\(mark)\(family.name){\(labels)}"
+            return switch family.kind {
+            case .counter, .gauge: [series]
+            case .histogram(let bounds): bounds.map { "\(series) \($0)" } + ["\(series) more", "\(series) sum"]
+            }
         }
     }
 

@@ -120,7 +120,7 @@ public final class ServerMetrics: Sendable {
         exposition.add(sum.processes)
         for (index, family) in Self.layout.families.enumerated() {
             let base = Self.layout.bases[index]
-            let end = index + 1 < Self.layout.bases.count ? Self.layout.bases[index + 1] : Self.layout.keys.count
+            let end = index + 1 < Self.layout.bases.count ? Self.layout.bases[index + 1] : Self.layout.count
             exposition.add(family, sum.values[base..<end])
         }
         exposition.add(backlog)

@@ -24,7 +24,8 @@ final class ExpositionTests {
     @Test("Each number of the file has a place of its own")
     func layout() {
         let layout = ServerMetrics.layout
-        #expect(Set(layout.keys).count == layout.keys.count)
+        #expect(Set(layout.keys).count == layout.count)
+        #expect(layout.keys.count == layout.count)
         for (index, family) in layout.families.enumerated() {
             let counts = family.labels.map(\.values.count) + [1, 1, 1]
             var places: [Int] = []

@@ -101,6 +101,7 @@ def after_goaway(client: Client, server: APNsServer) -> None:
     while not any(isinstance(one, PingReceived) for one in client.receive()):
         pass
     eventually(lambda: server.ended)
+    client.socket.settimeout(1)
     client.send()
 
 

@@ -111,8 +111,6 @@ class APNsServer:
             self.attempts.append(attempt)
             script = self.script.get(attempt.device, [])
             attempt.action = script.pop(0) if script else ("accept",)
-            if attempt.connection in self.ended:
-                self._note("a stream begins after GOAWAY")
             if attempt.id in self._accepted:
                 self._note(f"{attempt.device} gets again what was accepted")
         self._check_headers(attempt.headers)
@@ -187,6 +185,8 @@ class Conversation:
         self.server, self.number, self.connection = server, number, connection
         self.streams: dict[int, Attempt] = {}
         self.is_over = False
+        # Streams above it are not looked at, once GOAWAY has said so: they crossed it on the way.
+        self.last_stream: int | None = None
         self.http = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
 
     def run(self) -> None:
@@ -215,6 +215,10 @@ class Conversation:
             self.flush()
 
     def begin(self, event: RequestReceived) -> None:
+        if self.last_stream is not None and event.stream_id > self.last_stream:
+            if self.number in self.server.ended:
+                self.server.note("a stream begins after GOAWAY")
+            return None
         headers = dict(event.headers)
         device = headers.get(":path", "").rpartition("/")[2]
         attempt = Attempt(device, self.number, event.stream_id, headers)
@@ -227,11 +231,14 @@ class Conversation:
         return None
 
     def take(self, event: DataReceived) -> None:
-        self.streams[event.stream_id].body += event.data
+        if event.stream_id in self.streams:
+            self.streams[event.stream_id].body += event.data
         if event.flow_controlled_length:
             self.http.increment_flow_control_window(event.flow_controlled_length)
 
     def end(self, stream: int) -> None:
+        if stream not in self.streams:
+            return
         attempt = self.streams[stream]
         attempt.is_whole = True
         self.server.check_body(attempt)
@@ -266,6 +273,7 @@ class Conversation:
 
     def go_away(self, last_stream: int) -> None:
         """No more streams after `last_stream`. By hand, since h2 would not let the streams before it finish."""
+        self.last_stream = max(0, last_stream)
         self.flush()
         self.http.ping(b"go away!")
         frame = GoAwayFrame(0, last_stream_id=max(0, last_stream), error_code=0,
