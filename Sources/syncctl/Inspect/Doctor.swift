@@ -27,7 +27,7 @@ struct Doctor: ReportingCommand {
             configuration = try ServerConfiguration(readingFrom: options.file.path)
         } catch {
             return DoctorReport([
-                Diagnosis("configuration", .bad, error.problems.joined(separator: "; "), fix: "correct \(error.path)")
+                Diagnosis("configuration", .bad, error.problems.map(\.description).joined(separator: "; "), fix: "correct \(error.path)")
             ])
         }
         var diagnoses = [Self.diagnosis(of: configuration, options.file.path)]
