@@ -26,7 +26,7 @@ struct BackupTests {
         var sums: [String: Int64] = [:]
         try connection.query(
             """
-            CHECKSUM TABLE users, devices, sharing_groups, memberships, invitations, files, staged_changes, batches,
+            CHECKSUM TABLE users, departed_users, devices, sharing_groups, memberships, invitations, files, staged_changes, batches,
                            commits, commit_members, outbox, exchanged_codes, apple_notices, push_registrations,
                            content_hashes, imported_users, imported_groups
             """
@@ -45,10 +45,15 @@ struct BackupTests {
              WHERE user_id = 1;
             UPDATE users SET display_name = '' WHERE user_id = 2;
             UPDATE files SET app_metadata = '\\N', app_metadata_version = 0;
-            INSERT INTO exchanged_codes VALUES (X'000102030405060708090A0D5C00000000000000000000000000000000000000', X'00FF0A09', NOW());
+            INSERT INTO exchanged_codes (code_hash, credentials, exchanged_at)
+            VALUES (X'000102030405060708090A0D5C00000000000000000000000000000000000000', X'00FF0A09', NOW());
             INSERT INTO users (user_id, account_type, provider_user_id, display_name, created_at)
             VALUES (40, 'Facebook', 'f-40', 'gone', NOW());
             DELETE FROM users WHERE user_id = 40;
+            INSERT INTO departed_users (user_id, account_type, provider_user_id, credentials, forgotten_at)
+            VALUES (39, 'Google', 'g-39', X'00', NOW());
+            INSERT INTO outbox (kind, user_id, account_type, account_hash, credentials, available_at, created_at)
+            VALUES ('revokeGrant', 39, 'Google', REPEAT(X'01', 32), X'00', NOW(), NOW());
             """#)
         let report = try backUp(fixture)
         let empty = try AdministrationFixture(migrated: false)

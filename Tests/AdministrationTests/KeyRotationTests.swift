@@ -7,6 +7,7 @@ import Testing
 
 @Suite("Rotation of sealing keys")
 struct KeyRotationTests {
+    private static let removed = UserID(39)
     private struct Interruption: Error {}
 
     private let fixture: AdministrationFixture
@@ -31,7 +32,21 @@ struct KeyRotationTests {
         let hash = [UInt8](repeating: 3, count: 32)
         let code = try fixture.sealer.seal(StoredCredentials(refreshToken: "of the code"), for: .code(hash))
         try fixture.run(
-            "INSERT INTO exchanged_codes VALUES (X'\(hash.hexLowercase)', X'\(code.hexLowercase)', NOW())")
+            """
+            INSERT INTO exchanged_codes (code_hash, credentials, exchanged_at)
+            VALUES (X'\(hash.hexLowercase)', X'\(code.hexLowercase)', NOW())
+            """)
+        // Somebody who was removed, with tokens for clearing the storage and to be revoked.
+        let left = try fixture.sealer.seal(
+            StoredCredentials(refreshToken: "of who left"), for: .user(Self.removed)
+        ).hexLowercase
+        try fixture.run(
+            """
+            INSERT INTO departed_users (user_id, account_type, provider_user_id, credentials, forgotten_at)
+            VALUES (\(Self.removed.rawValue), 'Google', 'g-39', X'\(left)', NOW());
+            INSERT INTO outbox (kind, user_id, account_type, account_hash, credentials, available_at, created_at)
+            VALUES ('revokeGrant', \(Self.removed.rawValue), 'Google', REPEAT(X'01', 32), X'\(left)', NOW(), NOW())
+            """)
     }
 
     private func opened(_ user: Int64) throws -> StoredCredentials {
@@ -45,11 +60,17 @@ struct KeyRotationTests {
         let again = try rotation.run()
 
         #expect(report.isGood)
-        #expect(report.resealed == 251)
+        #expect(report.resealed == 253)
         #expect(again.resealed == 0)
-        #expect(again.alreadyCurrent == 251)
+        #expect(again.alreadyCurrent == 253)
         for number in Int64(1_001)...1_249 { #expect(try opened(number).accessToken == "token-\(number)") }
         #expect(try opened(1).refreshToken == "secret-refresh")
+        let departures = try fixture.store.withSession { try $0.sealedDepartures(after: nil, limit: 9) }
+        let grants = try fixture.store.withSession { try $0.sealedGrants(after: nil, limit: 9) }
+        for record in departures + grants {
+            #expect(try newSealer.open(record.bytes, from: .user(Self.removed)).refreshToken == "of who left")
+        }
+        #expect(departures.count == 1 && grants.count == 1)
         let code = try #require(try fixture.store.withSession { try $0.sealedCodes(after: nil, limit: 1) }.first)
         #expect(
             try newSealer.open(code.bytes, from: .code([UInt8](repeating: 3, count: 32))).refreshToken == "of the code")
@@ -117,6 +138,6 @@ struct KeyRotationTests {
         #expect(report.unreadable == ["user 1100"])
         #expect(!report.isGood)
         #expect(report.text.contains("KEEP the former keys"))
-        #expect(report.resealed == 250)
+        #expect(report.resealed == 252)
     }
 }

@@ -26,9 +26,8 @@ struct Doctor: ReportingCommand {
         do {
             configuration = try ServerConfiguration(readingFrom: options.file.path)
         } catch {
-            return DoctorReport([
-                Diagnosis("configuration", .bad, error.problems.map(\.description).joined(separator: "; "), fix: "correct \(error.path)")
-            ])
+            let problems = error.problems.map(\.description).joined(separator: "; ")
+            return DoctorReport([Diagnosis("configuration", .bad, problems, fix: "correct \(error.path)")])
         }
         var diagnoses = [Self.diagnosis(of: configuration, options.file.path)]
         diagnoses += database(configuration)
