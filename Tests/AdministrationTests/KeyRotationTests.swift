@@ -103,7 +103,7 @@ struct KeyRotationTests {
         let report = try rotation.run()
 
         #expect(report.alreadyCurrent == 200)
-        #expect(report.resealed == 51)
+        #expect(report.resealed == 53)
     }
 
     @Test("Tokens that are stored meanwhile are not undone")
