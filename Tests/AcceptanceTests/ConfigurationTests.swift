@@ -139,7 +139,7 @@ extension PrivateStackTests {
             let check = try Command(syncctl, ["check-config", "--config", bad])
             let start = try Command(syncd, ["--role", "jobs", "--config", bad])
 
-            #expect(check.status != 0 && check.output.contains("\(section).\(setting) cannot be used: it"))
+            #expect(check.status == 78 && check.output.contains("\(section).\(setting) cannot be used: it"))
             #expect(start.status == 78 && start.output.contains("\(section).\(setting) cannot be used: it"))
             if !contents.isEmpty { #expect(!(check.output + start.output).contains("junk")) }
             #expect(try Command(syncctl, ["check-config", "--config", good]).status == 0)
@@ -162,7 +162,11 @@ extension PrivateStackTests {
             let check = try Command(syncctl, ["check-config", "--config", bad.path])
             let start = try Command(syncd, ["--role", "jobs", "--config", bad.path])
 
-            #expect(check.status != 0 && check.output.contains("allowedSignInTypes"))
+            #expect(check.status == 78 && check.output.contains("allowedSignInTypes"))
+            let forPrograms = try Command(syncctl, ["check-config", "--json", "--config", bad.path])
+            #expect(forPrograms.status == 78)
+            let problems = try #require(JSONValue(Array(forPrograms.output.utf8))?.problems?.array)
+            #expect(problems.contains { $0.sentence?.text?.contains("allowedSignInTypes") == true })
             #expect(start.status != 0 && start.output.contains("allowedSignInTypes"))
             #expect(try Command(syncctl, ["check-config", "--config", good]).status == 0)
         }
