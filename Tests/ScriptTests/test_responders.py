@@ -79,6 +79,8 @@ class ResponderTests(unittest.TestCase):
         first = self.ask()
 
         os.kill(first, signal.SIGKILL)
+        # Until then it may still take a connection, and leave it without a reply.
+        self.eventually(lambda: not is_running(first))
 
         self.assertNotEqual(self.ask(), first)
 
