@@ -19,8 +19,6 @@ struct Cast {
     /// Whether the server is a debugging build, which has CheckPrimaryCreds.
     let canCheckPrimaryCreds: Bool
     private let sandbox: SandboxControl
-    /// Who asked to be removed since they last signed in.
-    private var leaving: Set<Person> = []
 
     init(_ server: TestServer, _ random: inout SeededGenerator) throws {
         sandbox = server.sandbox
@@ -52,19 +50,8 @@ struct Cast {
         return account
     }
 
-    /// Keeps in mind that a person asks to be removed.
-    mutating func noteRemoval(of person: Person) { leaving.insert(person) }
-
-    /// The person signs in on the device once more, as before making a user: their app gets a new code. Whoever has just left
-    /// does so after the provider was told, which would end the new sign-in too.
-    mutating func signInAgain(_ person: Person) async throws {
-        if leaving.remove(person) != nil, [.google, .dropbox].contains(person.provider) {
-            let (sandbox, account) = (sandbox, try account(of: person))
-            // Nobody knows whether there was anything to give back.
-            try? await eventually("the provider was told", within: .seconds(5)) {
-                try sandbox.account(account.id).refreshToken == nil
-            }
-        }
+    /// The person signs in on the device once more, as before making a user: their app gets a new code.
+    mutating func signInAgain(_ person: Person) throws {
         guard person.provider == .google else {
             accounts[person] = try sandbox.account(account(of: person).id)
             return

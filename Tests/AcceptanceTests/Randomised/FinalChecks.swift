@@ -92,6 +92,14 @@ struct FinalChecks {
         return tokens
     }
 
+    /// What the database holds breaks none of its rules. Work that the run's own troubles have put off is none.
+    func database() throws {
+        let report = try OperatorTool(run.server).run("fsck", "--json")
+        let findings = JSONValue(Array(report.output.utf8))?.findings?.array
+        let complaints = (findings ?? [.string(report.output)]).filter { !["workStuck", "workFarOff"].contains($0.code?.text) }
+        guard complaints.isEmpty else { throw run.difference(complaints.map { "fsck: \($0)" }) }
+    }
+
     /// The server kept to the providers' rules.
     func providers() throws {
         let violations = try run.server.sandbox.violations()

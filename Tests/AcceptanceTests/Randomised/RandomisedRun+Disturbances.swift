@@ -60,9 +60,8 @@ extension RandomisedRun {
         }
         guard other.caller.person != caller.person else { return try make(request, by: caller) }
         if possibilities.likeliest.users[other.caller.person] == nil {
-            try await cast.signInAgain(other.caller.person)
+            try cast.signInAgain(other.caller.person)
         }
-        if case .removeUser = other.request { cast.noteRemoval(of: other.caller.person) }
         let requests = [request, other.request]
         let callers = [caller, other.caller]
         let calls = try [httpCall(request, by: caller), httpCall(other.request, by: other.caller)]

@@ -45,8 +45,7 @@ struct RandomisedRun {
 
     private mutating func operate(progress: Double) async throws {
         let (request, caller) = RequestPlanner(world: possibilities.likeliest, cast: cast).next(&random)
-        if possibilities.likeliest.users[caller.person] == nil { try await cast.signInAgain(caller.person) }
-        if case .removeUser = request { cast.noteRemoval(of: caller.person) }
+        if possibilities.likeliest.users[caller.person] == nil { try cast.signInAgain(caller.person) }
         let call = PhoneCall(request)
         let disturbance = Disturbance.random(for: request, &random, among: cast.people, progress: progress)
         tally.operations += 1

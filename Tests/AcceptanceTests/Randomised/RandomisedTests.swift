@@ -25,6 +25,7 @@ extension PrivateStackTests {
                     let conversed = ContinuousClock.now
                     let checks = FinalChecks(run: run)
                     try await checks.storage()
+                    try checks.database()
                     try checks.logs()
                     try checks.providers()
                     print(
