@@ -96,7 +96,8 @@ struct FinalChecks {
     func database() throws {
         let report = try OperatorTool(run.server).run("fsck", "--json")
         let findings = JSONValue(Array(report.output.utf8))?.findings?.array
-        let complaints = (findings ?? [.string(report.output)]).filter { !["workStuck", "workFarOff"].contains($0.code?.text) }
+        let complaints = (findings ?? [.string(report.output)])
+            .filter { !["workStuck", "workFarOff"].contains($0.code?.text) }
         guard complaints.isEmpty else { throw run.difference(complaints.map { "fsck: \($0)" }) }
     }
 
