@@ -7,10 +7,9 @@
 // prctl(2) is variadic, which Swift cannot call. Names the calling thread.
 static inline int posix_name_this_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
 
-// flock(2), whose name is a structure's in Swift. Declared here: <sys/file.h> includes <fcntl.h>, whose types would then
-// belong to this module or to Glibc, whichever is loaded first.
+// flock(2). Declared here: <sys/file.h> includes <fcntl.h>, whose types would then belong to this module or to Glibc,
+// whichever is loaded first.
 extern int flock(int descriptor, int operation);
-static inline int posix_flock(int descriptor, int operation) { return flock(descriptor, operation); }
 
 // Numbers in memory that processes share: plain addresses, which Swift's Atomic does not take. No order is needed
 // between different numbers.

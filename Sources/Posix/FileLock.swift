@@ -11,7 +11,7 @@ public struct FileLock: ~Copyable {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)
         guard descriptor >= 0 else { throw PosixError(call: "open", code: errno) }
         let end = ContinuousClock.now + limit
-        while posix_flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let code = errno
             guard code == EWOULDBLOCK || code == EINTR, ContinuousClock.now < end else {
                 close(descriptor)
