@@ -78,7 +78,9 @@ private final class SecureServer {
     }
 
     deinit {
-        server.terminate()
+        // Not terminate(): where this process has SIGTERM blocked, its children have, too.
+        kill(server.processIdentifier, SIGKILL)
+        server.waitUntilExit()
         try? FileManager.default.removeItem(atPath: folder)
     }
 }
