@@ -8,11 +8,13 @@ import TestSupport
 struct Settlement {
     private var webServer: LogTail
     private var responders: [LogTail]
+    private let metrics: MetricsPages
     private var open: Set<String> = []
     private var seen = 0
 
     /// Begins at the present end of the logs; nothing must be in flight.
     init(_ server: TestServer) throws {
+        metrics = try MetricsPages(server)
         let folder = URL(filePath: try server.environment.value("LOG_DIR"))
         webServer = try LogTail(folder.appending(path: "nginx-access.log"))
         responders = try ["syncd-api.log", "syncd-transfer.log"].map { try LogTail(folder.appending(path: $0)) }
@@ -31,8 +33,8 @@ struct Settlement {
         } catch is NotEventually {
             // Nothing will come of what has not begun; what has begun may take its time on a busy machine.
             try await eventually("what responders have begun has ended", within: .seconds(60)) {
-                _ = try settlement.haveEnded(count)
-                return settlement.open.isSubset(of: settlement.done)
+                let isOver = try settlement.haveEnded(count)
+                return try isOver || settlement.nothingIsInProgress()
             }
         }
         self = settlement
@@ -57,6 +59,11 @@ struct Settlement {
     }
 
     private var done: Set<String> = []
+
+    /// Whether no living responder handles a request.
+    private func nothingIsInProgress() throws -> Bool {
+        try metrics.samples().filter { $0.key.hasPrefix("syncd_requests_in_flight") }.values.allSatisfy { $0 == 0 }
+    }
 }
 
 /// The lines that are added to a log of JSON lines.
