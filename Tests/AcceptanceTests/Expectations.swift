@@ -98,6 +98,10 @@ func isWireDate(_ text: String?) -> Bool {
 @Suite("On stacks of their own", .serialized)
 struct PrivateStackTests {}
 
+/// Tests that move gigabytes, one at a time beside all others, on a stack that is not disturbed.
+@Suite("Gigabytes", .serialized)
+struct GigabyteTests {}
+
 extension Tag {
     /// Moves gigabytes; takes minutes.
     @Tag static var large: Self

@@ -3,7 +3,7 @@ import OpenSSLCrypto
 import TestSupport
 import Testing
 
-extension PrivateStackTests {
+extension GigabyteTests {
     @Suite("Very large files in OneDrive")
     struct LargeOneDriveTests {
         static let size = 1 << 30
@@ -12,7 +12,7 @@ extension PrivateStackTests {
             "1 GiB streams up and down in constant memory, through upload sessions", .tags(.large),
             .enabled(if: LargeUploadTests.hasRoom(for: size * 2)))
         func oneGibibyte() async throws {
-            let server = try TestServer.withFaults()
+            let server = try TestServer.forGigabytes()
             let mia = try server.newcomer(.microsoft)
             try #require(try mia.call("POST", "AddUser", ["sharingGroupUUID": mia.group]).status == 200)
             let data = EndlessData(count: Self.size)

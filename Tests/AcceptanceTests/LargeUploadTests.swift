@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension PrivateStackTests {
+extension GigabyteTests {
     @Suite("Very large files")
     struct LargeUploadTests {
         /// Most by which a responder may grow, in bytes.
@@ -18,7 +18,7 @@ extension PrivateStackTests {
         func oneGibibyteThroughDropbox() async throws { try await stream(1 << 30, through: .dropbox) }
 
         private func stream(_ size: Int, through storage: SandboxProvider) async throws {
-            let server = try TestServer.withFaults()
+            let server = try TestServer.forGigabytes()
             let alice = try server.signUpOwningUser(storage)
             let data = EndlessData(count: size)
             let checkSum = try await Threads.run { data.checkSum(in: storage) }

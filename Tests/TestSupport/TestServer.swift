@@ -37,6 +37,8 @@ public struct TestServer: Sendable {
             PrivateStack(
                 "narrow", responders: 8, overrides: #"{"transferThreads": 1, "allowDropboxBareTokens": false}"#))
     }
+    private static let conversationResult = Result { try TestServer(PrivateStack("conversation", responders: 3)) }
+    private static let largeResult = Result { try TestServer(PrivateStack("gigabytes")) }
     private static let fragileResult = Result { try TestServer(PrivateStack("resilience", responders: 3)) }
 
     /// The stack that most tests share: the one in the environment, else one that is started at the first call.
@@ -54,6 +56,12 @@ public struct TestServer: Sendable {
 
     /// A third stack, for tests that stop and kill its processes. They run one at a time.
     public static func toBreak() throws -> TestServer { try fragileResult.get() }
+
+    /// A stack for the random conversation alone, which breaks what it likes.
+    public static func toConverse() throws -> TestServer { try conversationResult.get() }
+
+    /// A stack for the tests that move gigabytes. They run one at a time.
+    public static func forGigabytes() throws -> TestServer { try largeResult.get() }
 
     /// Describes a stack that this process started.
     public init(_ stack: PrivateStack) throws { try self.init(stack.environment(), stack: stack) }
