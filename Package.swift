@@ -140,18 +140,21 @@ let package = Package(
             swiftSettings: strict),
 
         // Emulated providers for development and tests.
-        .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix"], swiftSettings: strict),
+        .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix", "TestSupport"], swiftSettings: strict),
         .executableTarget(
             name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
 
         // Tests.
         .target(
-            name: "TestSupport", dependencies: ["Curl", "HTTPTransport", "OpenSSLCrypto", "MariaDB", httpTypes],
+            name: "TestSupport",
+            dependencies: ["Curl", "HTTPTransport", "OpenSSLCrypto", "MariaDB", "Posix", httpTypes],
             path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(name: "PosixTests", dependencies: ["Posix", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "FastCGITests", dependencies: ["FastCGI", "Posix"], swiftSettings: strict),
         .testTarget(name: "MariaDBTests", dependencies: ["MariaDB", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto"], swiftSettings: strict),
+        .testTarget(name: "CurlTests", dependencies: ["Curl", "Posix", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto", "Posix", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "JSONWebTokensTests", dependencies: ["JSONWebTokens", "OpenSSLCrypto"], swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
@@ -164,8 +167,7 @@ let package = Package(
             name: "ImportTests",
             dependencies: [
                 "Import", "syncctl", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "ServerConfiguration",
-                "SyncProtocol",
-                "TestSupport",
+                "SyncProtocol", "Posix", "TestSupport",
             ],
             exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
@@ -208,8 +210,8 @@ let package = Package(
             name: "HTTPTransportTests", dependencies: ["HTTPTransport", "TestSupport", httpTypes], swiftSettings: strict
         ),
         .testTarget(
-            name: "ServerConfigurationTests", dependencies: ["ServerConfiguration", "MariaDB"], exclude: ["Fixtures"],
-            swiftSettings: strict),
+            name: "ServerConfigurationTests", dependencies: ["ServerConfiguration", "MariaDB", "TestSupport"],
+            exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "HostSetupTests",
             dependencies: ["HostSetup", "MariaDB", "Posix", "TestSupport", "syncctl"], swiftSettings: strict),

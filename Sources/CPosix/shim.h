@@ -11,6 +11,11 @@ static inline int posix_name_this_thread(const char *name) { return prctl(PR_SET
 // whichever is loaded first.
 extern int flock(int descriptor, int operation);
 
+// pipe2(2), and posix_spawn(3)'s way to close all descriptors from one on (glibc 2.34), whose first argument is a
+// posix_spawn_file_actions_t. Declared here: the headers show them to GNU sources only, which Swift's Glibc is not.
+extern int pipe2(int ends[2], int flags);
+extern int posix_spawn_file_actions_addclosefrom_np(void *actions, int from);
+
 // Numbers in memory that processes share: plain addresses, which Swift's Atomic does not take. No order is needed
 // between different numbers.
 static inline void posix_atomic_add(uint64_t *number, uint64_t value) {

@@ -1,8 +1,94 @@
+internal import CPosix
 internal import Glibc
+internal import Synchronization
 
-/// Other programs, run to their end.
-public enum ChildProcess {
-    /// What a program did.
+/// A program that runs beside this one, started with posix_spawnp(3).
+///
+/// Its end is learned from waitpid(2) alone, never from a descriptor that a child of its own may keep open.
+public final class ChildProcess: Sendable {
+    /// The process id; it stays the program's own until ``wait()`` or ``isRunning`` has told of its end.
+    public let identifier: Int32
+    private let end = Mutex<Int32?>(nil)
+
+    /// Starts a program, found as execvp(3) does, which goes on when the value is gone.
+    ///
+    /// Of this process's open files it gets those named here, and no other, whatever other threads open meanwhile. It
+    /// begins with no signal blocked.
+    /// - Parameters:
+    ///   - arguments: the program's name and what it is given.
+    ///   - input: a descriptor to read from; without one there is nothing to read.
+    ///   - output: a descriptor for standard output and standard error; without one both go nowhere.
+    ///   - hasOwnGroup: whether it is spared the signals that a terminal sends to this process's group.
+    /// - Throws: ``PosixError``; `ENOENT` if there is no such program.
+    public init(
+        _ arguments: [String], input: Int32? = nil, output: Int32? = nil, hasOwnGroup: Bool = false
+    ) throws(PosixError) {
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        for (standard, given) in [(STDIN_FILENO, input), (STDOUT_FILENO, output), (STDERR_FILENO, output)] {
+            if let given {
+                unsafe posix_spawn_file_actions_adddup2(&actions, given, standard)
+            } else {
+                unsafe posix_spawn_file_actions_addopen(&actions, standard, "/dev/null", O_RDWR, 0)
+            }
+        }
+        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)
+
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        // No signal is blocked, whatever the thread that asks has blocked; and the group's number 0 means its own.
+        let group = hasOwnGroup ? POSIX_SPAWN_SETPGROUP : 0
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | group))
+
+        var pointers = unsafe arguments.map { unsafe strdup($0) } + [nil]
+        defer { for index in 0..<arguments.count { unsafe free(pointers[index]) } }
+        var identifier: pid_t = 0
+        let code = unsafe posix_spawnp(&identifier, arguments[0], &actions, &attributes, &pointers, unsafe environ)
+        guard code == 0 else { throw PosixError(call: "posix_spawnp", code: code) }
+        self.identifier = identifier
+    }
+
+    /// Waits for its end, and returns its exit status: 128 and the signal's number if a signal ended it.
+    /// - Throws: ``PosixError``; `ECHILD` where this process has SIGCHLD ignored, perhaps since before its own start.
+    @discardableResult
+    public func wait() throws(PosixError) -> Int32 {
+        try end.withLock { (end) throws(PosixError) in try collect(&end, options: 0) ?? 0 }
+    }
+
+    /// False as soon as it has ended.
+    public var isRunning: Bool {
+        // Who holds the lock waits for its end.
+        let status = end.withLockIfAvailable { end in
+            Result { () throws(PosixError) in try collect(&end, options: WNOHANG) }
+        }
+        return switch status {
+        case nil, .success(nil): true
+        case .success, .failure: false
+        }
+    }
+
+    /// Sends a signal, such as `SIGKILL`, unless its end is known.
+    public func send(_ signal: Int32) { if isRunning { kill(identifier, signal) } }
+
+    /// waitpid(2), once: after that the system may give the number to another process.
+    private func collect(_ end: inout Int32?, options: Int32) throws(PosixError) -> Int32? {
+        if let end { return end }
+        var status: Int32 = 0
+        var ended: pid_t
+        repeat { ended = unsafe waitpid(identifier, &status, options) } while ended < 0 && errno == EINTR
+        guard ended != 0 else { return nil }
+        guard ended > 0 else { throw PosixError(call: "waitpid", code: errno) }
+        // wait(2): WIFEXITED, WEXITSTATUS and WTERMSIG are macros.
+        let signal = status & 0x7F
+        end = signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+        return end
+    }
+}
+
+extension ChildProcess {
+    /// What a program did that has ended.
     public struct Outcome: Sendable, Equatable {
         /// The exit status; 128 and the signal's number if a signal ended it.
         public var status: Int32
@@ -10,41 +96,17 @@ public enum ChildProcess {
         public var output: String
     }
 
-    /// Runs a program without input, found as execvp(3) does, and waits for its end (posix_spawnp(3)).
+    /// Runs a program without input, and waits for its end and for that of all who write to its output.
     /// - Throws: ``PosixError``; `ENOENT` if there is no such program.
     public static func run(_ arguments: [String]) throws(PosixError) -> Outcome {
         var ends: [Int32] = [0, 0]
-        guard unsafe pipe(&ends) == 0 else { throw PosixError(call: "pipe", code: errno) }
+        guard unsafe pipe2(&ends, O_CLOEXEC) == 0 else { throw PosixError(call: "pipe2", code: errno) }
         defer { close(ends[0]) }
-        // The program gets duplicates of the end for writing, and nothing else.
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let started = Result { () throws(PosixError) in try spawn(arguments, output: ends[1]) }
+        let started = Result { () throws(PosixError) in try ChildProcess(arguments, output: ends[1]) }
         close(ends[1])
-        let identifier = try started.get()
+        let program = try started.get()
         let output = readAll(ends[0])
-        var status: Int32 = 0
-        while unsafe waitpid(identifier, &status, 0) < 0 {
-            guard errno == EINTR else { throw PosixError(call: "waitpid", code: errno) }
-        }
-        // wait(2): WIFEXITED, WEXITSTATUS and WTERMSIG are macros.
-        let signal = status & 0x7F
-        return Outcome(
-            status: signal == 0 ? (status >> 8) & 0xFF : 128 + signal, output: String(decoding: output, as: UTF8.self))
-    }
-
-    private static func spawn(_ arguments: [String], output: Int32) throws(PosixError) -> pid_t {
-        var actions = unsafe posix_spawn_file_actions_t()
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-        unsafe posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
-        var pointers = unsafe arguments.map { unsafe strdup($0) } + [nil]
-        defer { for index in 0..<arguments.count { unsafe free(pointers[index]) } }
-        var identifier: pid_t = 0
-        let code = unsafe posix_spawnp(&identifier, arguments[0], &actions, nil, &pointers, unsafe environ)
-        guard code == 0 else { throw PosixError(call: "posix_spawnp", code: code) }
-        return identifier
+        return Outcome(status: try program.wait(), output: String(decoding: output, as: UTF8.self))
     }
 
     private static func readAll(_ descriptor: Int32) -> [UInt8] {

@@ -8,13 +8,11 @@ import Testing
 
 @Suite("Backup and restore")
 struct BackupTests {
-    private let folder: URL
+    private let ownFolder: ScratchFolder
+    private var folder: URL { ownFolder.url }
     private var path: String { folder.appending(path: "b.gz").path }
 
-    init() throws {
-        folder = FileManager.default.temporaryDirectory.appending(path: "syncserver-backup-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    }
+    init() throws { ownFolder = try ScratchFolder("backup") }
 
     private func backUp(_ fixture: AdministrationFixture) throws -> BackupReport {
         try BackupWriter(store: fixture.store).write(

@@ -1,5 +1,7 @@
 import Curl
 import Foundation
+import Posix
+import TestSupport
 import Testing
 
 /// Against `openssl s_server` with a certificate for `sandbox.example` that signs itself.
@@ -40,32 +42,30 @@ struct SecureConnectionTests {
 private final class SecureServer {
     let port: Int
     let certificateFile: String
-    private let folder: String
-    private let server = Process()
+    private let folder: ScratchFolder
+    private let server: ChildProcess
 
     init() throws {
-        folder = NSTemporaryDirectory() + "syncserver-tls-\(UInt32.random(in: 0...UInt32.max))"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        certificateFile = folder + "/certificate.pem"
-        let request = Process()
-        request.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        request.arguments = [
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-            "/CN=sandbox.example", "-addext", "subjectAltName=DNS:sandbox.example", "-keyout", folder + "/key.pem",
-            "-out", certificateFile,
-        ]
-        request.standardError = FileHandle.nullDevice
-        try request.run()
-        request.waitUntilExit()
+        folder = try ScratchFolder("tls")
+        certificateFile = folder.path + "/certificate.pem"
+        let keyFile = folder.path + "/key.pem"
+        let request = try Command(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                "/CN=sandbox.example", "-addext", "subjectAltName=DNS:sandbox.example", "-keyout",
+                keyFile, "-out", certificateFile,
+            ])
+        try #require(request.status == 0, "\(request.output)")
 
         let output = Pipe()
-        server.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        server.arguments = [
-            "s_server", "-accept", "127.0.0.1:0", "-www", "-cert", certificateFile, "-key", folder + "/key.pem",
-        ]
-        server.standardOutput = output
-        server.standardError = FileHandle.nullDevice
-        try server.run()
+        server = try ChildProcess(
+            [
+                "/usr/bin/openssl", "s_server", "-accept", "127.0.0.1:0", "-www", "-cert", certificateFile, "-key",
+                keyFile,
+            ],
+            output: output.fileHandleForWriting.fileDescriptor)
+        try output.fileHandleForWriting.close()
         // It says "ACCEPT 127.0.0.1:PORT" once it listens.
         var text = ""
         while !text.hasSuffix("\n") || !text.contains("ACCEPT") {
@@ -78,9 +78,7 @@ private final class SecureServer {
     }
 
     deinit {
-        // Not terminate(): where this process has SIGTERM blocked, its children have, too.
-        kill(server.processIdentifier, SIGKILL)
-        server.waitUntilExit()
-        try? FileManager.default.removeItem(atPath: folder)
+        server.send(SIGTERM)
+        _ = try? server.wait()
     }
 }

@@ -5,14 +5,15 @@ import Testing
 
 @Suite("syncctl setup")
 struct SetupCommandTests {
-    private let root: URL
+    private let scratch: ScratchFolder
+    private var root: URL { scratch.url }
     private let database: ScratchDatabase
     /// Of the database and of its user.
     private let name = "setup_" + UUID().uuidString.replacing("-", with: "").lowercased()
 
     init() throws {
         database = try ScratchDatabase.shared()
-        root = FileManager.default.temporaryDirectory.appending(path: "syncserver-setup-\(UUID().uuidString)")
+        scratch = try ScratchFolder("setup")
         let template = PrivateStack.repository.appending(path: "nginx/syncd.conf")
         try put(try String(contentsOf: template, encoding: .utf8), "/usr/share/syncserver/nginx/syncd.conf")
         try put("id of nobody's certificate", "/etc/ssl/sync.pem")

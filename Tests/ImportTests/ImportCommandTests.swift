@@ -1,5 +1,6 @@
 import Foundation
 import MariaDB
+import Posix
 import ServerConfiguration
 import TestSupport
 import Testing
@@ -9,12 +10,12 @@ import Testing
 @Suite("syncctl import")
 struct ImportCommandTests {
     private let fixture: ImportFixture
-    private let folder: URL
+    private let scratch: ScratchFolder
+    private var folder: URL { scratch.url }
 
     init() throws {
         fixture = try ImportFixture(rows: false)
-        folder = FileManager.default.temporaryDirectory.appending(path: "syncserver-import-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        scratch = try ScratchFolder("import")
         try Data("\(Data(repeating: 7, count: 32).base64EncodedString())\n".utf8)
             .write(to: folder.appending(path: "sealing-key"))
         try Data(configuration.utf8).write(to: folder.appending(path: "syncd.json"))
@@ -79,17 +80,13 @@ struct ImportCommandTests {
             INSERT INTO sharing_groups (sharing_group_uuid, created_at)
             VALUES ('AAAAAAAA-0000-4000-8000-000000000051', NOW())
             """)
-        let process = Process()
-        process.executableURL = Self.program
-        process.arguments = arguments
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        defer { if process.isRunning { process.terminate() } }
+        let process = try ChildProcess([Self.program.path] + arguments)
+        defer { process.send(SIGTERM) }
         try await eventually("it is halfway") {
             try fixture.rows("SELECT COUNT(*) FROM imported_groups") == ["50"]
         }
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
+        process.send(SIGKILL)
+        try process.wait()
         try other.rollback()
 
         #expect(

@@ -123,7 +123,7 @@ struct ConnectionPoolTests {
         }
         #expect(pool.statistics.idle == 3)
 
-        database.stop()
+        try database.stop()
         let start = ContinuousClock.now
         #expect(throws: MariaDBError.self) { try connectionID(pool) }
         #expect(ContinuousClock.now - start < .seconds(1))

@@ -1,5 +1,7 @@
 import Foundation
 import OpenSSLCrypto
+import Posix
+import TestSupport
 import Testing
 
 /// Keys and signatures, both ways against the `openssl` command.
@@ -9,27 +11,27 @@ struct SignatureTests {
 
     @Test("What we sign, openssl verifies", arguments: SignatureKind.allCases)
     func weSign(kind: SignatureKind) throws {
-        let folder = try ScratchFolder()
+        let tool = try OpenSSLCommand()
         let key = try PrivateKey(generating: kind)
-        try folder.write(message, "message")
-        try folder.write(Array(key.publicKey.pem.utf8), "public.pem")
-        try folder.write(derSignature(key.signature(over: message), kind), "signature")
+        try tool.write(message, "message")
+        try tool.write(Array(key.publicKey.pem.utf8), "public.pem")
+        try tool.write(derSignature(key.signature(over: message), kind), "signature")
 
-        #expect(folder.openssl("dgst", "-sha256", "-verify", "public.pem", "-signature", "signature", "message"))
+        #expect(tool.succeeds("dgst", "-sha256", "-verify", "public.pem", "-signature", "signature", "message"))
 
-        try folder.write(message + [0], "message")
-        #expect(!folder.openssl("dgst", "-sha256", "-verify", "public.pem", "-signature", "signature", "message"))
+        try tool.write(message + [0], "message")
+        #expect(!tool.succeeds("dgst", "-sha256", "-verify", "public.pem", "-signature", "signature", "message"))
     }
 
     @Test("What openssl signs with our key, we verify", arguments: SignatureKind.allCases)
     func weVerify(kind: SignatureKind) throws {
-        let folder = try ScratchFolder()
+        let tool = try OpenSSLCommand()
         let key = try PrivateKey(generating: kind)
-        try folder.write(message, "message")
-        try folder.write(Array(key.pem.utf8), "private.pem")
+        try tool.write(message, "message")
+        try tool.write(Array(key.pem.utf8), "private.pem")
 
-        #expect(folder.openssl("dgst", "-sha256", "-sign", "private.pem", "-out", "signature", "message"))
-        let signature = try fixedSignature(folder.read("signature"), kind)
+        #expect(tool.succeeds("dgst", "-sha256", "-sign", "private.pem", "-out", "signature", "message"))
+        let signature = try fixedSignature(tool.read("signature"), kind)
 
         let publicKey = try key.publicKey
         #expect(publicKey.verifies(signature, over: message))
@@ -47,12 +49,12 @@ struct SignatureTests {
 
     @Test("Keys that openssl makes are read, and written as it writes them", arguments: [["rsa_keygen_bits:2048"], []])
     func foreignKeys(rsaOptions: [String]) throws {
-        let folder = try ScratchFolder()
+        let tool = try OpenSSLCommand()
         let options = rsaOptions.isEmpty ? ["EC", "-pkeyopt", "ec_paramgen_curve:P-256"] : ["RSA"]
-        #expect(folder.openssl(["genpkey", "-algorithm"] + options + ["-out", "private.pem"]))
-        #expect(folder.openssl("pkey", "-in", "private.pem", "-pubout", "-out", "public.pem"))
-        let pem = try String(decoding: folder.read("private.pem"), as: UTF8.self)
-        let publicPEM = try String(decoding: folder.read("public.pem"), as: UTF8.self)
+        #expect(tool.succeeds(["genpkey", "-algorithm"] + options + ["-out", "private.pem"]))
+        #expect(tool.succeeds("pkey", "-in", "private.pem", "-pubout", "-out", "public.pem"))
+        let pem = try String(decoding: tool.read("private.pem"), as: UTF8.self)
+        let publicPEM = try String(decoding: tool.read("public.pem"), as: UTF8.self)
 
         let key = try PrivateKey(pem: pem)
 
@@ -64,19 +66,19 @@ struct SignatureTests {
 
     @Test("The numbers of a web key are those that openssl prints")
     func webKeyMembers() throws {
-        let folder = try ScratchFolder()
+        let tool = try OpenSSLCommand()
         let rsa = try PrivateKey(generating: .rs256)
-        try folder.write(Array(rsa.publicKey.pem.utf8), "rsa.pem")
+        try tool.write(Array(rsa.publicKey.pem.utf8), "rsa.pem")
         let rsaMembers = try Dictionary(uniqueKeysWithValues: rsa.publicKey.webKeyMembers.map { ($0.name, $0.value) })
-        let modulus = try folder.output("rsa", "-pubin", "-in", "rsa.pem", "-noout", "-modulus")
+        let modulus = try tool.output("rsa", "-pubin", "-in", "rsa.pem", "-noout", "-modulus")
         #expect("Modulus=" + (try bytes(rsaMembers["n"])).hexUppercase + "\n" == modulus)
         #expect(rsaMembers["e"] == "AQAB")
         #expect(rsaMembers["kty"] == "RSA")
 
         let curve = try PrivateKey(generating: .es256)
-        try folder.write(Array(curve.publicKey.pem.utf8), "curve.pem")
+        try tool.write(Array(curve.publicKey.pem.utf8), "curve.pem")
         let members = try Dictionary(uniqueKeysWithValues: curve.publicKey.webKeyMembers.map { ($0.name, $0.value) })
-        let point = try folder.output("pkey", "-pubin", "-in", "curve.pem", "-noout", "-text")
+        let point = try tool.output("pkey", "-pubin", "-in", "curve.pem", "-noout", "-text")
             .filter { $0.isHexDigit || $0 == ":" || $0 == "\n" || $0 == " " }
             .split(separator: "\n").filter { $0.hasPrefix("    ") }.joined()
             .filter(\.isHexDigit)
@@ -87,17 +89,17 @@ struct SignatureTests {
 
     @Test("Keys of other sizes, curves and forms are refused")
     func refusedKeys() throws {
-        let folder = try ScratchFolder()
+        let tool = try OpenSSLCommand()
         let curve = ["genpkey", "-algorithm", "EC", "-pkeyopt"]
-        #expect(folder.openssl(curve + ["ec_paramgen_curve:P-384", "-out", "p384"]))
-        #expect(folder.openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024", "-out", "rsa1024"))
-        #expect(folder.openssl("genpkey", "-algorithm", "ED25519", "-out", "ed25519"))
+        #expect(tool.succeeds(curve + ["ec_paramgen_curve:P-384", "-out", "p384"]))
+        #expect(tool.succeeds("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024", "-out", "rsa1024"))
+        #expect(tool.succeeds("genpkey", "-algorithm", "ED25519", "-out", "ed25519"))
         #expect(
-            folder.openssl(
+            tool.succeeds(
                 curve + ["ec_paramgen_curve:P-256", "-aes256", "-pass", "pass:secret", "-out", "encrypted"]))
 
         for name in ["p384", "rsa1024", "ed25519", "encrypted"] {
-            let pem = try String(decoding: folder.read(name), as: UTF8.self)
+            let pem = try String(decoding: tool.read(name), as: UTF8.self)
             #expect(throws: CryptoError.invalidKey, "\(name)") { try PrivateKey(pem: pem) }
         }
         let own = try PrivateKey(generating: .es256)
@@ -164,13 +166,12 @@ struct SignatureTests {
     }
 }
 
-/// A folder for one test's files, in which `openssl` runs.
-private final class ScratchFolder {
-    private let path = NSTemporaryDirectory() + "syncserver-keys-\(UInt64.random(in: 0...UInt64.max))"
+/// `openssl` at work in a folder of its own.
+private struct OpenSSLCommand {
+    private let folder: ScratchFolder
+    private var path: String { folder.path }
 
-    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    init() throws { folder = try ScratchFolder("keys") }
 
     func write(_ bytes: [UInt8], _ name: String) throws {
         try Data(bytes).write(to: URL(fileURLWithPath: path + "/" + name))
@@ -180,26 +181,14 @@ private final class ScratchFolder {
         [UInt8](try Data(contentsOf: URL(fileURLWithPath: path + "/" + name)))
     }
 
-    func openssl(_ arguments: String...) -> Bool { openssl(arguments) }
+    func succeeds(_ arguments: String...) -> Bool { succeeds(arguments) }
 
-    func openssl(_ arguments: [String]) -> Bool {
-        guard let result = try? run(arguments) else { return false }
-        return result.status == 0
-    }
+    func succeeds(_ arguments: [String]) -> Bool { (try? run(arguments))?.status == 0 }
 
     func output(_ arguments: String...) throws -> String { try run(arguments).output }
 
-    private func run(_ arguments: [String]) throws -> (status: Int32, output: String) {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        process.arguments = arguments
-        process.currentDirectoryURL = URL(fileURLWithPath: path)
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let text = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: text, as: UTF8.self))
+    private func run(_ arguments: [String]) throws -> ChildProcess.Outcome {
+        let script = #"cd "$0" && exec openssl "$@" 2>/dev/null"#
+        return try ChildProcess.run(["sh", "-c", script, path] + arguments)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 @testable import ServerConfiguration
 
@@ -17,16 +18,14 @@ final class ConfigurationFolder {
         }
         """
 
-    let url: URL
+    private let folder: ScratchFolder
+    var url: URL { folder.url }
     private var path: String { url.appending(path: "syncd.json").path }
 
     init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: "syncserver-configuration-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        folder = try ScratchFolder("configuration")
         for name in ["sealing-key", "google"] { try write(name, "secret of \(name)\n", mode: 0o600) }
     }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
 
     func write(_ name: String, _ text: String, mode: Int) throws {
         let file = url.appending(path: name)

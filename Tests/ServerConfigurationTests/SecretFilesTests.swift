@@ -1,14 +1,16 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ServerConfiguration
 
 @Suite("Files that hold secrets")
 struct SecretFilesTests {
-    private let folder: String
+    private let scratch: ScratchFolder
+    private var folder: String { scratch.path }
 
     init() throws {
-        folder = FileManager.default.temporaryDirectory.appending(path: "syncserver-secrets-\(UUID().uuidString)").path
+        scratch = try ScratchFolder("secrets")
         try FileManager.default.createDirectory(atPath: folder + "/secrets", withIntermediateDirectories: true)
     }
 

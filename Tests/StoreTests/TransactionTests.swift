@@ -130,7 +130,7 @@ struct TransactionTests {
         #expect {
             try store.transaction { session in
                 _ = try session.storeCredentials([1], of: user)
-                database.stop()
+                try database.stop()
                 _ = try session.storeCredentials([2], of: user)
             }
         } throws: { $0.isUnavailable }

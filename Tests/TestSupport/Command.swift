@@ -1,4 +1,5 @@
 import Foundation
+import Posix
 
 /// A program that a test runs to its end.
 public struct Command: Sendable {
@@ -9,20 +10,13 @@ public struct Command: Sendable {
 
     /// Runs the program and waits for its end.
     public init(_ executable: String, _ arguments: [String]) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: executable)
-        process.arguments = arguments
-        process.standardInput = FileHandle.nullDevice
         // A file rather than a pipe: daemons that the program starts may keep it open for ever.
         let file = FileManager.default.temporaryDirectory.appending(path: "syncserver-command-\(UUID().uuidString)")
         try Data().write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let handle = try FileHandle(forWritingTo: file)
-        process.standardOutput = handle
-        process.standardError = handle
-        try process.run()
-        process.waitUntilExit()
-        status = process.terminationStatus
+        defer { try? handle.close() }
+        status = try ChildProcess([executable] + arguments, output: handle.fileDescriptor).wait()
         output = String(decoding: try Data(contentsOf: file), as: UTF8.self)
     }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import Posix
 import Synchronization
 
 /// A stack that this test process started for itself with `scripts/stack`.
@@ -40,23 +41,17 @@ public final class PrivateStack: Sendable {
 
     /// A shell that waits for the end of its input, which is the end of this process.
     private static func startGuard(of folder: URL) throws -> FileHandle {
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = [
-            "-c",
-            """
+        let script = """
             trap '' INT HUP TERM
             cat >/dev/null
             "$1" down "$2"
             [ -n "$SYNC_TEST_KEEP" ] || rm -rf "$2"
-            """,
-            "stack-guard", repository.appending(path: "scripts/stack").path, folder.path,
-        ]
+            """
         let input = Pipe()
-        process.standardInput = input
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
+        defer { try? input.fileHandleForReading.close() }
+        _ = try ChildProcess(
+            ["/bin/sh", "-c", script, "stack-guard", repository.appending(path: "scripts/stack").path, folder.path],
+            input: input.fileHandleForReading.fileDescriptor, hasOwnGroup: true)
         return input.fileHandleForWriting
     }
 

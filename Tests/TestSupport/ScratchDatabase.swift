@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 public import MariaDB
+import Posix
 import Synchronization
 
 /// A private MariaDB server on a unix socket in a temporary folder, gone when the test process is.
@@ -49,22 +50,15 @@ public final class ScratchDatabase: Sendable {
         for name in ["data", "tmp"] {
             try FileManager.default.createDirectory(atPath: "\(folder)/\(name)", withIntermediateDirectories: true)
         }
-        let install = Process()
-        install.executableURL = URL(fileURLWithPath: "/usr/bin/mariadb-install-db")
-        install.arguments =
+        let install = try Command(
+            "/usr/bin/mariadb-install-db",
             [
                 "--no-defaults", "--datadir=\(folder)/data", "--tmpdir=\(folder)/tmp", "--innodb-log-file-size=32M",
                 "--auth-root-authentication-method=normal", "--skip-test-db",
-            ] + Self.userArguments
-        let log = FileManager.default.createFile(atPath: folder + "/install.log", contents: nil)
-        let output = log ? FileHandle(forWritingAtPath: folder + "/install.log") : nil
-        install.standardOutput = output
-        install.standardError = output
-        try install.run()
-        install.waitUntilExit()
-        guard install.terminationStatus == 0 else {
+            ] + Self.userArguments)
+        guard install.status == 0 else {
             defer { try? FileManager.default.removeItem(atPath: folder) }
-            throw Failure(description: "mariadb-install-db failed: \(endOfFile(folder + "/install.log"))")
+            throw Failure(description: "mariadb-install-db failed: \(install.output.suffix(2000))")
         }
         try start()
     }
@@ -87,7 +81,7 @@ public final class ScratchDatabase: Sendable {
     }
 
     /// Stops the server cleanly and keeps its data.
-    public func stop() { supervisor.withLock { $0.take()?.stop() } }
+    public func stop() throws { try supervisor.withLock { try $0.take()?.stop() } }
 
     /// Starts the server again after ``stop()``, and waits until it answers.
     public func start() throws {
@@ -153,7 +147,7 @@ public final class ScratchDatabase: Sendable {
 
 /// The shell that runs the server, and the pipe that keeps both alive.
 private final class Supervisor: Sendable {
-    private let shell: Process
+    private let shell: ChildProcess
     private let leash: FileHandle
 
     init(folder: String, program: String, arguments: [String]) throws {
@@ -168,25 +162,19 @@ private final class Supervisor: Sendable {
                 kill -KILL $server; wait $server; rm -rf "$folder"
             fi
             """
-        var ends: [Int32] = [0, 0]
-        // Close-on-exec, so that no other child of this process holds the leash.
-        guard unsafe pipe(&ends) == 0 else { throw ScratchDatabase.Failure(description: "no pipe") }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        leash = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
-        shell = Process()
-        shell.executableURL = URL(fileURLWithPath: "/bin/bash")
-        shell.arguments = ["-c", script, "bash", folder, program] + arguments
-        shell.standardInput = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
-        shell.standardOutput = FileHandle.nullDevice
-        shell.standardError = FileHandle.nullDevice
-        try shell.run()
+        let input = Pipe()
+        defer { try? input.fileHandleForReading.close() }
+        leash = input.fileHandleForWriting
+        shell = try ChildProcess(
+            ["/bin/bash", "-c", script, "bash", folder, program] + arguments,
+            input: input.fileHandleForReading.fileDescriptor, hasOwnGroup: true)
     }
 
     var isRunning: Bool { shell.isRunning }
 
-    func stop() {
+    func stop() throws {
         leash.write(Data("stop\n".utf8))
-        shell.waitUntilExit()
+        try shell.wait()
     }
 }
 
