@@ -34,6 +34,8 @@ final class RequestContext {
     ) {
         self.head = head
         self.connection = connection
+        var services = services
+        services.store = services.store.serving(head.requestID)
         self.services = services
         self.transport = transport
         self.logger = logger

@@ -218,14 +218,40 @@ final class LogKeeper: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let metadata = event.metadata?.mapValues { "\($0)" } ?? [:]
-        kept.withLock { $0.append(("\(event.message)", metadata)) }
+        keep("\(event.message)", event.metadata ?? [:])
+    }
+
+    fileprivate func keep(_ message: String, _ metadata: Logger.Metadata) {
+        kept.withLock { $0.append((message, metadata.mapValues { "\($0)" })) }
+    }
+
+    /// The fields of all lines with this sentence.
+    func lines(_ message: String) -> [[String: String]] {
+        kept.withLock { kept in kept.filter { $0.message == message }.map(\.metadata) }
     }
 
     /// The line about the newest request.
     var request: [String: String]? { kept.withLock { $0.last { $0.message == "Request" }?.metadata } }
     /// Everything, as text.
     var text: String { kept.withLock { "\($0)" } }
+}
+
+/// Keeps lines with the fields that their logger adds to each of them.
+struct WholeLines: LogHandler {
+    let keeper: LogKeeper
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    init(_ keeper: LogKeeper) { self.keeper = keeper }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        keeper.keep("\(event.message)", metadata.merging(event.metadata ?? [:]) { $1 })
+    }
 }
 
 /// The moment at which all tests happen.
