@@ -14,6 +14,8 @@ final class RequestContext {
     let transport: Transport
     var deadline: Deadline
     var logger: Logger
+    /// Whether this request has committed staged changes, itself and for the first time; for statistics.
+    var hasCommitted = false
     /// Headers that the endpoint adds to its reply.
     var replyHeaders: [(name: String, value: String)] = []
 

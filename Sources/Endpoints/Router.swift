@@ -29,6 +29,7 @@ public struct Router: Sendable {
             logger: logger)
         let outcome = answer(context)
         let took = started.duration(to: .now)
+        if context.hasCommitted, let endpoint = outcome.endpoint { observer?.committed(endpoint) }
         observer?.ended(outcome.endpoint, outcome.status, outcome.isStale, took)
         context.logger.notice(
             "Request",

@@ -47,7 +47,8 @@ struct MetricsWiring: Sendable {
             began: { endpoint in metrics.requestBegan(endpoint) },
             ended: { endpoint, status, isStale, took in
                 metrics.requestEnded(endpoint, status: status, isStale: isStale, took: took)
-            })
+            },
+            committed: { endpoint in metrics.committed(by: endpoint) })
     }
 
     var transferred: TransferObserver? {

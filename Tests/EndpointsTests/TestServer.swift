@@ -23,6 +23,7 @@ struct TestServer: Sendable {
     let exchanges = FakeAccount.Exchanges()
     let log = LogKeeper()
     let waits = Waits()
+    let commits = CommitRecord()
     let settings: ConnectionSettings?
     /// What providers answer; without it nothing may be asked of any.
     let providers: ScriptedTransport?
@@ -62,7 +63,11 @@ struct TestServer: Sendable {
             background: { Thread.detachNewThread($0) })
         var logger = Logger(label: "test", factory: { [log] _ in log })
         logger.logLevel = .debug
-        router = Router(services: services, logger: logger)
+        router = Router(
+            services: services,
+            observer: RequestObserver(
+                began: { _ in }, ended: { _, _, _, _ in }, committed: { [commits] in commits.note($0) }), logger: logger
+        )
     }
 
     /// A context for what is tested below the router.
@@ -234,6 +239,13 @@ final class LogKeeper: LogHandler {
     var request: [String: String]? { kept.withLock { $0.last { $0.message == "Request" }?.metadata } }
     /// Everything, as text.
     var text: String { kept.withLock { "\($0)" } }
+}
+
+/// Which endpoints have committed, as the observer was told.
+final class CommitRecord: Sendable {
+    private let kept = Mutex<[EndpointName]>([])
+    var endpoints: [EndpointName] { kept.withLock { $0 } }
+    func note(_ endpoint: EndpointName) { kept.withLock { $0.append(endpoint) } }
 }
 
 /// Keeps lines with the fields that their logger adds to each of them.
