@@ -13,7 +13,7 @@ public struct RequestObserver: Sendable {
     public init(
         began: @escaping @Sendable (EndpointName) -> Void,
         ended: @escaping @Sendable (EndpointName?, _ status: Int, _ isStale: Bool, Duration) -> Void,
-        committed: @escaping @Sendable (EndpointName) -> Void = { _ in }
+        committed: @escaping @Sendable (EndpointName) -> Void
     ) {
         self.began = began
         self.ended = ended

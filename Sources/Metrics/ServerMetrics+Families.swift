@@ -10,6 +10,7 @@ extension ServerMetrics {
         case commits
         case transfersInFlight
         case transferBytes
+        case uploadPartBytes
         case providerRequests
         case providerDuration
         case connectionsLeased
@@ -61,6 +62,11 @@ extension ServerMetrics {
                     "syncd_transfer_bytes_total", .counter,
                     "Bytes of files that came from phones and went to them, unfinished transfers included.",
                     [direction])
+            case .uploadPartBytes:
+                MetricFamily(
+                    "syncd_upload_part_bytes", .gauge,
+                    "Bytes of files that uploads hold in memory: arrived from phones, and not yet acknowledged by a provider."
+                )
             case .providerRequests:
                 MetricFamily(
                     "syncd_provider_requests_total", .counter,

@@ -65,6 +65,11 @@ public final class ServerMetrics: Sendable {
         add(UInt64(bytes), .transferBytes, TransferDirection.position(of: direction))
     }
 
+    /// Uploads hold so many bytes more in memory than before, or, below zero, fewer.
+    public func partsGrew(by bytes: Int) {
+        add(UInt64(bitPattern: Int64(bytes)), .uploadPartBytes, 0)
+    }
+
     // MARK: Providers
 
     /// A request to somebody else's service is over.

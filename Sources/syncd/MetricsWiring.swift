@@ -56,6 +56,12 @@ struct MetricsWiring: Sendable {
         return { bytes, direction in metrics.transferred(bytes, direction) }
     }
 
+    /// Takes by how many bytes the parts that uploads hold have grown.
+    var partBytesChanged: @Sendable (Int) -> Void {
+        guard let metrics else { return { _ in } }
+        return { bytes in metrics.partsGrew(by: bytes) }
+    }
+
     /// A transport whose requests are counted.
     func measured(_ transport: Transport) -> Transport {
         guard let metrics else { return transport }
