@@ -14,6 +14,8 @@ final class RequestContext {
     let transport: Transport
     var deadline: Deadline
     var logger: Logger
+    /// Whether this request has committed staged changes, itself and for the first time; for statistics.
+    var hasCommitted = false
     /// Headers that the endpoint adds to its reply.
     var replyHeaders: [(name: String, value: String)] = []
 
@@ -34,6 +36,8 @@ final class RequestContext {
     ) {
         self.head = head
         self.connection = connection
+        var services = services
+        services.store = services.store.serving(head.requestID)
         self.services = services
         self.transport = transport
         self.logger = logger

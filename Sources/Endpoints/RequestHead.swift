@@ -9,12 +9,12 @@ public struct RequestHead: Sendable {
     public var query: String
     /// What `Content-Length` announced; `nil` without that header.
     public var contentLength: Int64?
-    /// Identifies the request in logs and error replies.
-    public var requestID: String
+    /// Identifies the request in logs, error replies and the outbox; `nil` if the web server gave it none.
+    public var requestID: String?
     private let headers: [RequestHeader: String]
 
     public init(
-        method: String, path: String, query: String, contentLength: Int64?, requestID: String,
+        method: String, path: String, query: String, contentLength: Int64?, requestID: String?,
         headers: [RequestHeader: String]
     ) {
         self.method = method

@@ -23,12 +23,13 @@ public struct Router: Sendable {
     public func handle(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) {
         let started = ContinuousClock.now
         var logger = logger
-        logger[metadataKey: LogKey.requestID.rawValue] = "\(head.requestID)"
+        logger[metadataKey: LogKey.requestID.rawValue] = "\(head.requestID ?? "-")"
         let context = RequestContext(
             head: head, connection: connection, services: services, transport: transport.logged(by: logger),
             logger: logger)
         let outcome = answer(context)
         let took = started.duration(to: .now)
+        if context.hasCommitted, let endpoint = outcome.endpoint { observer?.committed(endpoint) }
         observer?.ended(outcome.endpoint, outcome.status, outcome.isStale, took)
         context.logger.notice(
             "Request",
@@ -184,7 +185,7 @@ public struct Router: Sendable {
         try context.body.drain()
         let wantsProblem = context.head.header(.accept).map(Self.namesProblemType) ?? false
         let body = ErrorBody(
-            error: response.message, code: response.code, requestId: context.head.requestID,
+            error: response.message, code: response.code, requestId: context.head.requestID ?? "-",
             retryable: response.isRetryable, goneReason: response.goneReason, status: response.status,
             isProblem: wantsProblem)
         let contentType = wantsProblem ? Self.problemType : "application/json"

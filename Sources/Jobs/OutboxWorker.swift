@@ -73,6 +73,7 @@ public struct OutboxWorker: Sendable {
         var logger = logger
         logger[metadataKey: LogKey.outboxID.rawValue] = "\(item.id.rawValue)"
         logger[metadataKey: LogKey.owningUserID.rawValue] = "\(item.userID)"
+        if let requestID = item.requestID { logger[metadataKey: LogKey.requestID.rawValue] = "\(requestID)" }
         let transport = transport.logged(by: logger)
         do {
             switch item.kind {

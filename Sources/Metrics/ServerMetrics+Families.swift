@@ -7,8 +7,10 @@ extension ServerMetrics {
         case requestDuration
         case requestsInFlight
         case versionChecks
+        case commits
         case transfersInFlight
         case transferBytes
+        case uploadPartBytes
         case providerRequests
         case providerDuration
         case connectionsLeased
@@ -47,6 +49,11 @@ extension ServerMetrics {
                         MetricFamily.Label("endpoint", ServerMetrics.versionedEndpoints.map(\.rawValue)),
                         MetricFamily.Label("outcome", VersionOutcome.self),
                     ])
+            case .commits:
+                MetricFamily(
+                    "syncd_commits_total", .counter,
+                    "Commits of staged changes by the endpoint that made them: other than DoneUploads, the last member of a batch.",
+                    [MetricFamily.Label("endpoint", ServerMetrics.committingEndpoints.map(\.rawValue))])
             case .transfersInFlight:
                 MetricFamily(
                     "syncd_transfers_in_flight", .gauge, "Uploads and downloads that are being handled.", [direction])
@@ -55,6 +62,11 @@ extension ServerMetrics {
                     "syncd_transfer_bytes_total", .counter,
                     "Bytes of files that came from phones and went to them, unfinished transfers included.",
                     [direction])
+            case .uploadPartBytes:
+                MetricFamily(
+                    "syncd_upload_part_bytes", .gauge,
+                    "Bytes of files that uploads hold in memory: arrived from phones, and not yet acknowledged by a provider."
+                )
             case .providerRequests:
                 MetricFamily(
                     "syncd_provider_requests_total", .counter,
@@ -101,6 +113,11 @@ extension ServerMetrics {
     ]
     static let versionedPositions = Dictionary(
         uniqueKeysWithValues: versionedEndpoints.enumerated().map { ($1, $0) })
+
+    /// Endpoints that commit: the first when it is asked to, the others with the last member of a batch.
+    static let committingEndpoints: [EndpointName] = [
+        .doneUploads, .uploadFile, .uploadAppMetaData, .uploadDeletion,
+    ]
 
     /// Upper bounds of the buckets, in seconds: from a cached HealthCheck to a gigabyte over a mobile line.
     static let bounds: [Double] = [

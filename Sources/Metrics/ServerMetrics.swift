@@ -55,9 +55,19 @@ public final class ServerMetrics: Sendable {
         }
     }
 
+    /// A request has committed staged changes.
+    public func committed(by endpoint: EndpointName) {
+        if let position = Self.committingEndpoints.firstIndex(of: endpoint) { add(1, .commits, position) }
+    }
+
     /// Bytes of a file came from a phone or went to one.
     public func transferred(_ bytes: Int, _ direction: TransferDirection) {
         add(UInt64(bytes), .transferBytes, TransferDirection.position(of: direction))
+    }
+
+    /// Uploads hold so many bytes more in memory than before, or, below zero, fewer.
+    public func partsGrew(by bytes: Int) {
+        add(UInt64(bitPattern: Int64(bytes)), .uploadPartBytes, 0)
     }
 
     // MARK: Providers

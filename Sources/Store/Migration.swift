@@ -32,5 +32,8 @@ struct Migration: Equatable {
             sql: String(decoding: PackageResources._007_revocations_sql, as: UTF8.self)),
         Migration(
             version: 8, name: "departures", sql: String(decoding: PackageResources._008_departures_sql, as: UTF8.self)),
+        Migration(
+            version: 9, name: "request_ids",
+            sql: String(decoding: PackageResources._009_request_ids_sql, as: UTF8.self)),
     ]
 }

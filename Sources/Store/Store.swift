@@ -5,13 +5,16 @@ import Synchronization
 ///
 /// Shared by all threads. A connection is leased for the length of one transaction and never while a phone or a cloud
 /// is being waited for: the closures here must not do either.
-public final class Store: Sendable {
+public struct Store: Sendable {
     /// How often a transaction is tried when others stand in its way.
     public static let maximumAttempts = 8
+    /// As long as the column is; nginx's have 32.
+    public static let maximumRequestIDLength = 64
 
     private let pool: ConnectionPool
     private let pause: @Sendable (Duration) -> Void
-    private let schemaIsVerified = Atomic(false)
+    private let schema = SchemaState()
+    private var requestID: String?
 
     /// - Parameter pause: blocks the calling thread between attempts.
     public init(pool: ConnectionPool, pause: @escaping @Sendable (Duration) -> Void) {
@@ -22,7 +25,19 @@ public final class Store: Sendable {
     /// Opens the store, after ``MigrationRunner/verify()`` has found the schema to be right; until then every use throws
     /// ``StoreError/unavailable(_:)``, as if the database were not there.
     public func open() {
-        schemaIsVerified.store(true, ordering: .releasing)
+        schema.isVerified.store(true, ordering: .releasing)
+    }
+
+    /// The same store, for the work of one request: what that leaves to the outbox names the request.
+    ///
+    /// - Parameter requestID: at most ``maximumRequestIDLength`` characters of printable ASCII; anything else is not kept.
+    public func serving(_ requestID: String?) -> Store {
+        var store = self
+        store.requestID = requestID.flatMap { id in
+            let isKept = 1...Self.maximumRequestIDLength ~= id.utf8.count && id.utf8.allSatisfy { 0x20...0x7E ~= $0 }
+            return isKept ? id : nil
+        }
+        return store
     }
 
     /// Runs `body` in one transaction and commits it; whatever `body` throws undoes it.
@@ -60,12 +75,12 @@ public final class Store: Sendable {
 
     /// Runs `body` outside a transaction, each statement on its own; for single reads.
     public func withSession<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
-        guard schemaIsVerified.load(ordering: .acquiring) else {
+        guard schema.isVerified.load(ordering: .acquiring) else {
             throw StoreError.unavailable(.unavailable(code: 0, message: "the schema has not been verified yet"))
         }
         let connection: Connection
         do { connection = try pool.lease() } catch { throw StoreError(error) }
-        var session = StoreSession(connection)
+        var session = StoreSession(connection, requestID: requestID)
         let result = Swift.Result { try body(&session) }
         pool.giveBack(session.end())
         return try result.get()
@@ -76,4 +91,9 @@ public final class Store: Sendable {
     public func check() throws {
         try withSession { session in try session.check() }
     }
+}
+
+/// Whether the database was found to have the right schema; shared by all copies of a ``Store``.
+private final class SchemaState: Sendable {
+    let isVerified = Atomic(false)
 }

@@ -5,10 +5,16 @@ internal import MariaDB
 /// Repositories never begin or end a transaction: ``Store`` does.
 public struct StoreSession: ~Copyable {
     var connection: Connection
+    /// The request that the session works for; `nil` if it is none's.
+    private let requestID: String?
 
-    init(_ connection: consuming Connection) {
+    init(_ connection: consuming Connection, requestID: String?) {
         self.connection = connection
+        self.requestID = requestID
     }
+
+    /// The ``requestID`` as every statement that adds work to the outbox binds it, to the column `request_id`.
+    var requestValue: Value { .text(orNull: requestID) }
 
     consuming func end() -> Connection { connection }
 

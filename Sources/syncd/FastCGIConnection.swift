@@ -47,7 +47,7 @@ final class FastCGIConnection: ClientConnection {
             RequestHead(
                 method: slot.parameter("REQUEST_METHOD") ?? "", path: path, query: slot.parameter("QUERY_STRING") ?? "",
                 contentLength: slot.parameter("CONTENT_LENGTH").flatMap { Int64($0) },
-                requestID: slot.parameter("REQUEST_ID") ?? "-", headers: headers))
+                requestID: slot.parameter("REQUEST_ID"), headers: headers))
     }
 
     private static func direction(of path: String) -> TransferDirection? {

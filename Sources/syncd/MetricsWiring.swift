@@ -47,12 +47,19 @@ struct MetricsWiring: Sendable {
             began: { endpoint in metrics.requestBegan(endpoint) },
             ended: { endpoint, status, isStale, took in
                 metrics.requestEnded(endpoint, status: status, isStale: isStale, took: took)
-            })
+            },
+            committed: { endpoint in metrics.committed(by: endpoint) })
     }
 
     var transferred: TransferObserver? {
         guard let metrics else { return nil }
         return { bytes, direction in metrics.transferred(bytes, direction) }
+    }
+
+    /// Takes by how many bytes the parts that uploads hold have grown.
+    var partBytesChanged: @Sendable (Int) -> Void {
+        guard let metrics else { return { _ in } }
+        return { bytes in metrics.partsGrew(by: bytes) }
     }
 
     /// A transport whose requests are counted.

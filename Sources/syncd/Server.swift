@@ -81,7 +81,8 @@ struct Server {
                 maximumUploadBytes: configuration.maximumUploadBytes,
                 maximumDevicesPerUser: configuration.maximumDevicesPerUser, mimeTypes: .standard,
                 writesWarningFile: configuration.warningFile != nil),
-            partBudget: PartBudget(), now: Self.now, uptime: { started.duration(to: .now) },
+            partBudget: PartBudget(observer: metrics.partBytesChanged), now: Self.now,
+            uptime: { started.duration(to: .now) },
             makeUUID: { try RandomBytes.uuidText() },
             background: { body in
                 try WorkerThread(name: "read-ahead") {

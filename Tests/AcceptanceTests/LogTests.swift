@@ -81,5 +81,36 @@ extension PrivateStackTests {
                 #expect(call.duration_ms?.text.flatMap { Int($0) } != nil)
             }
         }
+
+        @Test("What the jobs role does after a commit is logged, and listed, with the id of the commit's request")
+        func requestIDOfWork() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile("to be deleted")
+            try alice.publish(file, masterVersion: 0)
+            try server.sandbox.inject(
+                SandboxFault(pathPrefix: "/drive/v3/files", method: "DELETE", status: 503, times: 100))
+
+            try alice.deleteAndCommit(file, masterVersion: 1)
+
+            let user = "\(alice.userID)"
+            try await eventually("the deletion was put off") {
+                try self.lines(of: "syncd-jobs.log", with: "Outbox item postponed")
+                    .contains { $0.owning_user_id?.text == user }
+            }
+            let commits = try lines(of: "syncd-api.log", with: "DoneUploads").filter { $0.user_id?.text == user }
+            let id = try #require(commits.last?.request_id?.text)
+            let access = try lines(of: "nginx-access.log", with: id)
+            #expect(access.count == 1 && access[0].path?.text == "/DoneUploads/")
+            let work = try lines(of: "syncd-jobs.log", with: id)
+            let calls = work.filter { $0.message?.text == "Provider call" }
+            #expect(!calls.isEmpty && calls.allSatisfy { $0.method?.text == "DELETE" && $0.status?.text == "503" })
+            #expect(work.contains { $0.message?.text == "Outbox item postponed" })
+            #expect(work.allSatisfy { $0.request_id?.text == id && $0.outbox_id?.text != nil })
+
+            let tool = try OperatorTool(server)
+            let jobs = try #require(try tool.json("jobs", "--user", user, "--kind", "deleteObject").items?.array)
+            #expect(jobs.map(\.requestID?.text) == [id])
+            #expect(try tool.run("jobs", "--user", user).output.contains(id))
+        }
     }
 }

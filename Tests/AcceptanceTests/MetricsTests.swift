@@ -37,7 +37,9 @@ struct MetricsTests {
         #expect(reply.json?.serverUptime != nil)
     }
 
-    @Test("Requests are counted by endpoint and status over all processes, commits and conflicts apart")
+    @Test(
+        "Requests are counted by endpoint and status over all processes, commits (those of batches too) and conflicts apart"
+    )
     func requests() throws {
         let before = try metrics.samples()
         let alice = try server.signUpOwningUser()
@@ -45,6 +47,9 @@ struct MetricsTests {
         expectError(try server.call("GET", "NoSuchEndpoint"), 404)
         expectJSON(try alice.commit(masterVersion: 0))
         expectJSON(try alice.commit(masterVersion: 77))
+        let batch = TestBatch(of: 1)
+        #expect(
+            try alice.upload(TestFile(), masterVersion: 1, overriding: batch.parameters).committedMasterVersion == 2)
         let after = try metrics.samples()
 
         let grown = { (series: String) in after[series, default: 0] - before[series, default: 0] }
@@ -54,6 +59,8 @@ struct MetricsTests {
         #expect(grown(#"syncd_request_duration_seconds_count{endpoint="HealthCheck"}"#) >= 5)
         #expect(grown(#"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="accepted"}"#) >= 1)
         #expect(grown(#"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="stale"}"#) >= 1)
+        #expect(grown(#"syncd_commits_total{endpoint="DoneUploads"}"#) >= 1)
+        #expect(grown(#"syncd_commits_total{endpoint="UploadFile"}"#) >= 1)
         #expect(grown(#"syncd_provider_requests_total{provider="google",operation="identity",outcome="ok"}"#) >= 1)
     }
 

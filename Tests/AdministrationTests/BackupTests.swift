@@ -50,8 +50,8 @@ struct BackupTests {
             DELETE FROM users WHERE user_id = 40;
             INSERT INTO departed_users (user_id, account_type, provider_user_id, credentials, forgotten_at)
             VALUES (39, 'Google', 'g-39', X'00', NOW());
-            INSERT INTO outbox (kind, user_id, account_type, account_hash, credentials, available_at, created_at)
-            VALUES ('revokeGrant', 39, 'Google', REPEAT(X'01', 32), X'00', NOW(), NOW());
+            INSERT INTO outbox (kind, user_id, account_type, account_hash, credentials, available_at, created_at, request_id)
+            VALUES ('revokeGrant', 39, 'Google', REPEAT(X'01', 32), X'00', NOW(), NOW(), '0123456789abcdef');
             """#)
         let report = try backUp(fixture)
         let empty = try AdministrationFixture(migrated: false)

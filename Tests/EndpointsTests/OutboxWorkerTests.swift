@@ -34,7 +34,7 @@ struct OutboxWorkerTests {
         let log = server.log
         return OutboxWorker(
             store: server.store, storage: server.services.storage, warningFile: warningFile, leaseOwner: name,
-            now: { [clock] in clock.now }, logger: Logger(label: "jobs", factory: { _ in log }))
+            now: { [clock] in clock.now }, logger: Logger(label: "jobs", factory: { _ in WholeLines(log) }))
     }
 
     /// Works until nothing is due.
@@ -305,5 +305,21 @@ struct OutboxWorkerTests {
         #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 0)
         try work()
         #expect(server.cloud.objects.isEmpty)
+    }
+
+    @Test("Work is logged with the id of the request that caused it; what no request caused has none")
+    func requestIDs() throws {
+        let housekeeper = Housekeeper(
+            store: server.store, stagingLifetimeDays: 7, now: { [clock] in clock.now },
+            logger: Logger(label: "jobs", factory: { [log = server.log] _ in log }))
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
+        clock.advance(bySeconds: 7 * 86_400 + 1)
+        try housekeeper.run()
+
+        try work()
+
+        var requests: [String: String?] = [:]
+        for line in server.log.lines("Outbox item done") { requests[line["reason"] ?? "?"] = line["request_id"] }
+        #expect(requests == ["writeWarningFile": "request-1", "deleteObject": nil])
     }
 }

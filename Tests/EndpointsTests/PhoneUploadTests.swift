@@ -136,6 +136,42 @@ struct PhoneUploadTests {
         #expect(connection.readBytes == read)
     }
 
+    // MARK: What is held
+
+    @Test("What has arrived counts as held until the next part is asked for, and in the end nothing does")
+    func held() throws {
+        let held = Mutex((now: 0, most: 0))
+        let budget = PartBudget { bytes in
+            held.withLock { held in
+                held.now += bytes
+                held.most = max(held.most, held.now)
+            }
+        }
+        var upload: PhoneUpload? = upload(someBytes(3 * granularity + 1), budget: budget)
+
+        for size in [granularity, 2 * granularity, 1] {
+            #expect(try upload?.nextPart(granularity: granularity).bytes.count == size)
+            #expect(held.withLock { $0.now } == size)
+        }
+        upload = nil
+        #expect(held.withLock { $0.now } == 0)
+        #expect(held.withLock { $0.most } == 2 * granularity)
+    }
+
+    @Test("Of an upload that is broken off nothing is held any more, wherever it was", arguments: [false, true])
+    func heldByBrokenOff(isReadAhead: Bool) throws {
+        let held = Mutex(0)
+        do {
+            let upload = upload(
+                FakeConnection(body: someBytes(9_000_000)), length: 20_000_000, checkSum: md5([]),
+                budget: PartBudget { bytes in held.withLock { $0 += bytes } }, background: isReadAhead ? threads : nil)
+            #expect(throws: EndpointError.bodyLengthMismatch) { try takeParts(of: upload) }
+            #expect(held.withLock { $0 } > 0)
+            withExtendedLifetime(upload) {}
+        }
+        #expect(held.withLock { $0 } == 0)
+    }
+
     // MARK: What must never be published
 
     /// Takes parts until there is an error; none of them may be the last one.

@@ -23,6 +23,7 @@ struct TestServer: Sendable {
     let exchanges = FakeAccount.Exchanges()
     let log = LogKeeper()
     let waits = Waits()
+    let commits = CommitRecord()
     let settings: ConnectionSettings?
     /// What providers answer; without it nothing may be asked of any.
     let providers: ScriptedTransport?
@@ -62,7 +63,11 @@ struct TestServer: Sendable {
             background: { Thread.detachNewThread($0) })
         var logger = Logger(label: "test", factory: { [log] _ in log })
         logger.logLevel = .debug
-        router = Router(services: services, logger: logger)
+        router = Router(
+            services: services,
+            observer: RequestObserver(
+                began: { _ in }, ended: { _, _, _, _ in }, committed: { [commits] in commits.note($0) }), logger: logger
+        )
     }
 
     /// A context for what is tested below the router.
@@ -218,14 +223,47 @@ final class LogKeeper: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let metadata = event.metadata?.mapValues { "\($0)" } ?? [:]
-        kept.withLock { $0.append(("\(event.message)", metadata)) }
+        keep("\(event.message)", event.metadata ?? [:])
+    }
+
+    fileprivate func keep(_ message: String, _ metadata: Logger.Metadata) {
+        kept.withLock { $0.append((message, metadata.mapValues { "\($0)" })) }
+    }
+
+    /// The fields of all lines with this sentence.
+    func lines(_ message: String) -> [[String: String]] {
+        kept.withLock { kept in kept.filter { $0.message == message }.map(\.metadata) }
     }
 
     /// The line about the newest request.
     var request: [String: String]? { kept.withLock { $0.last { $0.message == "Request" }?.metadata } }
     /// Everything, as text.
     var text: String { kept.withLock { "\($0)" } }
+}
+
+/// Which endpoints have committed, as the observer was told.
+final class CommitRecord: Sendable {
+    private let kept = Mutex<[EndpointName]>([])
+    var endpoints: [EndpointName] { kept.withLock { $0 } }
+    func note(_ endpoint: EndpointName) { kept.withLock { $0.append(endpoint) } }
+}
+
+/// Keeps lines with the fields that their logger adds to each of them.
+struct WholeLines: LogHandler {
+    let keeper: LogKeeper
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    init(_ keeper: LogKeeper) { self.keeper = keeper }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        keeper.keep("\(event.message)", metadata.merging(event.metadata ?? [:]) { $1 })
+    }
 }
 
 /// The moment at which all tests happen.

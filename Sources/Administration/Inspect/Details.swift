@@ -75,7 +75,8 @@ extension GroupDetails: Report {
 
 extension ListedWork: Report {
     public var text: String {
-        var lines = ["job \(jobID): \(sentence)", "  recorded   \(createdAt) UTC"]
+        let cause = requestID.map { ", for request \($0)" } ?? ""
+        var lines = ["job \(jobID): \(sentence)", "  recorded   \(createdAt) UTC\(cause)"]
         switch state {
         case .due: lines.append("  state      due since \(availableAt): the jobs role takes it next")
         case .waiting: lines.append("  state      put off until \(availableAt)")

@@ -21,6 +21,7 @@ public struct FileStory: Report {
         sentences += evidence.staged.map(Self.sentence(about:))
         sentences += evidence.outbox.map { work in
             "In the outbox, job \(work.jobID): \(work.sentence)"
+                + (work.requestID.map { ", for request \($0)" } ?? "")
                 + (work.attempts == 0 ? "." : "; \(Quantity.of(work.attempts, "attempt")) so far.")
         }
         sentences += evidence.committed.map(Self.presentView(of:))

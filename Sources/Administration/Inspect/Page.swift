@@ -73,11 +73,11 @@ enum FileText {
 
 enum JobText {
     static func list(_ jobs: [ListedWork], _ page: Page<some Encodable>) -> String {
-        var table = TextTable("JOB", "KIND", "STATE", "USER", "NOT BEFORE", "ATTEMPTS", "LAST ERROR")
+        var table = TextTable("JOB", "KIND", "STATE", "USER", "NOT BEFORE", "ATTEMPTS", "REQUEST", "LAST ERROR")
         for job in jobs {
             table.add(
                 "\(job.jobID)", job.kind.rawValue, job.state.rawValue, "\(job.userID)", "\(job.availableAt)",
-                "\(job.attempts)", job.lastError ?? "")
+                "\(job.attempts)", job.requestID ?? "", job.lastError ?? "")
         }
         return page.text(table, of: "jobs")
     }

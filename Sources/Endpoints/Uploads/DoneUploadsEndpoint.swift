@@ -12,20 +12,20 @@ import SyncProtocol
 struct DoneUploadsEndpoint: Endpoint {
     func respond(to request: DoneUploadsRequest, in context: RequestContext) throws -> EndpointReply {
         let hash = Self.hash(of: request)
-        let response: DoneUploadsResponse = try context.store.transaction { session in
+        let (response, isCommit): (DoneUploadsResponse, Bool) = try context.store.transaction { session in
             let membership = try context.membership(
                 in: request.sharingGroupUUID, needing: .write, using: &session)
             let area = StagingArea(
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
             // Versions only rise: a request that is behind is known to be so without waiting for anybody's commit.
             guard membership.masterVersion.rawValue <= request.masterVersion.rawValue else {
-                return try repeated(hash, request, area, &session) ?? .stale(current: membership.masterVersion)
+                return (try repeated(hash, request, area, &session) ?? .stale(current: membership.masterVersion), false)
             }
             switch try session.advanceMasterVersion(of: membership.groupID, from: request.masterVersion) {
             case .stale(let current):
                 // The change that was faster may have taken the caller out of the group.
                 _ = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
-                return try repeated(hash, request, area, &session) ?? .stale(current: current)
+                return (try repeated(hash, request, area, &session) ?? .stale(current: current), false)
             case .advanced(let version):
                 let transferred = try session.commitStaged(
                     in: area, owningUser: membership.owningUser, as: version, at: context.now)
@@ -42,9 +42,10 @@ struct DoneUploadsEndpoint: Endpoint {
                         RecordedCommit(requestHash: hash, masterVersion: version, transferred: transferred),
                         as: commitID, area, at: context.now, &session)
                 }
-                return .committed(numberUploadsTransferred: transferred)
+                return (.committed(numberUploadsTransferred: transferred), true)
             }
         }
+        context.hasCommitted = isCommit
         return .json(response)
     }
 

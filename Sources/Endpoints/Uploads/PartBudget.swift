@@ -10,10 +10,16 @@ public final class PartBudget: Sendable {
     static let largestPartBytes = 4 << 20
 
     private let available: Mutex<Int>
+    /// Told of every change of the bytes that parts hold; has nothing to do with what is available.
+    let observer: @Sendable (Int) -> Void
 
-    /// - Parameter bytes: for all uploads together; 64 MiB is plenty for a small server.
-    public init(bytes: Int = 64 << 20) {
+    /// - Parameters:
+    ///   - bytes: for all uploads together; 64 MiB is plenty for a small server.
+    ///   - observer: told of every change of the bytes that all parts hold together, the smallest ones included: how many
+    ///     have arrived, or, below zero, were let go. Called for every 16 KiB, by any thread.
+    public init(bytes: Int = 64 << 20, observer: @escaping @Sendable (Int) -> Void = { _ in }) {
         available = Mutex(bytes)
+        self.observer = observer
     }
 
     /// Takes `bytes` out of the budget if they are there.

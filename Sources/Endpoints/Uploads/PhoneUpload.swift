@@ -26,6 +26,12 @@ final class PhoneUpload: UploadContent {
     private var chunk: [UInt8] = []
     private var partBytes = PartBudget.smallestPartBytes
     private var position: Int64 = 0
+    /// How many bytes have come into parts; belongs to whoever reads.
+    private var arrivedBytes = 0
+    /// How many of them were let go; belongs to whoever asks for parts.
+    private var letGoBytes = 0
+    /// Where the part ends that was handed out last.
+    private var handedOutBytes = 0
     /// The hashes of the whole content; known once the last part was handed out.
     private(set) var hashes: ContentHashes?
 
@@ -54,14 +60,18 @@ final class PhoneUpload: UploadContent {
 
     deinit {
         budget.putBack(partBytes - PartBudget.smallestPartBytes)
+        letGo(upTo: arrivedBytes)
     }
 
     /// What the provider must report: of Google and Dropbox the announced checksum, which by then has turned out right.
     var providerHash: String { hashes?.providerHash ?? expected.rawValue }
 
     func nextPart(granularity: Int) throws -> UploadPart {
+        // Providers let go of a part before they ask for the next one.
+        letGo(upTo: handedOutBytes)
         let part: UploadPart
         if let ahead = try endReadAhead() { part = ahead } else { part = try readPart(granularity) }
+        handedOutBytes += part.bytes.count
         // Asked now and not when the part was read: the part before it may have taken its time.
         if part.isLast { try beforeLastPart() } else { beginReadAhead(granularity) }
         return part
@@ -70,6 +80,11 @@ final class PhoneUpload: UploadContent {
     /// Waits until nothing is being read any more; call before the phone is answered or its body read by others.
     func stopReading() {
         _ = try? endReadAhead()
+    }
+
+    private func letGo(upTo end: Int) {
+        budget.observer(letGoBytes - end)
+        letGoBytes = end
     }
 
     // MARK: Reading ahead
@@ -119,6 +134,8 @@ final class PhoneUpload: UploadContent {
             // Less than asked for arrives only if the body ends.
             guard try body.read(into: &chunk) == size else { throw EndpointError.bodyLengthMismatch }
             buffer.append(contentsOf: chunk)
+            arrivedBytes += size
+            budget.observer(size)
             hasher?.update(chunk)
             try keepAlive()
         }

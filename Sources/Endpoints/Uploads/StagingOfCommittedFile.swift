@@ -21,7 +21,7 @@ struct StagingOfCommittedFile {
     func stage(
         _ change: (FileRecord) throws(EndpointError) -> StagedChange
     ) throws -> StagingResponse {
-        try context.store.transaction { session in
+        let (response, isCommit): (StagingResponse, Bool) = try context.store.transaction { session in
             let membership = try context.membership(in: group, needing: .write, using: &session)
             let area = StagingArea(
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
@@ -30,12 +30,12 @@ struct StagingOfCommittedFile {
                 try batchMember == nil
                 ? session.holdMasterVersion(of: area.groupID) : session.lockMasterVersion(of: area.groupID)
             if let committed = try batchMember?.commit(in: area, &session) {
-                return .committed(masterVersion: committed.masterVersion)
+                return (.committed(masterVersion: committed.masterVersion), false)
             }
             guard version == masterVersion else {
                 // The change that was faster may have taken the caller out of the group.
                 _ = try context.membership(in: group, needing: .write, using: &session)
-                return .stale(current: version)
+                return (.stale(current: version), false)
             }
             guard let current = try session.file(file, in: membership.groupID) else { throw EndpointError.fileUnknown }
             let requested = try change(current)
@@ -43,9 +43,11 @@ struct StagingOfCommittedFile {
             let replacement = StagedReplacement.of(requested, over: staged, current: current)
             try replacement.apply(in: area, at: context.now, &session)
             if let committed = try batchMember?.join(in: area, by: membership, &session) {
-                return .committed(masterVersion: committed)
+                return (.committed(masterVersion: committed), true)
             }
-            return .staged
+            return (.staged, false)
         }
+        context.hasCommitted = isCommit
+        return response
     }
 }

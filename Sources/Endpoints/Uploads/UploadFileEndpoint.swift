@@ -204,18 +204,19 @@ private struct StagingStep {
         _ content: StoredContent?, _ intent: UploadIntent?
     ) throws -> (response: UploadFileResponse, isObjectUsed: Bool) {
         let member = request.batchMember(in: context)
-        return try context.store.transaction { session in
+        let outcome: (response: UploadFileResponse, isObjectUsed: Bool, isCommit: Bool)
+        outcome = try context.store.transaction { session in
             // The last of a batch commits, so members of batches come one after the other.
             let version =
                 try member == nil
                 ? session.holdMasterVersion(of: area.groupID) : session.lockMasterVersion(of: area.groupID)
             if let committed = try member?.commit(in: area, &session) {
-                return (try UploadFileResponse(committed), false)
+                return (try UploadFileResponse(committed), false, false)
             }
             guard version == request.masterVersion else {
                 // The change that was faster may have taken the caller out of the group.
                 _ = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
-                return (.stale(current: version), false)
+                return (.stale(current: version), false, false)
             }
             let dates: (creation: WireDate, update: WireDate)
             switch try place(content, &session) {
@@ -226,11 +227,13 @@ private struct StagingStep {
                 guard let content, let intent else { throw EndpointError.uploadConflict }
                 try take(over: content, from: intent, &session)
                 let committed = try member?.join(in: area, by: grounds.membership, &session)
-                return (.staged(dates.creation, dates.update, committedAs: committed), true)
+                return (.staged(dates.creation, dates.update, committedAs: committed), true, committed != nil)
             }
             let committed = try member?.join(in: area, by: grounds.membership, &session)
-            return (.staged(dates.creation, dates.update, committedAs: committed), false)
+            return (.staged(dates.creation, dates.update, committedAs: committed), false, committed != nil)
         }
+        context.hasCommitted = outcome.isCommit
+        return (outcome.response, outcome.isObjectUsed)
     }
 
     /// Writes the staged row, unless the same upload is staged already.

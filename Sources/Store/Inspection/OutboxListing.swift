@@ -47,6 +47,8 @@ public struct ListedWork: Equatable, Sendable, Encodable {
     public var attempts: Int
     public var lastError: String?
     public var createdAt: WireDate
+    /// The request that caused the work; absent if none did, or an older release recorded it.
+    public var requestID: String?
 }
 
 /// What became of an order about one piece of work.
@@ -69,7 +71,8 @@ extension StoreSession {
         return try all(
             """
             SELECT o.outbox_id, o.kind, o.user_id, u.display_name, o.storage_type, o.object_id, o.object_name,
-                   o.push_target, o.available_at, o.attempts, o.last_error, o.created_at, o.lease_owner IS NOT NULL
+                   o.push_target, o.available_at, o.attempts, o.last_error, o.created_at, o.lease_owner IS NOT NULL,
+                   o.request_id
               FROM outbox o
               LEFT JOIN users u ON u.user_id = o.user_id
              WHERE o.outbox_id > ?
@@ -105,7 +108,7 @@ extension StoreSession {
             storageType: try row.optionalWord(4, "outbox", "storage_type"), objectID: row.optionalText(5),
             objectName: row.optionalText(6), pushTarget: row.optionalText(7), availableAt: availableAt,
             attempts: attempts, lastError: row.optionalText(10),
-            createdAt: try row.date(11, "outbox", "created_at"))
+            createdAt: try row.date(11, "outbox", "created_at"), requestID: row.optionalText(13))
     }
 
     /// Has work that was put off done at once; what is being done, or guards an upload, is left alone.

@@ -82,8 +82,8 @@ extension StoreSession {
     ) throws(StoreError) {
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
-            SELECT 'hashObject', ?, ?, ?, ?, ?
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at, request_id)
+            SELECT 'hashObject', ?, ?, ?, ?, ?, ?
               FROM DUAL
              WHERE NOT EXISTS (SELECT 1
                                  FROM outbox o
@@ -91,7 +91,7 @@ extension StoreSession {
             """,
             [
                 .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(objectID),
-                .date(availableAt), .date(now), .int(owner.userID.rawValue), .text(objectID),
+                .date(availableAt), .date(now), requestValue, .int(owner.userID.rawValue), .text(objectID),
             ])
     }
 }

@@ -29,14 +29,17 @@ extension StoreSession {
     ) throws(StoreError) {
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, push_target, sharing_group_id, message, available_at, created_at)
-            VALUES ('sendPush', ?, 'group', ?, ?, ?, ?)
+            INSERT INTO outbox
+                   (kind, user_id, push_target, sharing_group_id, message, available_at, created_at, request_id)
+            VALUES ('sendPush', ?, 'group', ?, ?, ?, ?, ?)
             """,
-            [.int(sender.rawValue), .int(groupID.rawValue), .text(text), .date(now), .date(now)])
+            [
+                .int(sender.rawValue), .int(groupID.rawValue), .text(text), .date(now), .date(now), requestValue,
+            ])
     }
 
     /// Makes of a push for a group one row per device or topic of the other members, so that each is notified by itself:
-    /// what was delivered is never delivered again because something else was not.
+    /// what was delivered is never delivered again because something else was not. They are of the same request.
     ///
     /// - Returns: how many rows were made; `nil` if the row is no longer `leaseOwner`'s, and nothing was done.
     public mutating func fanOut(
@@ -44,14 +47,15 @@ extension StoreSession {
     ) throws(StoreError) -> Int? {
         guard try complete(item.id, by: leaseOwner) else { return nil }
         let values: [Value] = [
-            .text(order.text), .date(now), .date(order.orderedAt), .int(order.groupID.rawValue),
-            .int(item.userID.rawValue),
+            .text(order.text), .date(now), .date(order.orderedAt), .text(orNull: item.requestID),
+            .int(order.groupID.rawValue), .int(item.userID.rawValue),
         ]
         let devices = try execute(
             """
             INSERT INTO outbox
-                   (kind, user_id, push_target, sharing_group_id, registration_id, message, available_at, created_at)
-            SELECT 'sendPush', m.user_id, 'device', m.sharing_group_id, r.registration_id, ?, ?, ?
+                   (kind, user_id, push_target, sharing_group_id, registration_id, message, available_at, created_at,
+                    request_id)
+            SELECT 'sendPush', m.user_id, 'device', m.sharing_group_id, r.registration_id, ?, ?, ?, ?
               FROM memberships m
               JOIN push_registrations r ON r.user_id = m.user_id
              WHERE m.sharing_group_id = ?
@@ -60,8 +64,9 @@ extension StoreSession {
             """, values)
         let topics = try execute(
             """
-            INSERT INTO outbox (kind, user_id, push_target, sharing_group_id, message, available_at, created_at)
-            SELECT 'sendPush', m.user_id, 'topic', m.sharing_group_id, ?, ?, ?
+            INSERT INTO outbox
+                   (kind, user_id, push_target, sharing_group_id, message, available_at, created_at, request_id)
+            SELECT 'sendPush', m.user_id, 'topic', m.sharing_group_id, ?, ?, ?, ?
               FROM memberships m
               JOIN users u ON u.user_id = m.user_id
              WHERE m.sharing_group_id = ?

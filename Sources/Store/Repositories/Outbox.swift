@@ -33,6 +33,8 @@ public struct OutboxItem: Equatable, Sendable {
     public var push: PushOrder?
     /// What a ``Kind/revokeGrant`` is about.
     public var grant: ForsakenGrant?
+    /// The request that caused the work; `nil` if none did, or an older release recorded it.
+    public var requestID: String?
     /// How often it was tried before.
     public var attempts: Int
 }
@@ -50,12 +52,13 @@ extension StoreSession {
         OutboxID(
             try insert(
                 """
-                INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, lease_owner, created_at)
-                VALUES ('deleteObject', ?, ?, ?, ?, ?, ?)
+                INSERT INTO outbox
+                       (kind, user_id, storage_type, object_id, available_at, lease_owner, created_at, request_id)
+                VALUES ('deleteObject', ?, ?, ?, ?, ?, ?, ?)
                 """,
                 [
                     .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(objectID),
-                    .date(availableAt), .text(orNull: leaseOwner), .date(now),
+                    .date(availableAt), .text(orNull: leaseOwner), .date(now), requestValue,
                 ]))
     }
 
@@ -89,12 +92,12 @@ extension StoreSession {
         } else if let name {
             try execute(
                 """
-                INSERT INTO outbox (kind, user_id, storage_type, object_name, available_at, created_at)
-                VALUES ('deleteObject', ?, ?, ?, ?, ?)
+                INSERT INTO outbox (kind, user_id, storage_type, object_name, available_at, created_at, request_id)
+                VALUES ('deleteObject', ?, ?, ?, ?, ?, ?)
                 """,
                 [
                     .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(name.rawValue), .date(now),
-                    .date(now),
+                    .date(now), requestValue,
                 ])
         }
     }
@@ -109,12 +112,14 @@ extension StoreSession {
             try insert(
                 """
                 INSERT INTO outbox
-                       (kind, user_id, storage_type, object_id, object_name, available_at, lease_owner, created_at)
-                VALUES ('deleteObject', ?, ?, ?, ?, ?, ?, ?)
+                       (kind, user_id, storage_type, object_id, object_name, available_at, lease_owner, created_at,
+                        request_id)
+                VALUES ('deleteObject', ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 [
                     .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(orNull: objectID),
                     .text(names.joined(separator: Self.nameSeparator)), .date(until), .text(leaseOwner), .date(now),
+                    requestValue,
                 ]))
     }
 
@@ -122,10 +127,10 @@ extension StoreSession {
     public mutating func addWarningFile(for owner: OwningUser, at now: WireDate) throws(StoreError) {
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, storage_type, available_at, created_at)
-            VALUES ('writeWarningFile', ?, ?, ?, ?)
+            INSERT INTO outbox (kind, user_id, storage_type, available_at, created_at, request_id)
+            VALUES ('writeWarningFile', ?, ?, ?, ?, ?)
             """,
-            [.int(owner.userID.rawValue), .text(owner.storageType.rawValue), .date(now), .date(now)])
+            [.int(owner.userID.rawValue), .text(owner.storageType.rawValue), .date(now), .date(now), requestValue])
     }
 
     /// Prolongs a lease.
@@ -198,7 +203,7 @@ extension StoreSession {
         let items = try all(
             """
             SELECT outbox_id, kind, user_id, storage_type, object_id, object_name, attempts, push_target,
-                   sharing_group_id, registration_id, message, created_at, credentials, account_type
+                   sharing_group_id, registration_id, message, created_at, credentials, account_type, request_id
               FROM outbox
              WHERE available_at <= ?
              ORDER BY available_at
@@ -217,7 +222,7 @@ extension StoreSession {
                 push: try Self.pushOrder(from: row, column: 7),
                 grant: try Self.forsakenGrant(
                     from: row, column: 12, at: try row.date(11, Self.table, "created_at")),
-                attempts: Int(try row.number(6)))
+                requestID: row.optionalText(14), attempts: Int(try row.number(6)))
         }
         for item in items {
             try execute(

@@ -182,13 +182,13 @@ extension StoreSession {
         try execute("DELETE FROM push_registrations WHERE user_id = ?", user)
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, object_name, available_at, created_at)
-            SELECT 'removePushTopic', user_id, push_topic_arn, ?, ?
+            INSERT INTO outbox (kind, user_id, object_name, available_at, created_at, request_id)
+            SELECT 'removePushTopic', user_id, push_topic_arn, ?, ?, ?
               FROM users
              WHERE user_id = ?
                AND push_topic_arn IS NOT NULL
             """,
-            [.date(now), .date(now)] + user)
+            [.date(now), .date(now), requestValue] + user)
     }
 
     /// Tokens are too long for a key.

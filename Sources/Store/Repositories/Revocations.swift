@@ -27,16 +27,17 @@ extension StoreSession {
     mutating func addRevocation(of userID: UserID, at now: WireDate) throws(StoreError) {
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, account_type, account_hash, credentials, available_at, created_at)
+            INSERT INTO outbox
+                   (kind, user_id, account_type, account_hash, credentials, available_at, created_at, request_id)
             SELECT 'revokeGrant', user_id, account_type,
-                   UNHEX(SHA2(CONCAT(account_type, ' ', provider_user_id), 256)), credentials, ?, ?
+                   UNHEX(SHA2(CONCAT(account_type, ' ', provider_user_id), 256)), credentials, ?, ?, ?
               FROM users
              WHERE user_id = ?
                AND credentials IS NOT NULL
             """,
             [
                 .date(WireDate(secondsSince1970: now.secondsSince1970 + Self.accessSeconds)), .date(now),
-                .int(userID.rawValue),
+                requestValue, .int(userID.rawValue),
             ])
     }
 

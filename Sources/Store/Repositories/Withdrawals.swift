@@ -11,13 +11,13 @@ extension StoreSession {
         let area: [Value] = [.int(userID.rawValue), .int(groupID.rawValue)]
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
-            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at, request_id)
+            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?, ?
               FROM staged_changes
              WHERE user_id = ?
                AND sharing_group_id = ?
                AND object_id IS NOT NULL
-            """, [.date(now), .date(now)] + area)
+            """, [.date(now), .date(now), requestValue] + area)
         try execute("DELETE FROM staged_changes WHERE user_id = ? AND sharing_group_id = ?", area)
     }
 
@@ -26,12 +26,12 @@ extension StoreSession {
         let group: [Value] = [.int(groupID.rawValue)]
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
-            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at, request_id)
+            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?, ?
               FROM staged_changes
              WHERE sharing_group_id = ?
                AND object_id IS NOT NULL
-            """, [.date(now), .date(now)] + group)
+            """, [.date(now), .date(now), requestValue] + group)
         try execute("DELETE FROM staged_changes WHERE sharing_group_id = ?", group)
     }
 
@@ -42,15 +42,15 @@ extension StoreSession {
         let files: [Value] = [.int(groupID.rawValue), .int(userID.rawValue)]
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
-            SELECT 'deleteObject', s.owning_user_id, s.storage_type, s.object_id, ?, ?
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at, request_id)
+            SELECT 'deleteObject', s.owning_user_id, s.storage_type, s.object_id, ?, ?, ?
               FROM staged_changes s
               JOIN files f ON f.sharing_group_id = s.sharing_group_id AND f.file_uuid = s.file_uuid
              WHERE s.sharing_group_id = ?
                AND f.owning_user_id = ?
                AND s.kind <> 'deletion'
                AND s.object_id IS NOT NULL
-            """, [.date(now), .date(now)] + files)
+            """, [.date(now), .date(now), requestValue] + files)
         try execute(
             """
             DELETE s
@@ -71,13 +71,13 @@ extension StoreSession {
         let staged: [Value] = [.int(userID.rawValue), .int(groupID.rawValue)]
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
-            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at, request_id)
+            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?, ?
               FROM staged_changes
              WHERE owning_user_id = ?
                AND sharing_group_id = ?
                AND object_id IS NOT NULL
-            """, [.date(now), .date(now)] + staged)
+            """, [.date(now), .date(now), requestValue] + staged)
         try execute(
             """
             UPDATE staged_changes
@@ -108,12 +108,12 @@ extension StoreSession {
     mutating func withdrawStaged(by userID: UserID, at now: WireDate) throws(StoreError) {
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at)
-            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at, request_id)
+            SELECT 'deleteObject', owning_user_id, storage_type, object_id, ?, ?, ?
               FROM staged_changes
              WHERE user_id = ?
                AND object_id IS NOT NULL
-            """, [.date(now), .date(now), .int(userID.rawValue)])
+            """, [.date(now), .date(now), requestValue, .int(userID.rawValue)])
         try execute("DELETE FROM staged_changes WHERE user_id = ?", [.int(userID.rawValue)])
     }
 }
