@@ -128,6 +128,12 @@ class BenchStack:
              "--skip-column-names", self.environment["DB_NAME"]],
             text_input=statements)
 
+    def metric(self, sample: str) -> float:
+        """What the server's metrics say for a name with its labels, or 0 if nothing yet."""
+        page = Website(self.environment["METRICS_URL"]).call("GET", "/metrics").body.decode()
+        values = [line.removeprefix(sample + " ") for line in page.splitlines() if line.startswith(sample + " ")]
+        return float(values[0]) if values else 0.0
+
     def database_environment(self) -> dict[str, str]:
         """How the baselines reach the database: as the same user as syncd."""
         return {

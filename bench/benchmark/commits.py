@@ -7,18 +7,16 @@ import hashlib
 import os
 import re
 import statistics
-from pathlib import Path
 
 from demonstration.phone import new_uuid
 from syncstack.processes import run
 
 from .bench_stack import BenchStack
-from .load import LoadError, requests_per_second
+from .load import CLIENTS_FOLDER, LoadError, requests_per_second
 from .people import Person, sign_up
 from .requests import interleaved
 from .table import Result
 
-CLIENTS_FOLDER = Path(__file__).resolve().parents[1] / "clients"
 CLIENTS = 8
 
 

@@ -9,7 +9,7 @@ from .bench_stack import BenchStack
 
 @dataclass
 class Person:
-    """A user with storage in the sandbox's Google Drive and one sharing group of their own."""
+    """A user with storage in the sandbox and one sharing group of their own."""
 
     phone: Phone
     account: str
@@ -19,14 +19,14 @@ class Person:
     access_token: str
 
     def headers(self, device: str | None = None) -> dict[str, str]:
-        """What a phone sends along, without the one-time authorization code."""
+        """What the phone of a Google user sends along, without the one-time authorization code."""
         return {
             "X-token-type": "GoogleToken", "access_token": self.access_token,
             "SyncServer-Device-UUID": device or self.phone.device}
 
 
-def sign_up(stack: BenchStack, name: str) -> Person:
-    account = stack.sandbox.json("POST", "/sandbox/accounts", {"provider": "google", "name": name})
+def sign_up(stack: BenchStack, name: str, provider: str = "google") -> Person:
+    account = stack.sandbox.json("POST", "/sandbox/accounts", {"provider": provider, "name": name})
     phone = Phone(name, stack.server, stack.sandbox, account["id"])
     group = new_uuid()
     phone.ask("POST", "AddUser", sharingGroupUUID=group, sharingGroupName=f"{name}'s group", cloudFolderName="Bench")
