@@ -214,7 +214,8 @@ let package = Package(
             exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "HostSetupTests",
-            dependencies: ["HostSetup", "MariaDB", "Posix", "TestSupport", "syncctl"], swiftSettings: strict),
+            dependencies: ["HostSetup", "MariaDB", "OpenSSLCrypto", "Posix", "TestSupport", "syncctl"],
+            swiftSettings: strict),
         .testTarget(
             name: "MetricsTests",
             dependencies: ["Metrics", "HTTPTransport", "Posix", "SyncProtocol", "TestSupport", httpTypes],

@@ -37,6 +37,7 @@ public enum ConfigurationText {
                     ])
                 ))
         }
+        members += SecretName.ofPush.compactMap { pushMember($0, answers) }
         members.append(
             (
                 "owningUserAccountCreation",
@@ -50,6 +51,38 @@ public enum ConfigurationText {
                 ))
         }
         return Value.object(members).text(indented: 0) + "\n"
+    }
+
+    /// The member for one push service, as it stands in the file; `nil` if the answers are without it.
+    static func push(_ service: SecretName, _ answers: SetupAnswers) -> String? {
+        pushMember(service, answers).map { "  \"\($0.0)\": \($0.1.text(indented: 1))" }
+    }
+
+    private static func pushMember(_ service: SecretName, _ answers: SetupAnswers) -> (String, Value)? {
+        switch service {
+        case .apns:
+            answers.apns.map {
+                (
+                    "apns",
+                    .object([
+                        ("teamId", .text($0.teamID)), ("keyId", .text($0.keyID)),
+                        ("privateKeyFile", .text(service.rawValue)), ("topic", .text($0.topic)),
+                    ])
+                )
+            }
+        case .fcm: answers.fcm.map { _ in ("fcm", .object([("serviceAccountFile", .text(service.rawValue))])) }
+        case .sns:
+            answers.sns.map {
+                (
+                    "awssns",
+                    .object([
+                        ("accessKeyId", .text($0.accessKeyID)), ("secretKeyFile", .text(service.rawValue)),
+                        ("region", .text($0.region)), ("platformApplicationArn", .text($0.platformApplicationARN)),
+                    ])
+                )
+            }
+        default: nil
+        }
     }
 
     private static let initialFile = """

@@ -12,6 +12,8 @@ public struct HostState: Sendable, Equatable {
     }
 
     public var hasConfiguration = false
+    /// The push services that the configuration has, by their secrets.
+    public var configuredPush: Set<SecretName> = []
     /// Which secrets lie in their places.
     public var secrets: Set<SecretName> = []
     /// Whether the folder of secrets is there.

@@ -7,6 +7,12 @@ public enum SecretName: String, Sendable, CaseIterable {
     case microsoft = "microsoft-client-secret"
     case facebook = "facebook-client-secret"
     case apple = "apple-private-key"
+    case apns = "apns-private-key"
+    case fcm = "fcm-service-account"
+    case sns = "aws-secret-key"
+
+    /// The secrets of push services, of which there is one each.
+    public static let ofPush: [SecretName] = [.apns, .fcm, .sns]
 
     /// Where it lies.
     public var path: String { SetupPaths.secrets + "/" + rawValue }

@@ -37,6 +37,45 @@ public struct SetupAnswers: Sendable, Equatable {
         }
     }
 
+    /// Push through Apple.
+    public struct APNs: Sendable, Equatable {
+        public var teamID: String
+        public var keyID: String
+        public var topic: String
+        public var keySource: SecretSource?
+
+        public init(teamID: String, keyID: String, topic: String, keySource: SecretSource?) {
+            self.teamID = teamID
+            self.keyID = keyID
+            self.topic = topic
+            self.keySource = keySource
+        }
+    }
+
+    /// Push through Firebase: all that is needed stands in one file.
+    public struct FCM: Sendable, Equatable {
+        public var accountSource: SecretSource?
+
+        public init(accountSource: SecretSource?) { self.accountSource = accountSource }
+    }
+
+    /// Push through Amazon, as older servers have it.
+    public struct SNS: Sendable, Equatable {
+        public var accessKeyID: String
+        public var region: String
+        public var platformApplicationARN: String
+        public var secretSource: SecretSource?
+
+        public init(
+            accessKeyID: String, region: String, platformApplicationARN: String, secretSource: SecretSource?
+        ) {
+            self.accessKeyID = accessKeyID
+            self.region = region
+            self.platformApplicationARN = platformApplicationARN
+            self.secretSource = secretSource
+        }
+    }
+
     public enum DatabaseAddress: Sendable, Equatable {
         case socket(String)
         case tcp(host: String, port: Int)
@@ -73,12 +112,18 @@ public struct SetupAnswers: Sendable, Equatable {
     public var microsoft: Registration?
     public var facebook: Registration?
     public var apple: Apple?
+    public var apns: APNs?
+    public var fcm: FCM?
+    public var sns: SNS?
     public var sandbox: Sandbox?
 
     public init() {}
 
     /// Whether there is an account type that brings storage.
     public var hasStorage: Bool { google != nil || dropbox != nil || microsoft != nil }
+
+    /// Whether there is any push service.
+    public var hasPush: Bool { apns != nil || fcm != nil || sns != nil }
 
     /// What is wrong with the answers, as sentences; empty if a plan can be made of them.
     public func problems() -> [String] {

@@ -76,11 +76,18 @@ extension SetupPlan {
                 actions.append(.makeSecret(name))
             }
         }
-        let wanted: [(SecretName, SetupAnswers.SecretSource??)] = [
+        var wanted: [(SecretName, SetupAnswers.SecretSource??)] = [
             (.google, answers.google.map(\.secretSource)), (.dropbox, answers.dropbox.map(\.secretSource)),
             (.microsoft, answers.microsoft.map(\.secretSource)), (.facebook, answers.facebook.map(\.secretSource)),
             (.apple, answers.apple.map(\.keySource)),
         ]
+        // To a configuration that is there no service is added, and so no secret of one.
+        if !host.hasConfiguration {
+            wanted += [
+                (.apns, answers.apns.map(\.keySource)), (.fcm, answers.fcm.map(\.accountSource)),
+                (.sns, answers.sns.map(\.secretSource)),
+            ]
+        }
         for case (let name, let source?) in wanted {
             if host.secrets.contains(name) {
                 kept.append("\(name.path) is there")
@@ -112,6 +119,12 @@ extension SetupPlan {
     private mutating func planConfiguration(_ answers: SetupAnswers, _ host: HostState) {
         guard !host.hasConfiguration else {
             kept.append("\(SetupPaths.configuration) is there")
+            for service in SecretName.ofPush where !host.configuredPush.contains(service) {
+                guard let member = ConfigurationText.push(service, answers) else { continue }
+                remaining.append(
+                    "For push, put the secret into \(service.path) (mode 0600), add this to "
+                        + "\(SetupPaths.configuration), and `systemctl reload syncd`:\n\(member)")
+            }
             return
         }
         if !answers.hasStorage {

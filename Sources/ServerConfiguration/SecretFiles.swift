@@ -9,9 +9,14 @@ import Posix
 struct SecretFiles {
     /// What a relative name is put behind, in this order; the first that leads to a file counts.
     private let prefixes: [String]
+    /// Secrets that are to become files, by the name that the configuration has for them.
+    private let coming: [String: Secret]
 
     /// - Parameter credentialsFolder: what systemd has set `CREDENTIALS_DIRECTORY` to; `nil` outside of a service.
-    init(configurationPath: String, credentialsFolder: String? = Self.credentialsFolder) {
+    init(
+        configurationPath: String, credentialsFolder: String? = Self.credentialsFolder, coming: [String: Secret] = [:]
+    ) {
+        self.coming = coming
         if let credentialsFolder {
             prefixes = [credentialsFolder + "/secret_", credentialsFolder + "/"]
         } else {
@@ -34,6 +39,7 @@ struct SecretFiles {
     /// The secret in a file, without the line end that editors add.
     /// - Throws: ``PosixError``.
     func read(_ name: String) throws(PosixError) -> Secret {
+        if let secret = coming[name] { return secret }
         var bytes = try TextFile.read(path(name))
         while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }
         return Secret(String(decoding: bytes, as: UTF8.self))

@@ -136,16 +136,28 @@ public struct ServerConfiguration: Sendable {
                 path: path,
                 problems: ["the file cannot be read: \(error)"])
         }
+        // A mode that cannot be told counts as the worst.
+        let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
+        try self.init(bytes, at: path, permissions, SecretFiles(configurationPath: path))
+    }
+
+    /// Reads a text that is to become the file at `path`, to know beforehand whether the server would start with it.
+    /// - Parameter secrets: what is to become the files that the text names; others are there already.
+    /// - Throws: ``ConfigurationError`` with everything that is wrong.
+    public init(proposed text: String, at path: String, secrets: [String: Secret]) throws(ConfigurationError) {
+        try self.init(Array(text.utf8), at: path, 0o600, SecretFiles(configurationPath: path, coming: secrets))
+    }
+
+    private init(
+        _ bytes: [UInt8], at path: String, _ permissions: UInt32, _ files: SecretFiles
+    ) throws(ConfigurationError) {
         let root: LocatedJSON
         do { root = try LocatedJSONParser.parse(bytes) } catch {
             throw ConfigurationError(
                 path: path,
                 problems: [ConfigurationFinding(kind: .problem, place: error.place, sentence: error.sentence)])
         }
-        // A mode that cannot be told counts as the worst.
-        let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
-        var settings = SettingsReader(
-            reader: ConfigurationReader(root), files: SecretFiles(configurationPath: path), permissions: permissions)
+        var settings = SettingsReader(reader: ConfigurationReader(root), files: files, permissions: permissions)
         var result = settings.read()
         result.notes = settings.reader.notes
         guard settings.reader.problems.isEmpty else {

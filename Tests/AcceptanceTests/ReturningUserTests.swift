@@ -44,6 +44,20 @@ struct ReturningUserTests {
         try alice.publish(TestFile(), masterVersion: 1)
     }
 
+    @Test("At Dropbox what the server had ends, and the sign-in of the phone lives on")
+    func phoneAtDropbox() async throws {
+        let dora = try server.signUpOwningUser(.dropbox)
+
+        var again = try await dora.removedAndSignedInAgain()
+
+        #expect(again.account.accessToken == dora.account.accessToken)
+        again.group = UUID().uuidString
+        // As deployed apps do, with nothing but that token.
+        again = again.with(account: again.account.replacing(header: "SyncServer-authorization-code", with: nil))
+        try #require(try again.signUp().status == 200)
+        try again.publish(TestFile("after").stored(at: .dropbox), masterVersion: 0)
+    }
+
     @Test("Apple is told when somebody removes their account")
     func apple() async throws {
         let alice = try server.signUpOwningUser()

@@ -51,36 +51,37 @@ struct RevocationTests {
 
     // MARK: Dropbox
 
-    @Test("Dropbox is told with the access token")
+    @Test("Dropbox is told with an access token that is made of the refresh token, and of no other grant")
     func toldByDropbox() throws {
-        let script = AccountScript(["revoke": Reply(200, "null")])
+        let script = AccountScript(inOrder: [DropboxAccountTests.tokens(refreshToken: nil), Reply(200, "null")])
 
         try dropbox.revoke(stored, through: script.client)
 
-        #expect(script.paths == ["https://api.dropboxapi.com/2/auth/token/revoke"])
-        #expect(script.transport.requests[0].headers[.authorization] == "Bearer access")
-        #expect(script.transport.requests[0].bodyText == "null")
-    }
-
-    @Test("An access token that has come to its end is renewed for that")
-    func renewedFirst() throws {
-        let expired = Reply(401, #"{"error": {".tag": "expired_access_token"}}"#)
-        let script = AccountScript(inOrder: [
-            expired, DropboxAccountTests.tokens(refreshToken: nil), Reply(200, "null"),
-        ])
-
-        try dropbox.revoke(stored, through: script.client)
-
-        #expect(script.transport.requests.last?.headers[.authorization] == "Bearer sl.server")
-        #expect(script.paths.count == 3)
+        #expect(
+            script.paths == [
+                "https://api.dropboxapi.com/oauth2/token", "https://api.dropboxapi.com/2/auth/token/revoke",
+            ])
+        #expect(script.transport.requests[0].bodyText.contains("refresh_token=refresh%2B"))
+        #expect(script.transport.requests[1].headers[.authorization] == "Bearer sl.server")
+        #expect(script.transport.requests[1].bodyText == "null")
     }
 
     @Test("Where the refresh token no longer works there is nothing left to end")
     func goneAlready() throws {
-        let expired = Reply(401, #"{"error": {".tag": "invalid_access_token"}}"#)
-        let script = AccountScript(inOrder: [expired, Reply(400, #"{"error": "invalid_grant"}"#)])
+        let script = AccountScript(inOrder: [Reply(400, #"{"error": "invalid_grant"}"#)])
 
         try dropbox.revoke(stored, through: script.client)
+
+        #expect(script.paths.count == 1)
+    }
+
+    @Test("A refusal of Dropbox is told")
+    func refusedByDropbox() {
+        let script = AccountScript(inOrder: [DropboxAccountTests.tokens(refreshToken: nil), Reply(403, "")])
+
+        #expect(throws: AccountError.misconfigured(detail: "Dropbox's revocation says status 403")) {
+            try dropbox.revoke(stored, through: script.client)
+        }
     }
 
     @Test("A bare token is the phone's, and is left alone")

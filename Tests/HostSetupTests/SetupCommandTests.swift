@@ -1,5 +1,6 @@
 import Foundation
 import MariaDB
+import OpenSSLCrypto
 import TestSupport
 import Testing
 
@@ -67,6 +68,24 @@ struct SetupCommandTests {
             all += ["--certificate", "/etc/ssl/sync.pem", "--key", "/etc/ssl/private/sync.key"]
         }
         return try Command(Self.program.path, all + arguments)
+    }
+
+    /// Options for all push services, with keys that can be used, below the root.
+    private func pushOptions() throws -> [String] {
+        try put(try PrivateKey(generating: .es256).pem, "/root/apns.p8")
+        let account = [
+            "project_id": "p", "client_email": "e@example.org", "private_key": try PrivateKey(generating: .rs256).pem,
+        ]
+        try put(String(decoding: try JSONSerialization.data(withJSONObject: account), as: UTF8.self), "/root/fcm.json")
+        try put("very secret of amazon\n", "/root/aws")
+        return [
+            "--apns-team-id", "TEAM567890", "--apns-key-id", "KEY4567890", "--apns-topic", "com.example.app",
+            "--apns-private-key-file", root.appending(path: "/root/apns.p8").path,
+            "--fcm-service-account-file", root.appending(path: "/root/fcm.json").path,
+            "--sns-access-key-id", "AKIA", "--sns-secret-key-file", root.appending(path: "/root/aws").path,
+            "--sns-region", "us-west-2",
+            "--sns-platform-application-arn", "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp",
+        ]
     }
 
     private func atDatabase(_ sql: String) throws {
@@ -137,6 +156,72 @@ struct SetupCommandTests {
         #expect(shorter.status == 0, "\(shorter.output)")
         #expect(try everything() == before)
         #expect(run.output.contains("the tables are up to date"))
+    }
+
+    @Test("Push is set up with keys that only root reads, kept by the next run")
+    func push() throws {
+        let options = try pushOptions()
+
+        let run = try setUp(options)
+
+        #expect(run.status == 0, "\(run.output)")
+        let sources = [
+            "apns-private-key": "apns.p8", "fcm-service-account": "fcm.json", "aws-secret-key": "aws",
+        ]
+        for (secret, source) in sources {
+            #expect(run.output.contains("done     put the secret into /etc/syncd/secrets/\(secret)\n"))
+            #expect(try mode("/etc/syncd/secrets/" + secret) == 0o600)
+            #expect(
+                try text("/etc/syncd/secrets/" + secret).trimmingCharacters(in: .newlines)
+                    == text("/root/" + source).trimmingCharacters(in: .newlines))
+        }
+        let check = try Command(
+            Self.program.path, ["check-config", "--config", root.appending(path: "/etc/syncd/syncd.json").path])
+        #expect(check.status == 0 && !check.output.contains("warning"), "\(check.output)")
+
+        let before = try everything()
+        try put("junk", "/root/apns.p8")
+        let second = try setUp(options)
+        #expect(second.status == 0 && !second.output.contains("For push"), "\(second.output)")
+        #expect(try everything().filter { !$0.hasPrefix("root/") } == before.filter { !$0.hasPrefix("root/") })
+    }
+
+    @Test(
+        "What the server could not use is refused with the reason, before anything is written",
+        arguments: [
+            ("apns.p8", "junk", "apns.privateKeyFile cannot be used: it must be a P-256 key"),
+            ("fcm.json", "{}", "fcm.serviceAccountFile cannot be used: it must be JSON with project_id"),
+            ("aws", "", "/root/aws is empty"),
+        ])
+    func unusable(file: String, contents: String, reason: String) throws {
+        let options = try pushOptions()
+        try put(contents, "/root/" + file)
+        let before = try everything()
+
+        let run = try setUp(options)
+        let dry = try setUp(options + ["--dry-run"])
+
+        #expect(run.status == 1 && run.output.contains(reason), "\(run.output)")
+        #expect(dry.status == 1 && !run.output.contains("junk"))
+        #expect(try everything() == before)
+        #expect(throws: MariaDBError.self) { try atDatabase("USE \(name)") }
+    }
+
+    @Test("All that is wrong is said at once, also of what is no file")
+    func wrongAnswers() throws {
+        var options = try pushOptions()
+        options[options.count - 1] = "arn:aws:sns:eu-west-1:123456789012:app/APNS/MyApp"
+        let key = root.appending(path: "/root/apns.p8").path
+        let run = try setUp(
+            options + [
+                "--apple-client-id", "com.example.app", "--apple-team-id", "T", "--apple-key-id", "K",
+                "--apple-private-key-file", root.appending(path: "/root/aws").path,
+            ])
+        let missing = try setUp(["--fcm-service-account-file", key + ".none"])
+
+        #expect(run.status == 1 && run.output.contains("is of the region eu-west-1"), "\(run.output)")
+        #expect(run.output.contains("appleSignIn.privateKeyFile cannot be used"))
+        #expect(missing.status == 1 && missing.output.contains("apns.p8.none cannot be read"), "\(missing.output)")
     }
 
     @Test("A dry run says what would be done, and does nothing")
@@ -230,8 +315,11 @@ struct SetupCommandTests {
     func questions() throws {
         let answers = [
             "sync.example.org", "/etc/ssl/sync.pem", "/etc/ssl/private/sync.key", "", "drop-key", "a typed secret", "",
-            "123", "another secret", "",
+            "123", "another secret", "", "com.example.app", "TEAM567890", "KEY4567890",
+            root.appending(path: "/root/apns.p8").path, "", "AKIA", "us-west-2",
+            "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp", "a third secret",
         ]
+        _ = try pushOptions()
         // A terminal of its own; each question is answered when it is there, as a person does.
         let script = #"""
             import os, pty, sys
@@ -263,6 +351,9 @@ struct SetupCommandTests {
 
         #expect(run.status == 0, "\(run.output)")
         #expect(run.output.contains("drop-key") && !run.output.contains("a typed secret"))
+        #expect(!run.output.contains("a third secret"))
+        #expect(try text("/etc/syncd/secrets/aws-secret-key") == "a third secret\n")
+        #expect(try text("/etc/syncd/syncd.json").contains("\"topic\": \"com.example.app\""))
         #expect(try text("/etc/syncd/secrets/dropbox-app-secret") == "a typed secret\n")
         #expect(try text("/etc/syncd/secrets/facebook-client-secret") == "another secret\n")
         #expect(try text("/etc/syncd/syncd.json").contains("\"DropboxAppKey\": \"drop-key\""))
@@ -271,6 +362,9 @@ struct SetupCommandTests {
     @Test("Options that contradict each other, or questions with nobody to ask, are a mistake of the command line")
     func usage() throws {
         #expect(try setUp(["--sandbox"]).status == 64)
+        #expect(try setUp(["--sandbox"] + pushOptions(), account: nil).status == 64)
+        #expect(try setUp(["--apns-key-id", "K"]).status == 64)
+        #expect(try setUp(["--sns-secret-key-file", "/root/aws"]).status == 64)
         #expect(try Command(Self.program.path, ["setup", "--root", root.path]).status == 64)
         #expect(try Command(Self.program.path, ["setup", "--root", root.path, "--certificate", "/c"]).status == 64)
         let help = try Command(Self.program.path, ["setup", "--help"])

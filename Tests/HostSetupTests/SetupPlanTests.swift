@@ -172,6 +172,39 @@ struct SetupPlanTests {
         #expect(try SetupPlan(other, on: fresh).obstacles == ["the secret for \(SecretName.google.path) is missing"])
     }
 
+    @Test("Push services and their secrets go into a new configuration, but not into one that is there")
+    func push() throws {
+        var other = answers
+        other.apns = SetupAnswers.APNs(teamID: "T", keyID: "K", topic: "com.example.app", keySource: .file("/root/p8"))
+        other.fcm = SetupAnswers.FCM(accountSource: .file("/root/json"))
+        other.sns = SetupAnswers.SNS(
+            accessKeyID: "A", region: "us-west-2", platformApplicationARN: "arn", secretSource: .typed("aws-secret-key")
+        )
+        let first = try SetupPlan(other, on: fresh)
+        let copied: [SetupPlan.Action] = [
+            .copySecret(.apns, .file("/root/p8")), .copySecret(.fcm, .file("/root/json")),
+            .copySecret(.sns, .typed("aws-secret-key")),
+        ]
+        #expect(first.obstacles.isEmpty && first.actions.filter(copied.contains) == copied)
+
+        var state = after(first, on: fresh)
+        state.configuredPush = Set(SecretName.ofPush)
+        let second = try SetupPlan(other, on: state)
+        #expect(changes(second) == [] && second.remaining.isEmpty)
+
+        // Somebody has made the configuration without push, and tells of it later.
+        state = after(try SetupPlan(answers, on: fresh), on: fresh)
+        let later = try SetupPlan(other, on: state)
+        #expect(changes(later) == [] && later.obstacles.isEmpty && later.remaining.count == 3)
+        #expect(later.remaining[0].contains("/etc/syncd/secrets/apns-private-key (mode 0600)"))
+        #expect(later.remaining[0].contains("  \"apns\": {\n    \"teamId\": \"T\""))
+
+        other.fcm = SetupAnswers.FCM(accountSource: nil)
+        #expect(
+            try SetupPlan(other, on: fresh).obstacles
+                == ["the secret for /etc/syncd/secrets/fcm-service-account is missing"])
+    }
+
     @Test("The sandbox brings its apps, its site, and a warning")
     func sandbox() throws {
         var other = answers

@@ -39,6 +39,24 @@ struct DropboxUser {
         send("download", ["path": .string(path)], type: "", headers: headers)
     }
 
+    /// The token route, asked by the app's server.
+    func tokens(_ more: [String: String]) -> SandboxResponse {
+        let fields = ["client_id": RegisteredApps.dropboxAppKey, "client_secret": RegisteredApps.dropboxSecret]
+        let form = fields.merging(more) { $1 }.map {
+            PercentEncoding.encode($0.key) + "=" + PercentEncoding.encode($0.value)
+        }
+        return sandbox.send(
+            "POST", "api.dropboxapi.com/oauth2/token",
+            headers: [("Content-Type", "application/x-www-form-urlencoded")],
+            body: Array(form.joined(separator: "&").utf8))
+    }
+
+    /// An authorization code, as after signing in once more.
+    func newCode(_ json: JSONValue) throws -> String {
+        let path = "/sandbox/accounts/\(id)/new-authorization-code"
+        return try #require(try sandbox.send("POST", path, json: json).json()["authorizationCode"]?.string)
+    }
+
     /// The tags of an error's union, from the outermost one.
     static func tags(_ response: SandboxResponse) throws -> [String] {
         var tags: [String] = []
@@ -82,13 +100,19 @@ struct DropboxTests {
         let user = try DropboxUser(first)
         _ = user.send("upload", ["path": "/Folder/a.txt"], Self.bytes)
         let session = try user.send("upload_session/start", [:], Self.bytes).json()["session_id"] ?? .null
+        let code = try #require(user.account["authorizationCode"]?.string)
+        #expect(user.tokens(["grant_type": "authorization_code", "code": code]).status == 200)
         let second = try SandboxServer(directory: first.directory, wait: { _ in })
         let restarted = try #require(second.withState { $0.dropboxes[user.id] })
 
         #expect(restarted["/folder/A.TXT"]?.contentHash == Self.hash && restarted["/Folder"]?.isFolder == true)
         #expect(restarted.usedBytes == 11)
         #expect(second.withState { $0.dropboxUploads[session.string ?? ""]?.stored } == 11)
-        #expect(second.withState { $0.accounts[user.id]?.codes.count } == 1)
+        let account = try #require(second.withState { $0.accounts[user.id] })
+        #expect(account.codes.count == 1)
+        // The grant holds together: what is revoked then is all of it.
+        let granted = try #require(account.refreshTokens.last?.value)
+        #expect(account.accessTokens.map(\.refreshToken) == [nil, granted])
     }
 
     @Test("Routes belong to their hosts")
@@ -245,20 +269,7 @@ struct DropboxTests {
     @Test("A code is exchanged once, by the app that it was made for, with the proof that it was made with")
     func codes() throws {
         let user = try DropboxUser(TestSandbox())
-        let fields = ["client_id": RegisteredApps.dropboxAppKey, "client_secret": RegisteredApps.dropboxSecret]
-        func token(_ more: [String: String]) -> SandboxResponse {
-            let form = fields.merging(more) { $1 }.map {
-                PercentEncoding.encode($0.key) + "=" + PercentEncoding.encode($0.value)
-            }
-            return user.sandbox.send(
-                "POST", "api.dropboxapi.com/oauth2/token",
-                headers: [("Content-Type", "application/x-www-form-urlencoded")],
-                body: Array(form.joined(separator: "&").utf8))
-        }
-        func code(_ json: JSONValue) throws -> String {
-            let path = "/sandbox/accounts/\(user.id)/new-authorization-code"
-            return try #require(try user.sandbox.send("POST", path, json: json).json()["authorizationCode"]?.string)
-        }
+        let (token, code) = (user.tokens, user.newCode)
         let exchange: (String) -> [String: String] = { ["grant_type": "authorization_code", "code": $0] }
 
         let plain = try code([:])
@@ -280,6 +291,39 @@ struct DropboxTests {
         #expect(
             try token(["grant_type": "refresh_token", "refresh_token": refresh]).json()["error"]?.string
                 == "invalid_grant")
+    }
+
+    @Test("A revocation ends one grant: its refresh token and the access tokens of that, and nothing that others have")
+    func revocation() throws {
+        let user = try DropboxUser(TestSandbox())
+        func grant() throws -> (access: String, refresh: String) {
+            let reply = try user.tokens(["grant_type": "authorization_code", "code": user.newCode([:])]).json()
+            return (try #require(reply["access_token"]?.string), try #require(reply["refresh_token"]?.string))
+        }
+        func renewed(_ refresh: String) throws -> JSONValue {
+            try user.tokens(["grant_type": "refresh_token", "refresh_token": refresh]).json()
+        }
+        func works(_ token: String) -> Bool {
+            user.sandbox.send(
+                "POST", "api.dropboxapi.com/2/users/get_space_usage", token: token, json: .null
+            ).status == 200
+        }
+        func revoke(_ token: String) -> Int {
+            user.sandbox.send("POST", "api.dropboxapi.com/2/auth/token/revoke", token: token, json: .null).status
+        }
+        let (one, other) = (try grant(), try grant())
+        let sibling = try #require(try renewed(one.refresh)["access_token"]?.string)
+
+        #expect(revoke(sibling) == 200)
+
+        #expect(!works(one.access) && !works(sibling))
+        #expect(try renewed(one.refresh)["error"]?.string == "invalid_grant")
+        #expect(revoke(sibling) == 401)
+        #expect(works(other.access) && works(user.token))
+        #expect(try renewed(other.refresh)["access_token"]?.string != nil)
+        // A token without a refresh token ends alone.
+        #expect(revoke(user.token) == 200)
+        #expect(!works(user.token) && works(other.access))
     }
 
     @Test("The page for people shows the folder")

@@ -41,6 +41,22 @@ struct SecretFilesTests {
         #expect(try secret("password", credentials: folder) == "of the folder")
     }
 
+    @Test(
+        "A configuration that is not written yet is read with the secrets that will be beside it, and with those there")
+    func proposed() throws {
+        try write("s3aling", to: "secrets/sealing-key")
+        func read(_ secrets: [String: Secret]) throws(ConfigurationError) -> ServerConfiguration {
+            try ServerConfiguration(
+                proposed: ConfigurationFolder.smallest, at: folder + "/syncd.json", secrets: secrets)
+        }
+
+        let configuration = try read(["google": Secret("coming")])
+
+        #expect(configuration.google?.clientSecret == Secret("coming"))
+        #expect(configuration.sealingKey == Secret("s3aling"))
+        #expect(throws: ConfigurationError.self) { try read([:]) }
+    }
+
     @Test("A file that is not there is named where it should be")
     func missing() {
         let files = SecretFiles(configurationPath: folder + "/syncd.json", credentialsFolder: nil)

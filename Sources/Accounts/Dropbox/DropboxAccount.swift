@@ -71,26 +71,23 @@ public struct DropboxAccount: AccountProvider {
 
     /// Ends the refresh token and all access tokens that came from it (`auth/token/revoke`). A bare token is left alone:
     /// it is the phone's, and perhaps another app's.
+    ///
+    /// Dropbox ends what belongs to the access token that asks. The stored one may have run out, or be of a later code
+    /// that brought no refresh token; so a new one is made, which surely belongs to the refresh token.
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard stored.refreshToken != nil else { return }
+        let fresh: StoredCredentials
         do {
-            if let token = stored.accessToken, try isRevoked(token, through: client) { return }
-            // It has come to its end; only a new one may ask for the end of the rest.
-            let fresh = try refresh(stored, through: client)
-            if let token = fresh.accessToken { _ = try isRevoked(token, through: client) }
+            fresh = try refresh(stored, through: client)
         } catch {
-            if error != .revoked { throw error }
+            guard error == .revoked else { throw error }
+            return  // There is nothing left to end.
         }
-    }
-
-    /// Revokes a token.
-    /// - Returns: `false` if the token itself is no longer accepted.
-    private func isRevoked(_ token: String, through client: AccountClient) throws(AccountError) -> Bool {
+        guard let token = fresh.accessToken else { return }
         let reply = try call(Self.revocation, token, through: client)
-        switch reply.status {
-        case 200: return true
-        case 401: return false
-        default: throw .misconfigured(detail: "Dropbox's revocation says status \(reply.status)")
+        // 401: it has ended in the meantime.
+        guard [200, 401].contains(reply.status) else {
+            throw .misconfigured(detail: "Dropbox's revocation says status \(reply.status)")
         }
     }
 

@@ -15,6 +15,7 @@ extension Account {
                         "audience": .string($0.audience), "issuedAt": $0.issuedAt.json,
                         "expiresAt": $0.expiresAt.json, "isRevoked": .bool($0.isRevoked),
                         "scopes": $0.scopes.map { .array($0.map { .string($0) }) } ?? .null,
+                        "refreshToken": .string($0.refreshToken) ?? .null,
                     ]
                 }),
             "refreshTokens": .array(
@@ -57,7 +58,7 @@ extension Account {
             return AccessToken(
                 value: value, holder: holder, audience: audience, issuedAt: issuedAt, expiresAt: expiresAt,
                 isRevoked: token["isRevoked"]?.bool ?? false,
-                scopes: token["scopes"]?.array?.compactMap(\.string))
+                scopes: token["scopes"]?.array?.compactMap(\.string), refreshToken: token["refreshToken"]?.string)
         }
         refreshTokens = (json["refreshTokens"]?.array ?? []).compactMap { token in
             guard let value = token["value"]?.string, let clientID = token["clientID"]?.string,

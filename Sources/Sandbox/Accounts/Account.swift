@@ -21,6 +21,8 @@ struct AccessToken: Sendable {
     var isRevoked = false
     /// Microsoft: what it permits; `nil` for all that the account grants.
     var scopes: [String]?
+    /// Dropbox: the refresh token that it came from or with; `nil` for one that stands alone, as a device's does.
+    var refreshToken: String?
 }
 
 /// A refresh token.
@@ -99,5 +101,18 @@ struct Account: Sendable {
         for index in refreshTokens.indices { refreshTokens[index].isRevoked = true }
         for index in codes.indices { codes[index].isUsed = true }
         hasConsented = false
+    }
+
+    /// Ends one access token, and if it has a refresh token, that and the access tokens that came from it.
+    mutating func revoke(_ token: AccessToken) {
+        for index in accessTokens.indices
+        where accessTokens[index].value == token.value
+            || token.refreshToken != nil && accessTokens[index].refreshToken == token.refreshToken
+        {
+            accessTokens[index].isRevoked = true
+        }
+        for index in refreshTokens.indices where refreshTokens[index].value == token.refreshToken {
+            refreshTokens[index].isRevoked = true
+        }
     }
 }

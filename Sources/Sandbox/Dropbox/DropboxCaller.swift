@@ -3,6 +3,7 @@ internal import FoundationEssentials
 /// Who makes a Dropbox request.
 struct DropboxCaller {
     let account: Account
+    let token: AccessToken
 
     /// The caller that the request's access token stands for.
     /// - Parameter scope: what the user must have granted.
@@ -28,5 +29,6 @@ struct DropboxCaller {
             throw .unauthorized("missing_scope", requiredScope: scope)
         }
         self.account = account
+        self.token = token
     }
 }

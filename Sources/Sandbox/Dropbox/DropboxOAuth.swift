@@ -8,10 +8,12 @@ struct DropboxOAuth {
     let server: SandboxServer
 
     /// A new access token in Dropbox's form.
-    static func accessToken(for audience: String, holder: TokenHolder, at now: Date) -> AccessToken {
+    static func accessToken(
+        for audience: String, holder: TokenHolder, refreshToken: String? = nil, at now: Date
+    ) -> AccessToken {
         AccessToken(
             value: "sl.u." + RandomText.token(130), holder: holder, audience: audience, issuedAt: now,
-            expiresAt: now.addingTimeInterval(accessTokenSeconds))
+            expiresAt: now.addingTimeInterval(accessTokenSeconds), refreshToken: refreshToken)
     }
 
     static func refreshTokenText() -> String { RandomText.token(64) }
@@ -103,8 +105,8 @@ struct DropboxOAuth {
             throw OAuthError(400, "invalid_grant", "code doesn't exist or has expired")
         }
         let now = server.now
-        let access = Self.accessToken(for: client.key, holder: .server, at: now)
         let refresh = RefreshToken(value: Self.refreshTokenText(), clientID: client.key, holder: .server)
+        let access = Self.accessToken(for: client.key, holder: .server, refreshToken: refresh.value, at: now)
         var failure: OAuthError?
         var isReused = false
         let account = try server.changeAccount(id) { account in
@@ -168,7 +170,8 @@ struct DropboxOAuth {
             let token = account.refreshTokens.last(where: { $0.value == value }), token.clientID == client.key,
             !token.isRevoked
         else { throw OAuthError(400, "invalid_grant", "refresh token is invalid or revoked") }
-        let access = Self.accessToken(for: client.key, holder: token.holder, at: server.now)
+        let access = Self.accessToken(
+            for: client.key, holder: token.holder, refreshToken: token.value, at: server.now)
         try server.changeAccount(account.id) { $0.add(access) }
         return .dropbox([
             "access_token": .string(access.value), "token_type": "bearer",

@@ -32,7 +32,7 @@ struct DropboxUsers {
         default:
             let caller = try DropboxCaller(request, scope: nil, server: server)
             _ = try DropboxArgument(request, .rpc, members: [], server: server)
-            try server.changeAccount(caller.account.id) { $0.revoke(nil) }
+            try server.changeAccount(caller.account.id) { $0.revoke(caller.token) }
             return .dropbox(.null)
         }
     }

@@ -12,8 +12,9 @@ struct Setup: ParsableCommand {
         discussion: """
             Asks for what the options do not say, unless --unattended is given. Makes what is missing: the database \
             with an account for the server, its password and the key that seals people's tokens (below \
-            /etc/syncd/secrets), /etc/syncd/syncd.json, and nginx's site. Then brings the tables up to date, starts \
-            everything, and asks the server by HTTPS how it is.
+            /etc/syncd/secrets, where the secrets of providers and push services go too), /etc/syncd/syncd.json, and \
+            nginx's site. Then brings the tables up to date, starts everything, and asks the server by HTTPS how it is. \
+            Before anything is written, it is tested that the server would start with these answers, secrets and keys.
 
             It may be run again at any time: what is there already is kept as it is, and what is still missing is done. \
             So it is run twice for a certificate of Let's Encrypt: the first run prepares nginx for certbot, and the \
@@ -64,8 +65,9 @@ struct Setup: ParsableCommand {
         let host = SetupHost(
             root: root == "/" ? "" : root, administrator: try administrator(answers), typedSecrets: questions.typed)
         let state = try host.observe(&answers)
-        let plan: SetupPlan
+        var plan: SetupPlan
         do { plan = try SetupPlan(answers, on: state) } catch { throw SetupFailure("\(error)") }
+        if plan.obstacles.isEmpty { plan.obstacles = host.objections(to: plan) }
         guard plan.obstacles.isEmpty else {
             throw SetupFailure(
                 "nothing was done, as something is in the way\n"

@@ -11,7 +11,14 @@ extension SetupHost {
     func observe(_ answers: inout SetupAnswers) throws -> HostState {
         var state = HostState()
         state.hasConfiguration = AtomicFile.exists(place(SetupPaths.configuration))
-        if state.hasConfiguration { try takeDatabase(into: &answers) }
+        if state.hasConfiguration {
+            let configuration = try presentConfiguration()
+            takeDatabase(of: configuration, into: &answers)
+            let push = configuration.push
+            if push.apns != nil { state.configuredPush.insert(.apns) }
+            if push.fcm != nil { state.configuredPush.insert(.fcm) }
+            if push.sns != nil { state.configuredPush.insert(.sns) }
+        }
         state.hasSecretsFolder = AtomicFile.exists(place(SetupPaths.secrets))
         state.secrets = Set(SecretName.allCases.filter { AtomicFile.exists(place($0.path)) })
         state.site = text(of: SetupPaths.site)
@@ -33,11 +40,13 @@ extension SetupHost {
         return state
     }
 
-    private func takeDatabase(into answers: inout SetupAnswers) throws {
-        let configuration: ServerConfiguration
-        do { configuration = try ServerConfiguration(readingFrom: place(SetupPaths.configuration)) } catch {
+    private func presentConfiguration() throws -> ServerConfiguration {
+        do { return try ServerConfiguration(readingFrom: place(SetupPaths.configuration)) } catch {
             throw SetupFailure("there is a configuration, and it has mistakes; put them right first\n\(error)")
         }
+    }
+
+    private func takeDatabase(of configuration: ServerConfiguration, into answers: inout SetupAnswers) {
         switch configuration.database.address {
         case .unixSocket(let path): answers.database = .socket(path)
         case .tcp(let host, let port): answers.database = .tcp(host: host, port: Int(port))

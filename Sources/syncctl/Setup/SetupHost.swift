@@ -85,13 +85,45 @@ struct SetupHost {
         switch source {
         case .wellKnown(let text): return Secret(text)
         case .typed(let name):
-            guard let secret = typedSecrets[name] else { throw SetupFailure("nothing was typed in") }
+            guard let secret = typedSecrets[name], !secret.value.isEmpty else {
+                throw SetupFailure("nothing was typed in for \(name)")
+            }
             return secret
         case .file(let path):
-            var bytes = try TextFile.read(path)
+            var bytes: [UInt8]
+            do { bytes = try TextFile.read(path) } catch { throw SetupFailure("\(path) cannot be read: \(error)") }
             while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }
             guard !bytes.isEmpty else { throw SetupFailure("\(path) is empty") }
             return Secret(String(decoding: bytes, as: UTF8.self))
+        }
+    }
+
+    /// Why the server would not start with what `plan` writes; nothing is written for that.
+    func objections(to plan: SetupPlan) -> [String] {
+        var text: String?
+        var secrets: [String: Secret] = [:]
+        var objections: [String] = []
+        for action in plan.actions {
+            do {
+                switch action {
+                case .makeSecret(let name): secrets[name.rawValue] = try Self.randomSecret(name)
+                case .copySecret(let name, let source): secrets[name.rawValue] = try secret(source)
+                case .write(SetupPaths.configuration, let wanted): text = wanted
+                default: break
+                }
+            } catch let failure as SetupFailure {
+                objections.append(failure.sentence)
+            } catch {
+                objections.append("\(error)")
+            }
+        }
+        guard objections.isEmpty, let text else { return objections }
+        do throws(ConfigurationError) {
+            _ = try ServerConfiguration(proposed: text, at: place(SetupPaths.configuration), secrets: secrets)
+            return []
+        } catch {
+            // Their places are in a file that nobody has seen.
+            return error.problems.map(\.sentence)
         }
     }
 

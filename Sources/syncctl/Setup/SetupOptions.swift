@@ -39,6 +39,26 @@ struct SetupOptions: ParsableArguments {
     var appleKeyId: String?
     @Option(help: ArgumentHelp("That key, the .p8 file.", valueName: "file"), completion: .file())
     var applePrivateKeyFile: String?
+    @Option(help: ArgumentHelp("For push through Apple: the developer team.", valueName: "id"))
+    var apnsTeamId: String?
+    @Option(help: ArgumentHelp("The name of the key for push.", valueName: "id"))
+    var apnsKeyId: String?
+    @Option(help: ArgumentHelp("The topic: the app's bundle identifier.", valueName: "id"))
+    var apnsTopic: String?
+    @Option(help: ArgumentHelp("That key, the .p8 file.", valueName: "file"), completion: .file())
+    var apnsPrivateKeyFile: String?
+    @Option(
+        help: ArgumentHelp("For push through Firebase: the service account, a JSON file.", valueName: "file"),
+        completion: .file())
+    var fcmServiceAccountFile: String?
+    @Option(help: ArgumentHelp("For push through Amazon's SNS: the access key's id.", valueName: "id"))
+    var snsAccessKeyId: String?
+    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
+    var snsSecretKeyFile: String?
+    @Option(help: ArgumentHelp("The region, such as us-west-2.", valueName: "name"))
+    var snsRegion: String?
+    @Option(help: ArgumentHelp("The platform application in it.", valueName: "arn"))
+    var snsPlatformApplicationArn: String?
     @Flag(
         help: ArgumentHelp(
             "Use the emulated providers of the package syncsandbox, all four of them, instead of real ones."))
@@ -75,12 +95,21 @@ struct SetupOptions: ParsableArguments {
         guard apple.allSatisfy({ $0 == nil }) || apple.allSatisfy({ $0 != nil }) else {
             throw ValidationError("--apple-client-id, --apple-team-id and --apple-key-id belong together.")
         }
+        let apns = [apnsTeamId, apnsKeyId, apnsTopic]
+        guard apns.allSatisfy({ $0 == nil }) || apns.allSatisfy({ $0 != nil }) else {
+            throw ValidationError("--apns-team-id, --apns-key-id and --apns-topic belong together.")
+        }
+        let sns = [snsAccessKeyId, snsRegion, snsPlatformApplicationArn]
+        guard sns.allSatisfy({ $0 == nil }) || sns.allSatisfy({ $0 != nil }) else {
+            throw ValidationError(
+                "--sns-access-key-id, --sns-region and --sns-platform-application-arn belong together.")
+        }
         let secrets = [
             (googleClientId, googleClientSecretFile), (dropboxAppKey, dropboxAppSecretFile),
             (microsoftClientId, microsoftClientSecretFile), (facebookAppId, facebookAppSecretFile),
-            (appleClientId, applePrivateKeyFile),
+            (appleClientId, applePrivateKeyFile), (apnsKeyId, apnsPrivateKeyFile), (snsAccessKeyId, snsSecretKeyFile),
         ]
-        guard !sandbox || secrets.allSatisfy({ $0.0 == nil && $0.1 == nil }) else {
+        guard !sandbox || fcmServiceAccountFile == nil && secrets.allSatisfy({ $0.0 == nil && $0.1 == nil }) else {
             throw ValidationError("--sandbox has ids and secrets of its own.")
         }
         guard secrets.allSatisfy({ $0.0 != nil || $0.1 == nil }) else {
@@ -106,6 +135,17 @@ struct SetupOptions: ParsableArguments {
             answers.apple = SetupAnswers.Apple(
                 clientID: appleClientId, teamID: appleTeamId, keyID: appleKeyId,
                 keySource: applePrivateKeyFile.map { .file($0) })
+        }
+        if let apnsTeamId, let apnsKeyId, let apnsTopic {
+            answers.apns = SetupAnswers.APNs(
+                teamID: apnsTeamId, keyID: apnsKeyId, topic: apnsTopic,
+                keySource: apnsPrivateKeyFile.map { .file($0) })
+        }
+        answers.fcm = fcmServiceAccountFile.map { SetupAnswers.FCM(accountSource: .file($0)) }
+        if let snsAccessKeyId, let snsRegion, let snsPlatformApplicationArn {
+            answers.sns = SetupAnswers.SNS(
+                accessKeyID: snsAccessKeyId, region: snsRegion, platformApplicationARN: snsPlatformApplicationArn,
+                secretSource: snsSecretKeyFile.map { .file($0) })
         }
         if sandbox { answers.useSandbox() }
         return answers

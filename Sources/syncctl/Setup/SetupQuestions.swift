@@ -21,7 +21,12 @@ struct SetupQuestions {
                 answers.certificate = .files(certificate: file, key: try ask("File of the certificate's key: "))
             }
         }
-        guard asksForProviders, !answers.hasStorage else { return }
+        guard asksForProviders else { return }
+        if !answers.hasStorage { try askForAccounts(&answers) }
+        if !answers.hasPush, answers.sandbox == nil { try askForPush(&answers) }
+    }
+
+    private mutating func askForAccounts(_ answers: inout SetupAnswers) throws {
         print("With which accounts may people sign in? An empty answer leaves a provider out.")
         answers.google = try registration("Google: the server's OAuth client id: ", .google)
         if answers.google != nil {
@@ -39,12 +44,34 @@ struct SetupQuestions {
         }
     }
 
+    private mutating func askForPush(_ answers: inout SetupAnswers) throws {
+        print("How are phones told of changes? An empty answer leaves a service out.")
+        let topic = try ask("Push through Apple: the app's bundle identifier: ")
+        if !topic.isEmpty {
+            answers.apns = SetupAnswers.APNs(
+                teamID: try ask("Apple: the team's id: "), keyID: try ask("Apple: the id of the key for push: "),
+                topic: topic, keySource: .file(try ask("Apple: file of the key for push (.p8): ")))
+        }
+        let account = try ask("Push through Firebase: file of the service account (JSON): ")
+        if !account.isEmpty { answers.fcm = SetupAnswers.FCM(accountSource: .file(account)) }
+        let keyID = try ask("Push through Amazon's SNS, as older servers have it: the access key's id: ")
+        if !keyID.isEmpty {
+            answers.sns = SetupAnswers.SNS(
+                accessKeyID: keyID, region: try ask("Amazon: the region: "),
+                platformApplicationARN: try ask("Amazon: the platform application's ARN: "),
+                secretSource: try secret(.sns))
+        }
+    }
+
     private mutating func registration(_ question: String, _ secret: SecretName) throws -> SetupAnswers.Registration? {
         let id = try ask(question)
         guard !id.isEmpty else { return nil }
-        let text = try ask("  Its secret (is not shown): ", isHidden: true)
-        typed[secret.rawValue] = Secret(text)
-        return SetupAnswers.Registration(id: id, secretSource: .typed(secret.rawValue))
+        return SetupAnswers.Registration(id: id, secretSource: try self.secret(secret))
+    }
+
+    private mutating func secret(_ name: SecretName) throws -> SetupAnswers.SecretSource {
+        typed[name.rawValue] = Secret(try ask("  Its secret (is not shown): ", isHidden: true))
+        return .typed(name.rawValue)
     }
 
     private func ask(_ question: String, isHidden: Bool = false) throws -> String {
