@@ -115,13 +115,13 @@ let package = Package(
             name: "ServerAssembly",
             dependencies: [
                 "ServerConfiguration", "Store", "Accounts", "CloudStorage", "UserStorage", "HTTPTransport", "Curl",
-                "JSONWebTokens", "OpenSSLCrypto",
+                "OpenSSLCrypto",
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "syncd",
             dependencies: [
-                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "JSONWebTokens",
+                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "Push",
                 "FastCGI", "Curl", "CurlTransport", "MariaDB", "Metrics",
                 "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", "ServerAssembly",
                 logging,
@@ -140,14 +140,14 @@ let package = Package(
             swiftSettings: strict),
 
         // Emulated providers for development and tests.
-        .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix", "TestSupport"], swiftSettings: strict),
+        .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .executableTarget(
             name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
 
         // Tests.
         .target(
             name: "TestSupport",
-            dependencies: ["Curl", "HTTPTransport", "OpenSSLCrypto", "MariaDB", "Posix", httpTypes],
+            dependencies: ["HTTPTransport", "OpenSSLCrypto", "MariaDB", "Posix", httpTypes],
             path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "PosixTests", dependencies: ["Posix", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "FastCGITests", dependencies: ["FastCGI", "Posix"], swiftSettings: strict),
@@ -173,8 +173,8 @@ let package = Package(
         .testTarget(
             name: "AdministrationTests",
             dependencies: [
-                "Administration", "Accounts", "CloudStorage", "MariaDB", "OpenSSLCrypto", "ServerConfiguration",
-                "Store", "SyncProtocol", "TestSupport", "syncctl",
+                "Administration", "Accounts", "MariaDB", "OpenSSLCrypto", "Store", "SyncProtocol", "TestSupport",
+                "syncctl",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -189,21 +189,19 @@ let package = Package(
             name: "CloudStorageTests",
             dependencies: [
                 "CloudStorage", "Accounts", "Curl", "CurlTransport", "HTTPTransport", "SyncProtocol", "TestSupport",
-                httpTypes,
+                "UserStorage", httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "PushTests",
             dependencies: [
-                "Push", "Curl", "CurlTransport", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol",
-                "TestSupport", httpTypes,
+                "Push", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "TestSupport", httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "AccountsTests",
             dependencies: [
-                "Accounts", "CloudStorage", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol",
-                "TestSupport", httpTypes,
+                "Accounts", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "TestSupport", httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -214,7 +212,7 @@ let package = Package(
             exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "HostSetupTests",
-            dependencies: ["HostSetup", "MariaDB", "OpenSSLCrypto", "Posix", "TestSupport", "syncctl"],
+            dependencies: ["HostSetup", "MariaDB", "OpenSSLCrypto", "TestSupport", "syncctl"],
             swiftSettings: strict),
         .testTarget(
             name: "MetricsTests",

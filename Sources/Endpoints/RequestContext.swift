@@ -134,6 +134,18 @@ final class RequestContext {
         try allowed(session.membership(of: caller.userID, in: group), needing: permission)
     }
 
+    /// What counts of a membership that was read before its group's row was locked: all of it if the master version is still
+    /// the same, else what stands there now; the change that was faster may have taken rights from the caller.
+    /// - Parameter version: the master version that the lock has found.
+    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``.
+    func membership(
+        _ read: Membership, lockedAt version: MasterVersion, needing permission: Permission,
+        using session: inout StoreSession
+    ) throws -> Membership {
+        guard read.masterVersion != version else { return read }
+        return try membership(in: read.groupUUID, needing: permission, using: &session)
+    }
+
     /// The caller's membership as it was read, if it is one and permits enough.
     /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``.
     func allowed(_ membership: Membership?, needing permission: Permission) throws(EndpointError) -> Membership {

@@ -95,16 +95,6 @@ public final class ConnectionPool: Sendable {
         free.signal()
     }
 
-    /// Closes all idle connections; those lent out are closed or kept as usual when they come back.
-    public func closeIdle() {
-        // Taken out under the lock, closed after it.
-        let closed = state.withLock { state in
-            defer { state.idle.removeAll() }
-            return state.idle
-        }
-        withExtendedLifetime(closed) {}
-    }
-
     /// A snapshot of the counters.
     public var statistics: Statistics {
         state.withLock { state in

@@ -57,12 +57,4 @@ extension MariaDBError: CustomStringConvertible, CustomDebugStringConvertible {
         case .programming(let code, let message): "programming error: \(code) \(message)"
         }
     }
-
-    /// Whether trying again later may help without anybody mending something first.
-    public var isTemporary: Bool {
-        switch self {
-        case .unavailable, .inDoubt, .poolExhausted, .contention: true
-        case .accessDenied, .duplicateKey, .constraint, .unexpectedValue, .programming: false
-        }
-    }
 }

@@ -13,7 +13,7 @@ struct Totals {
     init(readingFrom path: String) throws(PosixError) {
         let text: [UInt8]
         do { text = try TextFile.read(path) } catch {
-            guard error.code == 2 else { throw error }  // ENOENT
+            guard error.isAbsence else { throw error }
             return
         }
         for line in text.split(separator: UInt8(ascii: "\n")) {

@@ -18,13 +18,3 @@ public func hmacSHA256(key: [UInt8], message: [UInt8]) -> [UInt8] {
         count = 32
     }
 }
-
-/// Whether two secrets are equal, in a time that depends on their lengths only (CRYPTO_memcmp(3)).
-public func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-    guard left.count == right.count else { return false }
-    return unsafe left.withUnsafeBytes { leftBytes in
-        unsafe right.withUnsafeBytes { rightBytes in
-            unsafe CRYPTO_memcmp(leftBytes.baseAddress, rightBytes.baseAddress, leftBytes.count) == 0
-        }
-    }
-}

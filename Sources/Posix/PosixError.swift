@@ -12,6 +12,11 @@ public struct PosixError: Error, Equatable, CustomStringConvertible {
         self.code = code
     }
 
+    /// Whether something does not exist (`ENOENT`).
+    public var isAbsence: Bool { code == ENOENT }
+    /// Whether something is not permitted (`EACCES`, `EPERM`).
+    public var isDenial: Bool { code == EACCES || code == EPERM }
+
     /// With the system's own words, such as `open: No such file or directory`; strerror(3) is safe in threads since glibc 2.32.
     public var description: String { unsafe "\(call): \(String(cString: strerror(code)))" }
 }

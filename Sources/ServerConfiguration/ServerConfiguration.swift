@@ -127,6 +127,13 @@ public struct ServerConfiguration: Sendable {
     /// What an operator should know about the file, although the server starts with it: warnings, then notes.
     public var notes: [ConfigurationFinding] = []
 
+    /// What keeps the file from being read, and what to do about it.
+    private static func problem(onReading error: PosixError) -> String {
+        if error.isAbsence { return "there is no such file: syncctl setup makes it, --config names another one" }
+        return error.isDenial
+            ? "the file cannot be read: \(error); root can read it" : "the file cannot be read: \(error)"
+    }
+
     /// Reads the file at `path` and the secrets that it names.
     /// - Throws: ``ConfigurationError`` with everything that is wrong.
     public init(readingFrom path: String) throws(ConfigurationError) {
@@ -134,7 +141,7 @@ public struct ServerConfiguration: Sendable {
         do { bytes = try TextFile.read(path) } catch {
             throw ConfigurationError(
                 path: path,
-                problems: ["the file cannot be read: \(error)"])
+                problems: [Self.problem(onReading: error)])
         }
         // A mode that cannot be told counts as the worst.
         let permissions = (try? TextFile.permissions(of: path)) ?? 0o777

@@ -203,12 +203,7 @@ struct SettingsReader {
             reader.problem("\(reader.name(of: key)) and \(key)File exclude each other", at: key + "File")
         }
         let path = files.path(file)
-        if let mode = try? TextFile.permissions(of: path), mode & 0o007 != 0 {
-            reader.report(
-                .warning,
-                "\(key)File names \(path), which everybody on this machine may read or write (mode \(Self.octal(mode)))",
-                at: key + "File")
-        }
+        warnIfOpen(path, namedBy: key + "File")
         do {
             return try files.read(file)
         } catch {
@@ -221,6 +216,7 @@ struct SettingsReader {
     private mutating func secrets(_ key: String) -> [Secret] {
         var secrets: [Secret] = []
         for file in reader.strings(key) {
+            warnIfOpen(files.path(file), namedBy: key)
             do {
                 secrets.append(try files.read(file))
             } catch {
@@ -228,6 +224,14 @@ struct SettingsReader {
             }
         }
         return secrets
+    }
+
+    private mutating func warnIfOpen(_ path: String, namedBy key: String) {
+        guard let mode = try? TextFile.permissions(of: path), mode & 0o007 != 0 else { return }
+        reader.report(
+            .warning,
+            "\(key) names \(path), which everybody on this machine may read or write (mode \(Self.octal(mode)))",
+            at: key)
     }
 
     private mutating func noteInlineSecret(_ key: String) {

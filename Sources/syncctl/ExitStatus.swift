@@ -37,16 +37,19 @@ struct CommandFailure: Error {
         case let error as MigrationError: self.init(.configuration, "\(error)")
         case let error as StoreError: self.init(error)
         case let error as MariaDBError: self.init(StoreError(error))
-        case let error as PosixError: self.init(Self.isDenied(error.code) ? .noPermission : .foundSomething, "\(error)")
+        case let error as PosixError: self.init(error)
         case GzipError.system(let call, let code):
-            self.init(
-                Self.isDenied(code) ? .noPermission : .foundSomething, "\(PosixError(call: call, code: code))")
+            self.init(PosixError(call: call, code: code))
         case let error as GzipError: self.init(.foundSomething, "\(error)")
         case let error as BackupError: self.init(.foundSomething, "\(error)")
         case let error as RestoreError: self.init(.foundSomething, "\(error)")
         case let error as CryptoError: self.init(.foundSomething, "\(error)")
         default: return nil
         }
+    }
+
+    private init(_ error: PosixError) {
+        self.init(error.isDenial ? .noPermission : .foundSomething, "\(error)")
     }
 
     private init(_ error: StoreError) {
@@ -71,7 +74,4 @@ struct CommandFailure: Error {
         case .poolExhausted, .duplicateKey, .unexpectedValue: "\(error)"
         }
     }
-
-    /// EPERM and EACCES.
-    private static func isDenied(_ code: Int32) -> Bool { code == 1 || code == 13 }
 }

@@ -43,7 +43,7 @@ struct Syncd: ParsableCommand {
             StandardError.write("syncd: the configuration has mistakes\n\(error)")
             throw ExitCode(78)  // EX_CONFIG of sysexits.h
         }
-        let logFile = try configuration.log.file.map { try LogFile(path: $0) } ?? LogFile.standardError
+        let logFile = try logFile(of: configuration)
         let logger = LineLogHandler.logger(to: logFile, level: configuration.log.level, role: role.rawValue)
         for finding in configuration.notes where finding.kind == .warning {
             logger.warning("Configuration", metadata: .keyed([.reason: "\(finding)"]))
@@ -62,6 +62,15 @@ struct Syncd: ParsableCommand {
         case .api: try server.respond(threads: configuration.apiThreads)
         case .transfer: try server.respond(threads: configuration.transferThreads)
         case .jobs: try server.work()
+        }
+    }
+
+    /// Where log lines go. A file that cannot be written is a mistake in the configuration: trying again would not mend it.
+    private func logFile(of configuration: ServerConfiguration) throws -> LogFile {
+        guard let path = configuration.log.file else { return .standardError }
+        do { return try LogFile(path: path) } catch {
+            StandardError.write("syncd: log.file names \(path), which cannot be written: \(error)")
+            throw ExitCode(78)  // EX_CONFIG of sysexits.h
         }
     }
 }

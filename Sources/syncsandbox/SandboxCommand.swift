@@ -9,7 +9,7 @@ extension SandboxServer.Break: ExpressibleByArgument {}
 struct SandboxCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "syncsandbox",
-        abstract: "Emulates Google, Dropbox, Microsoft and Facebook behind nginx, for development and tests.",
+        abstract: "Emulates Google, Dropbox, Microsoft, Facebook and Apple behind nginx, for development and tests.",
         discussion: """
             Takes the listening socket that it is handed, as standard input or by LISTEN_FDS; with --socket it makes \
             one itself. Stops on SIGTERM after the requests in flight.

@@ -34,6 +34,14 @@ struct BackupTests {
         return sums
     }
 
+    @Test("Of a database in which nothing is stored yet there is a backup, too, that says so")
+    func nothing() throws {
+        let report = try backUp(AdministrationFixture(populated: false))
+
+        #expect(report.text.contains("holds      nothing\n"))
+        #expect(try BackupVerifier(path: path).verify().isGood)
+    }
+
     @Test("What is restored is what was there, to the last byte, and numbers go on where they were")
     func roundTrip() throws {
         let fixture = try AdministrationFixture()

@@ -6,6 +6,7 @@ import HTTPTransport
 import SyncProtocol
 import Synchronization
 import TestSupport
+import UserStorage
 
 /// One person's account at an emulated provider, with the tokens that a server has exchanged for it and the folder that
 /// all its processes remember.

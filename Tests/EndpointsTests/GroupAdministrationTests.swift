@@ -208,4 +208,18 @@ struct GroupAdministrationTests {
             ).code == "invitation_unknown")
         #expect(try server.count("SELECT MAX(master_version) FROM sharing_groups") == 0)
     }
+
+    @Test("An admin who is made less than that cannot come back through an invitation made beforehand")
+    func invitationsOfFormerAdmin() throws {
+        let bob = try server.join(alice, as: "bob", .admin)
+        let kept = try invite(.admin)
+        _ = server.send(CreateSharingInvitationRequest(permission: .admin, sharingGroupUUID: alice.group), as: bob)
+
+        #expect(try update(bob, to: .admin).status == 200)
+        #expect((invitations().json["sharingInvitations"] as? [Any])?.count == 2)
+        #expect(try update(bob, to: .write).status == 200)
+
+        let list = invitations().json["sharingInvitations"] as? [[String: Any]] ?? []
+        #expect(list.map { $0["sharingInvitationUUID"] as? String } == [kept.rawValue])
+    }
 }

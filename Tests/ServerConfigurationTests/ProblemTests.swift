@@ -22,6 +22,18 @@ struct ProblemTests {
         #expect(try folder.read(ConfigurationFolder.smallest).notes.isEmpty)
     }
 
+    @Test("Of a file that is not there it is said what to do")
+    func missing() {
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json").path
+
+        let problems = #expect(throws: ConfigurationError.self) { try ServerConfiguration(readingFrom: path) }?.problems
+
+        #expect(
+            problems?.map(\.sentence) == [
+                "there is no such file: syncctl setup makes it, --config names another one"
+            ])
+    }
+
     @Test("Everything is named at once, in the order of the file, with line and column")
     func everything() {
         let found = folder.problems(

@@ -51,6 +51,9 @@ extension World {
         let member = try self.member(user, of: group, isAboutToLoseAdmin: permission < .admin)
         groups[selection.group]?.masterVersion += 1
         groups[selection.group]?.members[member.person]?.permission = permission
+        if permission < .admin {
+            invitations = invitations.filter { $0.value.group != selection.group || $0.value.inviter != member.person }
+        }
         return .done
     }
 

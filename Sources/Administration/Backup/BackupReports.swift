@@ -79,7 +79,8 @@ extension BackupFormat.Manifest {
         return [
             "of         \(header.takenAt) UTC, database \(header.database), server \(header.serverVersion), schema "
                 + "\(header.schema)",
-            "holds      " + rows.map { "\($0.key) \($0.value.rows)" }.joined(separator: ", "),
+            "holds      "
+                + (rows.isEmpty ? "nothing" : rows.map { "\($0.key) \($0.value.rows)" }.joined(separator: ", ")),
         ]
     }
 }

@@ -10,7 +10,7 @@ public struct Diagnosis: Encodable, Equatable, Sendable {
         case bad
     }
 
-    /// Stable: `configuration`, `secrets`, `database`, `schema`, `apiSocket`, `transferSocket`, `jobs`, `uploadLimit`,
+    /// Stable: `configuration`, `database`, `schema`, `apiSocket`, `transferSocket`, `jobs`, `uploadLimit`,
     /// `clock`, `disk`, `certificate`, `dns`.
     public var check: String
     public var verdict: Verdict

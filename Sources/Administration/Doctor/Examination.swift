@@ -99,13 +99,6 @@ public enum Examination {
                 + "interface here: fine behind a load balancer or NAT")
     }
 
-    public static func secretFile(_ name: String, permissions: UInt32) -> Diagnosis? {
-        guard permissions & 0o077 != 0 else { return nil }
-        return Diagnosis(
-            "secrets", .bad, "\(name) can be read by others (mode \(String(permissions, radix: 8)))",
-            fix: "chmod 600 \(name)")
-    }
-
     /// Asks the responders behind a socket.
     public static func socket(_ check: String, _ path: String) -> Diagnosis {
         do {

@@ -12,12 +12,9 @@ struct CreateSharingInvitationEndpoint: Endpoint {
         let expires = WireDate(
             secondsSince1970: context.now.secondsSince1970 + context.services.settings.invitationLifetimeSeconds)
         try context.store.transaction { session in
-            var membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .admin, using: &session)
-            if try session.holdMasterVersion(of: membership.groupID) != membership.masterVersion {
-                // Something has changed before the group's row was ours: perhaps that the caller has left.
-                membership = try context.membership(in: request.sharingGroupUUID, needing: .admin, using: &session)
-            }
+            let read = try context.membership(in: request.sharingGroupUUID, needing: .admin, using: &session)
+            let membership = try context.membership(
+                read, lockedAt: session.holdMasterVersion(of: read.groupID), needing: .admin, using: &session)
             guard let owner = membership.owningUser else { throw EndpointError.ownerMissing }
             try session.addInvitation(
                 invitation, to: membership.groupID, by: context.caller.userID, owningUserID: owner.userID,

@@ -17,13 +17,14 @@ struct GroupChange {
         _ body: (inout StoreSession, Membership, MasterVersion) throws -> Void
     ) throws -> MasterVersionCheckedResponse {
         try context.store.transaction { session in
-            let membership = try context.membership(in: group, needing: permission, using: &session)
-            switch try session.advanceMasterVersion(of: membership.groupID, from: masterVersion) {
+            let read = try context.membership(in: group, needing: permission, using: &session)
+            switch try session.advanceMasterVersion(of: read.groupID, from: masterVersion) {
             case .stale(let current):
-                // The change that was faster may have taken the caller out of the group.
-                _ = try context.membership(in: group, needing: permission, using: &session)
+                _ = try context.membership(read, lockedAt: current, needing: permission, using: &session)
                 return .stale(current: current)
             case .advanced(let version):
+                let membership = try context.membership(
+                    read, lockedAt: masterVersion, needing: permission, using: &session)
                 try body(&session, membership, version)
                 return .accepted
             }

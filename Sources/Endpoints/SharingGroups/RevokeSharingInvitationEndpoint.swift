@@ -8,12 +8,9 @@ import SyncProtocol
 struct RevokeSharingInvitationEndpoint: Endpoint {
     func respond(to request: RevokeSharingInvitationRequest, in context: RequestContext) throws -> EndpointReply {
         try context.store.transaction { session in
+            let read = try context.membership(in: request.sharingGroupUUID, needing: .admin, using: &session)
             let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .admin, using: &session)
-            if try session.lockMasterVersion(of: membership.groupID) != membership.masterVersion {
-                // Something has changed before the group's row was ours: perhaps the caller's permission.
-                _ = try context.membership(in: request.sharingGroupUUID, needing: .admin, using: &session)
-            }
+                read, lockedAt: session.lockMasterVersion(of: read.groupID), needing: .admin, using: &session)
             try session.removeInvitation(request.sharingInvitationUUID, to: membership.groupID)
         }
         return .json(EmptyResponse())

@@ -3,8 +3,8 @@ import SyncProtocol
 
 /// Gives a member of a sharing group another permission.
 ///
-/// The group always keeps an admin: the last one's permission stays. A repeated request is stale, since the first one
-/// has advanced the master version.
+/// The group always keeps an admin: the last one's permission stays. Invitations of who may not invite any more are
+/// withdrawn. A repeated request is stale, since the first one has advanced the master version.
 struct UpdateSharingGroupMemberEndpoint: Endpoint {
     /// - Throws: ``EndpointError/memberUnknown``, ``EndpointError/lastAdmin``.
     func respond(to request: UpdateSharingGroupMemberRequest, in context: RequestContext) throws -> EndpointReply {
@@ -15,6 +15,10 @@ struct UpdateSharingGroupMemberEndpoint: Endpoint {
             let members = try session.members(of: membership.groupID)
             try members.check(request.userID, isSpareIfLosingAdmin: request.permission < .admin)
             try session.setPermission(request.permission, of: request.userID, in: membership.groupID)
+            // Else an admin could come back as one through an invitation made beforehand.
+            if request.permission < .admin {
+                try session.removeInvitations(by: request.userID, to: membership.groupID)
+            }
         }
         return .json(response)
     }

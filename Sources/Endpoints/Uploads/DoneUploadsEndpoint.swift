@@ -13,20 +13,20 @@ struct DoneUploadsEndpoint: Endpoint {
     func respond(to request: DoneUploadsRequest, in context: RequestContext) throws -> EndpointReply {
         let hash = Self.hash(of: request)
         let (response, isCommit): (DoneUploadsResponse, Bool) = try context.store.transaction { session in
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .write, using: &session)
+            let read = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
             let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
+                userID: context.caller.userID, deviceUUID: context.device, groupID: read.groupID)
             // Versions only rise: a request that is behind is known to be so without waiting for anybody's commit.
-            guard membership.masterVersion.rawValue <= request.masterVersion.rawValue else {
-                return (try repeated(hash, request, area, &session) ?? .stale(current: membership.masterVersion), false)
+            guard read.masterVersion.rawValue <= request.masterVersion.rawValue else {
+                return (try repeated(hash, request, area, &session) ?? .stale(current: read.masterVersion), false)
             }
-            switch try session.advanceMasterVersion(of: membership.groupID, from: request.masterVersion) {
+            switch try session.advanceMasterVersion(of: read.groupID, from: request.masterVersion) {
             case .stale(let current):
-                // The change that was faster may have taken the caller out of the group.
-                _ = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
+                _ = try context.membership(read, lockedAt: current, needing: .write, using: &session)
                 return (try repeated(hash, request, area, &session) ?? .stale(current: current), false)
             case .advanced(let version):
+                let membership = try context.membership(
+                    read, lockedAt: request.masterVersion, needing: .write, using: &session)
                 let transferred = try session.commitStaged(
                     in: area, owningUser: membership.owningUser, as: version, at: context.now)
                 if let name = request.sharingGroupName { try session.rename(membership.groupID, to: name) }

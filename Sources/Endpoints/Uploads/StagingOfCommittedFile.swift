@@ -22,9 +22,9 @@ struct StagingOfCommittedFile {
         _ change: (FileRecord) throws(EndpointError) -> StagedChange
     ) throws -> StagingResponse {
         let (response, isCommit): (StagingResponse, Bool) = try context.store.transaction { session in
-            let membership = try context.membership(in: group, needing: .write, using: &session)
+            let read = try context.membership(in: group, needing: .write, using: &session)
             let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
+                userID: context.caller.userID, deviceUUID: context.device, groupID: read.groupID)
             // The last of a batch commits, so members of batches come one after the other.
             let version =
                 try batchMember == nil
@@ -32,11 +32,8 @@ struct StagingOfCommittedFile {
             if let committed = try batchMember?.commit(in: area, &session) {
                 return (.committed(masterVersion: committed.masterVersion), false)
             }
-            guard version == masterVersion else {
-                // The change that was faster may have taken the caller out of the group.
-                _ = try context.membership(in: group, needing: .write, using: &session)
-                return (.stale(current: version), false)
-            }
+            let membership = try context.membership(read, lockedAt: version, needing: .write, using: &session)
+            guard version == masterVersion else { return (.stale(current: version), false) }
             guard let current = try session.file(file, in: membership.groupID) else { throw EndpointError.fileUnknown }
             let requested = try change(current)
             let staged = try session.claimStaging(of: file, in: area, at: context.now)

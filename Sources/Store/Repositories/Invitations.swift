@@ -73,6 +73,13 @@ extension StoreSession {
             [.text(invitation.rawValue), .int(groupID.rawValue)])
     }
 
+    /// Removes the invitations to a group that one member has made.
+    public mutating func removeInvitations(by userID: UserID, to groupID: SharingGroupID) throws(StoreError) {
+        try execute(
+            "DELETE FROM invitations WHERE sharing_group_id = ? AND inviting_user_id = ?",
+            [.int(groupID.rawValue), .int(userID.rawValue)])
+    }
+
     public mutating func addInvitation(
         _ invitation: SharingInvitationUUID, to groupID: SharingGroupID, by invitingUserID: UserID,
         owningUserID: UserID, permission: Permission, allowsSocialAcceptance: Bool, acceptors: Int, expires: WireDate

@@ -62,11 +62,4 @@ public struct DecodedQuery: Sendable {
         guard let text = text(.appMetaData) else { return nil }
         return try AppMetaData(jsonText: text)
     }
-
-    /// App metadata that must be given.
-    /// - Throws: ``RequestError/missing(_:)`` and what ``optionalAppMetaData()`` throws.
-    public func requiredAppMetaData() throws(RequestError) -> AppMetaData {
-        guard let metadata = try optionalAppMetaData() else { throw .missing(.appMetaData) }
-        return metadata
-    }
 }

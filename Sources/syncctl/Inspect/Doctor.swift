@@ -29,7 +29,7 @@ struct Doctor: ReportingCommand {
             let problems = error.problems.map(\.description).joined(separator: "; ")
             return DoctorReport([Diagnosis("configuration", .bad, problems, fix: "correct \(error.path)")])
         }
-        var diagnoses = [Self.diagnosis(of: configuration, options.file.path)]
+        var diagnoses = Self.diagnoses(of: configuration, options.file.path)
         diagnoses += database(configuration)
         diagnoses += [
             Examination.socket("apiSocket", apiSocket), Examination.socket("transferSocket", transferSocket),
@@ -45,12 +45,18 @@ struct Doctor: ReportingCommand {
         return DoctorReport(diagnoses)
     }
 
-    private static func diagnosis(of configuration: ServerConfiguration, _ path: String) -> Diagnosis {
-        guard let sandbox = configuration.sandbox else { return Diagnosis("configuration", .good, "\(path) is good") }
-        return Diagnosis(
-            "configuration", .warning,
-            "SANDBOX: every call to a provider goes to \(sandbox.host):\(sandbox.port), nothing reaches a real cloud",
-            fix: "remove \"sandbox\" from \(path) before people use this server")
+    private static func diagnoses(of configuration: ServerConfiguration, _ path: String) -> [Diagnosis] {
+        var diagnoses = configuration.notes.filter { $0.kind == .warning }.map { warning in
+            Diagnosis("configuration", .warning, "\(warning)", fix: "correct it, then systemctl reload syncd")
+        }
+        if let sandbox = configuration.sandbox {
+            diagnoses.append(
+                Diagnosis(
+                    "configuration", .warning,
+                    "SANDBOX: every call to a provider goes to \(sandbox.host):\(sandbox.port), nothing reaches a real cloud",
+                    fix: "remove \"sandbox\" from \(path) before people use this server"))
+        }
+        return diagnoses.isEmpty ? [Diagnosis("configuration", .good, "\(path) is good")] : diagnoses
     }
 
     /// Reachable, the right schema, the same clock, and work that gets done.

@@ -1,3 +1,4 @@
+public import Accounts
 public import CloudStorage
 
 extension CloudStorageError {

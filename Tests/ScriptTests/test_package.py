@@ -1,0 +1,58 @@
+"""Package.swift, which is the module map: what a module imports is what it declares.
+
+SwiftPM lets a module import one that it does not declare, as long as another target has happened to build it before.
+
+usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
+"""
+
+import json
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+IMPORT = re.compile(r"^(?:@testable )?(?:public |internal )?import (\w+)", re.MULTILINE)
+
+
+def declared(target: dict) -> set[str]:
+    """The modules that a target may import; the libraries of other packages have the names of their modules."""
+    return {next(iter(dependency.values()))[0] for dependency in target["dependencies"]}
+
+
+def imported(target: dict) -> set[str]:
+    folder = REPOSITORY / (target.get("path") or f"{'Tests' if target['type'] == 'test' else 'Sources'}/{target['name']}")
+    return {module for file in folder.rglob("*.swift") for module in IMPORT.findall(file.read_text(encoding="utf-8"))}
+
+
+class ModuleMapTests(unittest.TestCase):
+    def setUp(self) -> None:
+        described = subprocess.run(
+            ["swift", "package", "dump-package"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+        self.targets = [target for target in json.loads(described)["targets"] if target["type"] != "system"]
+        self.programs = {target["name"] for target in self.targets if target["type"] == "executable"}
+
+    def test_imports_are_declared(self) -> None:
+        """No module imports one that it does not declare."""
+        known = {target["name"] for target in self.targets}.union(*map(declared, self.targets))
+        for target in self.targets:
+            with self.subTest(target["name"]):
+                self.assertEqual(imported(target) & known - declared(target), set())
+
+    def test_declared_is_imported(self) -> None:
+        """And none declares one that it does not import; tests may name a program, so that it is built for them."""
+        for target in self.targets:
+            with self.subTest(target["name"]):
+                self.assertEqual(declared(target) - imported(target) - self.programs, set())
+
+    def test_no_test_code_in_products(self) -> None:
+        """Nothing below Sources depends on what lies below Tests."""
+        below_tests = {target["name"] for target in self.targets if (target.get("path") or "").startswith("Tests")}
+        for target in self.targets:
+            if target["type"] != "test" and target["name"] not in below_tests:
+                with self.subTest(target["name"]):
+                    self.assertEqual(declared(target) & below_tests, set())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,53 @@
+"""scripts/stack, with directories in which no stack can be.
+
+usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
+"""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+STACK = Path(__file__).resolve().parents[2] / "scripts" / "stack"
+
+
+class DirectoryTests(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name) / "stack"
+        self.folder.mkdir()
+        # Never run: it does not come to that.
+        self.programs = Path(folder.name) / "programs"
+        self.programs.mkdir()
+        for program in ("syncd", "syncctl", "syncsandbox"):
+            (self.programs / program).touch(mode=0o755)
+
+    def refusal(self, verb: str, directory: Path) -> str:
+        """What is said on standard error, one line."""
+        ended = subprocess.run(
+            [STACK, verb, directory], env=os.environ | {"SYNC_BIN_DIR": str(self.programs)}, capture_output=True,
+            text=True, timeout=60, check=False)
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
+        return ended.stderr
+
+    def test_file(self) -> None:
+        """A file in the directory's place is named."""
+        path = self.folder / "file"
+        path.touch()
+        for verb in ("up", "env", "down"):
+            self.assertIn(f"stack: {path}", self.refusal(verb, path))
+
+    def test_impossible(self) -> None:
+        """So is a directory that cannot be made."""
+        self.assertIn("stack: /proc/stack: No such file or directory", self.refusal("up", Path("/proc/stack")))
+
+    def test_empty(self) -> None:
+        """Where there is no stack, env says how to make one."""
+        self.assertIn("scripts/stack up makes one", self.refusal("env", self.folder))
+
+
+if __name__ == "__main__":
+    unittest.main()
