@@ -168,6 +168,7 @@ class BenchStack:
             return
         self.cloud_directory = Path(tempfile.mkdtemp(prefix="syncserver-bench-", dir=SHARED_MEMORY))
         state.parent.mkdir(parents=True, exist_ok=True)
+        state.unlink(missing_ok=True)  # Where an earlier run kept them.
         state.symlink_to(self.cloud_directory)
 
     def _compile(self, name: str) -> None:
