@@ -222,7 +222,7 @@ let package = Package(
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
         .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),
         .testTarget(
-            name: "AcceptanceTests", dependencies: ["TestSupport", "SyncModel", "OpenSSLCrypto", "Curl"],
+            name: "AcceptanceTests", dependencies: ["TestSupport", "SyncModel", "OpenSSLCrypto", "Curl", "Posix"],
             swiftSettings: strict),
     ]
 )

@@ -81,13 +81,20 @@ struct SchemaCheck {
             isDone = true
             if hasComplained { logger.notice("The database is there") }
         } catch let error as StoreError {
-            if !hasComplained {
-                logger.warning("Waiting for the database", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
-            }
+            if !hasComplained { complain(of: error) }
             hasComplained = true
         } catch let error as MigrationError {
             logger.error("The schema cannot be used", metadata: .keyed([.reason: "\(error)"]))
             throw error
+        }
+    }
+
+    /// One that is away will be back; one that refuses needs somebody who changes an account, or the configuration.
+    private func complain(of error: StoreError) {
+        let reason = Logger.Metadata.keyed([.reason: "\(String(reflecting: error))"])
+        switch error {
+        case .defect: logger.error("Waiting for the database, which refuses this server", metadata: reason)
+        default: logger.warning("Waiting for the database", metadata: reason)
         }
     }
 }

@@ -372,11 +372,4 @@ struct SetupCommandTests {
             #expect(help.output.contains(option))
         }
     }
-    @Test("The tool says which release it is of")
-    func version() throws {
-        let file = PrivateStack.repository.appending(path: "VERSION")
-        let version = try String(contentsOf: file, encoding: .utf8).trimmingCharacters(in: .newlines)
-
-        #expect(try Command(Self.program.path, ["--version"]).output == version + "\n")
-    }
 }

@@ -1,12 +1,17 @@
 import Foundation
+import Posix
 import TestSupport
 import Testing
 
 @Suite("What programs say of themselves, and of a start that fails")
 struct StartTests {
     let server: TestServer
+    private let folder: ScratchFolder
 
-    init() throws { server = try TestServer.shared() }
+    init() throws {
+        server = try TestServer.shared()
+        folder = try ScratchFolder("start")
+    }
 
     @Test("syncctl tells its version, which is the server's")
     func version() throws {
@@ -18,7 +23,7 @@ struct StartTests {
     }
 
     /// The stack's configuration with some settings changed, in a file that only its owner can read.
-    private func configuration(in folder: ScratchFolder, _ change: (inout [String: Any]) -> Void) throws -> String {
+    private func configuration(_ change: (inout [String: Any]) -> Void) throws -> String {
         let original = try Data(contentsOf: URL(filePath: server.environment.value("CONFIG_FILE")))
         var settings = try #require(JSONSerialization.jsonObject(with: original) as? [String: Any])
         change(&settings)
@@ -31,8 +36,7 @@ struct StartTests {
 
     @Test("What check-config warns of, doctor names, too")
     func warnings() throws {
-        let folder = try ScratchFolder("start")
-        let path = try configuration(in: folder) { settings in
+        let path = try configuration { settings in
             settings["FacebookClientSecretFile"] = nil
             settings["FacebookClientSecret"] = "in the file itself"
         }
@@ -45,8 +49,7 @@ struct StartTests {
 
     @Test("A log file that cannot be written is a mistake in the configuration, and named")
     func logFile() throws {
-        let folder = try ScratchFolder("start")
-        let path = try configuration(in: folder) { $0["log"] = ["file": "/nowhere/syncd.log"] }
+        let path = try configuration { $0["log"] = ["file": "/nowhere/syncd.log"] }
         let program = try #require(try server.processes("syncd_jobs").first).executable()
 
         let ended = try Command(program, ["--role", "jobs", "--config", path])
@@ -54,5 +57,31 @@ struct StartTests {
         #expect(ended.status == 78)
         let reason = "open: No such file or directory"
         #expect(ended.output == "syncd: log.file names /nowhere/syncd.log, which cannot be written: \(reason)\n")
+    }
+
+    @Test("Who waits for a database that refuses its account says so as an error, once, and stops when asked to")
+    func refusedByDatabase() async throws {
+        let path = try configuration { settings in
+            var database = settings["database"] as? [String: Any] ?? [:]
+            database["user"] = "somebody else"
+            settings["database"] = database
+        }
+        let program = try #require(try server.processes("syncd_jobs").first).executable()
+        let log = folder.url.appending(path: "log")
+        try Data().write(to: log)
+        let output = try FileHandle(forWritingTo: log)
+        defer { try? output.close() }
+
+        let waiting = try ChildProcess(
+            [program, "--role", "jobs", "--config", path], output: output.fileDescriptor)
+        defer { waiting.send(SIGKILL) }
+        try await eventually("it waits") { try String(contentsOf: log, encoding: .utf8).contains(#""Ready""#) }
+        waiting.send(SIGTERM)
+
+        #expect(try waiting.wait() == 0)
+        let lines = try String(contentsOf: log, encoding: .utf8).split(separator: "\n")
+        let complaints = lines.compactMap { JSONValue(Array($0.utf8)) }.filter { $0.level?.text == "error" }
+        #expect(complaints.map { $0.message?.text } == ["Waiting for the database, which refuses this server"])
+        #expect(complaints.first?.reason?.text?.contains("access denied: 10") == true)
     }
 }
