@@ -14,11 +14,6 @@ struct AppleTests {
             "POST", "AppleNotifications", headers: [(name: "Content-Type", value: "application/json")], body: body)
     }
 
-    /// How often Apple's token endpoint was asked since that request, by status.
-    private func tokenRequests(since number: Int64) throws -> Int {
-        try server.sandbox.requests(since: number).filter { $0.path?.text == "/auth/token" }.count
-    }
-
     @Test("A new person joins by invitation, is seen by name, works with files, and CheckCreds knows them [41] [F44]")
     func joins() throws {
         let alice = try server.signUpOwningUser()
@@ -44,20 +39,6 @@ struct AppleTests {
     func noStorage() throws {
         let ann = try server.newcomer(.apple)
         expectError(try ann.call("POST", "AddUser", ["sharingGroupUUID": ann.group]), 409)
-    }
-
-    @Test("CheckCreds again and again asks Apple for nothing, without a code and with one that was exchanged [40]")
-    func nothingToAsk() throws {
-        let alice = try server.signUpOwningUser()
-        let ann = try alice.newMember(.read, provider: .apple)
-        let before = try server.sandbox.lastRequest()
-
-        for _ in 0..<3 { expectJSON(try ann.checkCredentials()) }
-        let withoutCode = ann.with(account: ann.account.replacing(header: "SyncServer-authorization-code", with: nil))
-        for _ in 0..<3 { expectJSON(try withoutCode.checkCredentials()) }
-
-        let ours = try server.sandbox.requests(since: before).filter { $0.path?.text == "/auth/token" }
-        #expect(ours.isEmpty)
     }
 
     @Test("An identity token goes on counting past its end for who has shown it before, and for nobody else")

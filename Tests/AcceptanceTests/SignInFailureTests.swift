@@ -113,6 +113,20 @@ extension PrivateStackTests {
             #expect(try calls(to: "/token", since: number) == 0)
         }
 
+        @Test("CheckCreds again and again asks Apple for nothing, without a code and with one that was exchanged [40]")
+        func nothingToAskApple() throws {
+            let alice = try server.signUpOwningUser()
+            let ann = try alice.newMember(.read, provider: .apple)
+            let number = try server.sandbox.lastRequest()
+
+            for _ in 0..<3 { expectJSON(try ann.checkCredentials()) }
+            let withoutCode = ann.with(
+                account: ann.account.replacing(header: "SyncServer-authorization-code", with: nil))
+            for _ in 0..<3 { expectJSON(try withoutCode.checkCredentials()) }
+
+            #expect(try calls(to: "/auth/token", since: number) == 0)
+        }
+
         @Test("A new code is exchanged once, and the request that brings it may come twice [71]")
         func newCode() async throws {
             var alice = try server.signUpOwningUser()
