@@ -8,16 +8,6 @@ struct HangUpTests {
 
     init() throws { server = try TestServer.shared() }
 
-    /// Begins an upload that announces all of the file and sends only `count` bytes of it.
-    func beginUpload(_ file: TestFile, by user: TestUser, sending count: Int) throws -> HTTPConversation {
-        let query = ClientQuery.text(user.uploadParameters(file, masterVersion: 0))
-        let call = HTTPCall("POST", "/UploadFile/\(query)", headers: user.headers)
-        let conversation = try HTTPConversation(to: server.address)
-        try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
-        try conversation.send(file.contents.prefix(count))
-        return conversation
-    }
-
     @Test(
         "Hanging up in the middle leaves no file and no staged row, and the next attempt succeeds [129]",
         arguments: [0, 1, 300_000, 999_999])
@@ -25,7 +15,7 @@ struct HangUpTests {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 1_000_000)
 
-        for _ in 0..<5 { try beginUpload(file, by: alice, sending: count).hangUp() }
+        for _ in 0..<5 { try alice.beginUpload(file, sending: count).hangUp() }
 
         // Nothing may come into being late either: another upload passes through the same stages meanwhile.
         try alice.stage(TestFile(randomBytes: 1_000_000), masterVersion: 0)
@@ -40,7 +30,7 @@ struct HangUpTests {
     func politeClose() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 600_000)
-        var conversation = try beginUpload(file, by: alice, sending: 500_000)
+        var conversation = try alice.beginUpload(file, sending: 500_000)
 
         conversation.finishSending()
 
@@ -71,7 +61,7 @@ struct HangUpTests {
         let file = TestFile(randomBytes: 20_000)
 
         let reply = try await Threads.run {
-            var conversation = try beginUpload(file, by: alice, sending: 0)
+            var conversation = try alice.beginUpload(file, sending: 0)
             for start in stride(from: 0, to: file.contents.count, by: 1_000) {
                 try conversation.send(file.contents[start..<start + 1_000])
                 Thread.sleep(forTimeInterval: 0.05)
@@ -89,7 +79,7 @@ struct HangUpTests {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 100_000)
 
-        try beginUpload(file, by: alice, sending: file.contents.count).hangUp()
+        try alice.beginUpload(file, sending: file.contents.count).hangUp()
         try alice.stage(file, masterVersion: 0)
 
         #expect(try alice.commitStaged(masterVersion: 0) == 1)

@@ -44,30 +44,19 @@ extension PrivateStackTests {
             let held = { try metrics.samples()["syncd_upload_part_bytes"] }
             try await eventually("no upload is in progress") { try held() == 0 }
 
-            let first = try beginUpload(by: alice, sending: 10 * 16_384)
-            let second = try beginUpload(by: alice, sending: 10 * 16_384)
+            let first = try alice.beginUpload(TestFile(randomBytes: 1_000_000), sending: 10 * 16_384)
+            let second = try alice.beginUpload(TestFile(randomBytes: 1_000_000), sending: 10 * 16_384)
             try await eventually("both uploads' bytes have arrived") { try held() == 20 * 16_384 }
             first.hangUp()
             second.hangUp()
             try await eventually("nothing is held for phones that have hung up") { try held() == 0 }
 
-            let upload = try beginUpload(by: alice, sending: 10 * 16_384)
+            let upload = try alice.beginUpload(TestFile(randomBytes: 1_000_000), sending: 10 * 16_384)
             try await eventually("its bytes have arrived") { try held() == 10 * 16_384 }
             for responder in try server.processes("syncd_transfer") { responder.send(SIGKILL) }
             try await eventually("nothing is held by the dead") { try held() == 0 }
             upload.hangUp()
             try await Threads.run { try stack.restore() }
-        }
-
-        /// Begins an upload of a megabyte.
-        private func beginUpload(by user: TestUser, sending count: Int) throws -> HTTPConversation {
-            let file = TestFile(randomBytes: 1_000_000)
-            let query = ClientQuery.text(user.uploadParameters(file, masterVersion: 0))
-            let call = HTTPCall("POST", "/UploadFile/\(query)", headers: user.headers)
-            let conversation = try HTTPConversation(to: server.address)
-            try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
-            try conversation.send(file.contents.prefix(count))
-            return conversation
         }
 
         @Test("Counters do not go back when responders are killed or restarted; what they had in flight is forgotten")

@@ -60,6 +60,16 @@ extension TestUser {
             body: file.contents)
     }
 
+    /// Begins an UploadFile that announces all of the file and sends only `count` bytes of it.
+    public func beginUpload(_ file: TestFile, sending count: Int) throws -> HTTPConversation {
+        let query = ClientQuery.text(uploadParameters(file, masterVersion: 0))
+        let call = HTTPCall("POST", "/UploadFile/\(query)", headers: headers)
+        let conversation = try HTTPConversation(to: server.address)
+        try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
+        try conversation.send(file.contents.prefix(count))
+        return conversation
+    }
+
     /// UploadFile, which must stage the file; the header's JSON.
     @discardableResult
     public func stage(
