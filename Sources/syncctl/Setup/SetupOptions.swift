@@ -91,18 +91,16 @@ struct SetupOptions: ParsableArguments {
         guard (certificate == nil) == (key == nil) else {
             throw ValidationError("--certificate and --key belong together.")
         }
-        let apple = [appleClientId, appleTeamId, appleKeyId]
-        guard apple.allSatisfy({ $0 == nil }) || apple.allSatisfy({ $0 != nil }) else {
-            throw ValidationError("--apple-client-id, --apple-team-id and --apple-key-id belong together.")
-        }
-        let apns = [apnsTeamId, apnsKeyId, apnsTopic]
-        guard apns.allSatisfy({ $0 == nil }) || apns.allSatisfy({ $0 != nil }) else {
-            throw ValidationError("--apns-team-id, --apns-key-id and --apns-topic belong together.")
-        }
-        let sns = [snsAccessKeyId, snsRegion, snsPlatformApplicationArn]
-        guard sns.allSatisfy({ $0 == nil }) || sns.allSatisfy({ $0 != nil }) else {
-            throw ValidationError(
-                "--sns-access-key-id, --sns-region and --sns-platform-application-arn belong together.")
+        let companions: [(values: [String?], names: String)] = [
+            ([appleClientId, appleTeamId, appleKeyId], "--apple-client-id, --apple-team-id and --apple-key-id"),
+            ([apnsTeamId, apnsKeyId, apnsTopic], "--apns-team-id, --apns-key-id and --apns-topic"),
+            (
+                [snsAccessKeyId, snsRegion, snsPlatformApplicationArn],
+                "--sns-access-key-id, --sns-region and --sns-platform-application-arn"
+            ),
+        ]
+        for (values, names) in companions where Set(values.map { $0 == nil }).count > 1 {
+            throw ValidationError("\(names) belong together.")
         }
         let secrets = [
             (googleClientId, googleClientSecretFile), (dropboxAppKey, dropboxAppSecretFile),
