@@ -50,26 +50,33 @@ let package = Package(
         .target(name: "Gzip", dependencies: ["CZlib"], swiftSettings: strict),
 
         // Signed tokens: one safe wrapper of a Swift library.
-        .target(name: "JSONWebTokens", dependencies: ["OpenSSLCrypto", jwtKit], swiftSettings: strict),
+        .target(
+            name: "JSONWebTokens", dependencies: ["OpenSSLCrypto", "UntrustedInput", jwtKit], swiftSettings: strict),
 
         // The domain.
         .target(name: "SyncProtocol", swiftSettings: strict),
+        .target(name: "UntrustedInput", swiftSettings: strict),
         .target(name: "HTTPTransport", dependencies: [httpTypes], swiftSettings: strict),
         .target(name: "CurlTransport", dependencies: ["Curl", "HTTPTransport", httpTypes], swiftSettings: strict),
         .target(
-            name: "Store", dependencies: ["MariaDB", "OpenSSLCrypto", "SyncProtocol"],
+            name: "Store", dependencies: ["MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol"],
             resources: [.embedInCode("Migrations")],
             swiftSettings: strict),
         .target(
-            name: "CloudStorage", dependencies: ["HTTPTransport", "SyncProtocol", "OpenSSLCrypto", httpTypes],
+            name: "CloudStorage",
+            dependencies: ["HTTPTransport", "SyncProtocol", "OpenSSLCrypto", "UntrustedInput", httpTypes],
             swiftSettings: strict),
         .target(
             name: "Accounts",
-            dependencies: ["HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", httpTypes],
+            dependencies: [
+                "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "UntrustedInput", httpTypes,
+            ],
             swiftSettings: strict),
         .target(
             name: "Push",
-            dependencies: ["HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", httpTypes],
+            dependencies: [
+                "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "UntrustedInput", httpTypes,
+            ],
             swiftSettings: strict),
         .target(
             name: "Metrics", dependencies: ["HTTPTransport", "Posix", "SyncProtocol", httpTypes],
@@ -85,7 +92,7 @@ let package = Package(
             name: "Endpoints",
             dependencies: [
                 "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "HTTPTransport", "SyncProtocol",
-                "OpenSSLCrypto", logging,
+                "OpenSSLCrypto", "UntrustedInput", logging,
             ],
             swiftSettings: strict),
         .target(
@@ -109,12 +116,13 @@ let package = Package(
 
         // Composition roots.
         .target(
-            name: "ServerConfiguration", dependencies: ["JSONWebTokens", "MariaDB", "Posix", "Push"],
+            name: "ServerConfiguration", dependencies: ["JSONWebTokens", "MariaDB", "Posix", "Push", "SyncProtocol"],
             swiftSettings: strict),
         .target(
             name: "ServerAssembly",
             dependencies: [
-                "ServerConfiguration", "Store", "Accounts", "CloudStorage", "UserStorage", "HTTPTransport", "Curl",
+                "ServerConfiguration", "Store", "SyncProtocol", "Accounts", "CloudStorage", "UserStorage",
+                "HTTPTransport", "Curl",
                 "OpenSSLCrypto",
             ],
             swiftSettings: strict),
@@ -204,11 +212,14 @@ let package = Package(
                 "Accounts", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "TestSupport", httpTypes,
             ],
             swiftSettings: strict),
+        .testTarget(name: "UntrustedInputTests", dependencies: ["UntrustedInput"], swiftSettings: strict),
         .testTarget(
-            name: "HTTPTransportTests", dependencies: ["HTTPTransport", "TestSupport", httpTypes], swiftSettings: strict
+            name: "HTTPTransportTests", dependencies: ["HTTPTransport", "Posix", "TestSupport", httpTypes],
+            swiftSettings: strict
         ),
         .testTarget(
-            name: "ServerConfigurationTests", dependencies: ["ServerConfiguration", "MariaDB", "TestSupport"],
+            name: "ServerConfigurationTests",
+            dependencies: ["ServerConfiguration", "MariaDB", "SyncProtocol", "TestSupport"],
             exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "HostSetupTests",
@@ -219,10 +230,15 @@ let package = Package(
             dependencies: ["Metrics", "HTTPTransport", "Posix", "SyncProtocol", "TestSupport", httpTypes],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
+        .testTarget(
+            name: "SyncdTests",
+            dependencies: ["syncd", "MariaDB", "Posix", "Store", "SyncProtocol", "TestSupport", logging],
+            swiftSettings: strict),
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
         .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),
         .testTarget(
-            name: "AcceptanceTests", dependencies: ["TestSupport", "SyncModel", "OpenSSLCrypto", "Curl", "Posix"],
+            name: "AcceptanceTests",
+            dependencies: ["TestSupport", "SyncModel", "OpenSSLCrypto", "Curl", "Posix", "SyncProtocol"],
             swiftSettings: strict),
     ]
 )

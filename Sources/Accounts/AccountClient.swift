@@ -37,6 +37,7 @@ public struct AccountClient {
                 case .notSent: detail = "no connection"
                 case .interrupted: (detail, mayHaveWorked) = ("connection lost", true)
                 case .timedOut: throw .timedOut
+                case .withheld(let reason): throw .withheld(reason)
                 case .replyTooLarge, .cancelled: throw .unavailable(detail: "\(error)")
                 case .refused(let reason): throw .misconfigured(detail: reason)
                 }

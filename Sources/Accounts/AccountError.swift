@@ -1,3 +1,5 @@
+public import HTTPTransport
+
 /// Why an account provider's answer does not let us go on.
 public enum AccountError: Error, Equatable {
     /// The presented token is not good: expired, revoked, of another app, or not a token at all.
@@ -11,6 +13,8 @@ public enum AccountError: Error, Equatable {
     /// The provider has surely not handled what works once, so it may be asked again with the same; the detail is for the
     /// log only.
     case notAsked(detail: String)
+    /// The provider was not asked, to protect everybody else.
+    case withheld(WithheldCall)
     /// The provider could not be asked, or asks us to slow down; the detail is for the log only.
     case unavailable(detail: String)
     /// The provider did not answer by the deadline.

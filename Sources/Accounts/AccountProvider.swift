@@ -30,6 +30,9 @@ public protocol AccountProvider: Sendable {
         _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials?
 
+    /// Whether ``exchange(_:of:through:)`` asks the provider for anything.
+    var exchangesTokens: Bool { get }
+
     /// What to keep of the presented credentials when there is nothing to exchange.
     func credentials(from presented: PresentedCredentials) -> StoredCredentials
 
@@ -62,6 +65,8 @@ public protocol AccountProvider: Sendable {
 
 extension AccountProvider {
     public var requiresCode: Bool { false }
+
+    public var exchangesTokens: Bool { false }
 
     public func exchange(
         code: String, of profile: SignInProfile, through client: AccountClient

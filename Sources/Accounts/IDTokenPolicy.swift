@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import UntrustedInput
 
 /// What an identity token must say to count (OpenID Connect Core, section 3.1.3.7), once its signature has been checked.
 public struct IDTokenPolicy: Sendable {
@@ -33,7 +34,7 @@ public struct IDTokenPolicy: Sendable {
     /// Whether the token has ended is the caller's to ask: ``isExpired(_:at:)``.
     /// - Throws: ``AccountError/rejected``.
     public func claims(in payload: [UInt8], at now: Date) throws(AccountError) -> IDTokenClaims {
-        guard let claims = try? JSONDecoder().decode(IDTokenClaims.self, from: Data(payload)), isIssued(claims),
+        guard let claims = try? UntrustedJSON.decode(IDTokenClaims.self, from: payload), isIssued(claims),
             isForUs(claims), !claims.sub.isEmpty
         else { throw .rejected }
         let latest = now.timeIntervalSince1970 + Double(futureLeeway.components.seconds)
@@ -103,5 +104,5 @@ public struct IDTokenClaims: Sendable, Decodable {
     }
 
     /// What is left of the token's life, zero if nothing is.
-    public func lifetime(at now: Date) -> Duration { .seconds(max(0, exp - now.timeIntervalSince1970)) }
+    public func lifetime(at now: Date) -> Duration { .untrusted(seconds: exp - now.timeIntervalSince1970) }
 }

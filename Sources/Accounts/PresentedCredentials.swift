@@ -1,4 +1,5 @@
 public import SyncProtocol
+import UntrustedInput
 
 /// What a phone sends along with a request to say who its user is.
 public struct PresentedCredentials: Sendable {
@@ -35,9 +36,12 @@ public struct PresentedCredentials: Sendable {
 
 /// Who the provider says the user is.
 public struct SignInProfile: Equatable, Sendable {
+    /// Characters of an identifier or a name that are kept (OpenID Connect Core, section 2: `sub` has at most 255).
+    private static let maximumLength = 255
+
     /// The provider's identifier of the person; together with the account type it is their identity for us.
     public var providerUserID: String
-    /// What other members see; may be empty.
+    /// What other members see, cut at 255 characters; may be empty.
     public var displayName: String
     /// How long the provider will honour the token at most; `nil` if it does not say.
     public var tokenLifetime: Duration?
@@ -49,8 +53,13 @@ public struct SignInProfile: Equatable, Sendable {
         identityToken: IdentityToken? = nil
     ) {
         self.providerUserID = providerUserID
-        self.displayName = displayName
+        self.displayName = displayName.limited(toScalars: Self.maximumLength)
         self.tokenLifetime = tokenLifetime
         self.identityToken = identityToken
+    }
+
+    /// Whether the identifier is one that can be kept.
+    public var isPlausible: Bool {
+        !providerUserID.isEmpty && providerUserID.unicodeScalars.count <= Self.maximumLength
     }
 }

@@ -2,12 +2,23 @@ import OpenSSLCrypto
 import SyncProtocol
 import Synchronization
 
-/// Remembers for a short time which token belongs to whom, so that providers are not asked with every request.
+/// Remembers for a short time which token belongs to whom, and which is none, so that providers are not asked with every
+/// request.
 ///
-/// One per process, shared by its threads. Only successes are remembered. Keys are hashes: a token is not kept.
+/// One per process, shared by its threads. Keys are hashes: a token is not kept.
 public final class SignInCache: Sendable {
+    /// What a provider said about a token.
+    public enum Answer: Equatable, Sendable {
+        case accepted(SignInProfile)
+        case rejected
+    }
+
+    /// How long a rejection counts: enough against a phone that asks again and again, and short for one that was too early,
+    /// by a clock that is ahead of the provider's.
+    public static let rejectionTimeToLive: Duration = .seconds(30)
+
     private struct Entry {
-        var profile: SignInProfile
+        var answer: Answer
         var expires: ContinuousClock.Instant
     }
 
@@ -29,28 +40,36 @@ public final class SignInCache: Sendable {
         self.now = now
     }
 
-    /// The profile that was found for `presented` lately.
-    public func profile(for presented: PresentedCredentials) -> SignInProfile? {
-        let key = Self.key(presented)
+    /// What was found out about `presented` lately; `nil` if nothing.
+    public func answer(for presented: PresentedCredentials) -> Answer? {
         let now = now()
+        let keys = [Self.key(presented), Self.rejectionKey(presented)]
         return entries.withLock { entries in
-            guard let entry = entries[key] else { return nil }
-            guard entry.expires > now else {
+            for key in keys {
+                guard let entry = entries[key] else { continue }
+                if entry.expires > now { return entry.answer }
                 entries[key] = nil
-                return nil
             }
-            return entry.profile
+            return nil
         }
     }
 
     public func remember(_ profile: SignInProfile, for presented: PresentedCredentials) {
-        let key = Self.key(presented)
-        let lifetime = min(timeToLive, profile.tokenLifetime ?? timeToLive)
+        remember(
+            .accepted(profile), under: Self.key(presented), during: min(timeToLive, profile.tokenLifetime ?? timeToLive)
+        )
+    }
+
+    public func rememberRejection(of presented: PresentedCredentials) {
+        remember(.rejected, under: Self.rejectionKey(presented), during: Self.rejectionTimeToLive)
+    }
+
+    private func remember(_ answer: Answer, under key: [UInt8], during lifetime: Duration) {
         guard lifetime > .zero else { return }
         let now = now()
         entries.withLock { entries in
             if entries.count >= maximumEntries { Self.makeRoom(in: &entries, at: now) }
-            entries[key] = Entry(profile: profile, expires: now + lifetime)
+            entries[key] = Entry(answer: answer, expires: now + lifetime)
         }
     }
 
@@ -63,6 +82,12 @@ public final class SignInCache: Sendable {
         {
             entries[key] = nil
         }
+    }
+
+    /// Where a bare token proves nothing, the same token with another code may be accepted.
+    private static func rejectionKey(_ presented: PresentedCredentials) -> [UInt8] {
+        let text = presented.identifyingText + "\nrejected\n" + (presented.authorizationCode ?? "")
+        return IncrementalDigest.digest(of: Array(text.utf8), .sha256)
     }
 
     private static func key(_ presented: PresentedCredentials) -> [UInt8] {

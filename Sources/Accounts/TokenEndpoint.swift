@@ -1,4 +1,5 @@
 import HTTPTransport
+import UntrustedInput
 
 /// The token endpoint of one provider (RFC 6749, section 3.2), asked as the client that the app maker registered there.
 struct TokenEndpoint: Sendable {
@@ -98,7 +99,7 @@ struct TokenEndpoint: Sendable {
 }
 
 /// Reply of a token endpoint (RFC 6749, section 5.1); members are named as on the wire, but in camel case.
-struct OAuthTokens: Decodable {
+struct OAuthTokens: Decodable, PlausibilityChecked {
     var accessToken: String
     /// Google: only at the first consent. Dropbox: only for codes asked for with `token_access_type=offline`. Apple: only
     /// for a code. Microsoft: a new one each time; the one before works on for a while.
@@ -109,6 +110,14 @@ struct OAuthTokens: Decodable {
     var idToken: String?
     /// Dropbox: whose tokens these are; not with a refresh.
     var accountId: String?
+
+    /// All of them together, sealed, must fit into their column; providers' have up to 4,000 characters.
+    private static let maximumLength = 6_000
+
+    /// Tokens are visible ASCII (RFC 6749, appendix A.12) and go into headers.
+    var isPlausible: Bool {
+        [accessToken, refreshToken].compactMap(\.self).allSatisfy { $0.isIdentifier(upTo: Self.maximumLength) }
+    }
 
     /// The granted scopes; `nil` if the provider does not repeat them.
     var scopes: Set<String>? { scope.map { Set($0.split(separator: " ").map(String.init)) } }

@@ -1,4 +1,5 @@
 public import SyncProtocol
+import UntrustedInput
 
 /// One kind of cloud storage in which people keep their files.
 ///
@@ -55,6 +56,10 @@ public protocol CloudProvider: Sendable {
     ///
     /// For recovery only. Where names may repeat, the object made first is returned; `nil` if there is none.
     func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject?
+
+    /// Hands over everything that lies in the folder where we keep files, in pages, in no particular order; nothing if there
+    /// is no such folder. For examination only: what comes or goes meanwhile may be missing.
+    func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError)
 }
 
 /// Where a new object will lie.
@@ -92,6 +97,17 @@ public struct StoredObject: Equatable, Sendable {
         self.sizeBytes = sizeBytes
         self.providerHash = providerHash
         self.revision = revision
+    }
+
+    /// As much as the database keeps of an identifier; providers' have 20 to 80 characters.
+    static let maximumIdentifierLength = 255
+    private static let maximumHashLength = 64
+
+    /// Whether an object can be as it is described: nothing negative, nothing that is longer than what is kept.
+    var isPlausible: Bool {
+        objectID.isIdentifier(upTo: Self.maximumIdentifierLength) && sizeBytes >= 0
+            && (providerHash.map { $0.isIdentifier(upTo: Self.maximumHashLength) } ?? true)
+            && (revision.map { $0.isIdentifier(upTo: Self.maximumIdentifierLength) } ?? true)
     }
 }
 

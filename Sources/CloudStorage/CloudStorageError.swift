@@ -1,3 +1,5 @@
+public import HTTPTransport
+
 /// What a provider's failure means for the caller; nothing else leaves an adapter.
 public enum CloudStorageError: Error {
     /// The object is definitely not there.
@@ -8,6 +10,8 @@ public enum CloudStorageError: Error {
     case quotaExceeded
     /// The provider asks us to slow down, for longer than the deadline allows.
     case rateLimited(retryAfter: Duration?)
+    /// The provider was not asked, to protect everybody else.
+    case withheld(WithheldCall)
     /// The provider failed in a way that may pass; the detail is for the log only.
     case unavailable(detail: String)
     /// The provider did not answer by the deadline.
@@ -28,7 +32,7 @@ extension CloudStorageError {
     /// Whether trying again later may succeed without anybody doing anything.
     public var isTransient: Bool {
         switch self {
-        case .rateLimited, .unavailable, .timedOut, .contentMismatch, .contentFailed, .downloadCancelled,
+        case .rateLimited, .withheld, .unavailable, .timedOut, .contentMismatch, .contentFailed, .downloadCancelled,
             .localFailure:
             true
         case .notFound, .authorizationRevoked, .quotaExceeded, .rejected: false

@@ -22,7 +22,7 @@ enum SingleOutcome {
 
 /// Sends a provider's requests with a bearer token, renews it when it is refused, and repeats what may be repeated.
 ///
-/// One value serves one operation. A token that is refused right after it was renewed means that the permission is gone;
+/// One value serves one operation. A token that is refused right after it was renewed ends it as a failure that may pass;
 /// one that was accepted in between may have come to its natural end, since an operation may take longer than a token lives.
 struct ProviderClient {
     let access: StorageAccess
@@ -66,6 +66,7 @@ struct ProviderClient {
                 case .notSent: return .unknown(after: nil, .unavailable(detail: "no connection"))
                 case .interrupted: return .unknown(after: nil, .unavailable(detail: "connection lost"))
                 case .timedOut: return .unknown(after: nil, .timedOut)
+                case .withheld(let reason): throw .withheld(reason)
                 case .replyTooLarge: throw .unavailable(detail: "reply too large")
                 case .cancelled: throw .unavailable(detail: "cancelled")
                 case .refused(let reason): throw .rejected(code: reason)
@@ -113,7 +114,10 @@ struct ProviderClient {
     }
 
     private mutating func renewToken(by deadline: Deadline) throws(CloudStorageError) {
-        guard !hasJustRenewed, let rejected = token else { throw .authorizationRevoked }
+        // Only the token endpoint's own refusal says that a permission is gone (``AccessTokens/renewed(insteadOf:by:)``).
+        guard !hasJustRenewed, let rejected = token else {
+            throw .unavailable(detail: "a token that was just renewed is refused")
+        }
         hasJustRenewed = true
         token = try access.tokens.renewed(insteadOf: rejected, by: deadline)
     }

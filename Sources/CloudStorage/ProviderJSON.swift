@@ -1,11 +1,12 @@
 import FoundationEssentials
+import UntrustedInput
 
 /// Reads and writes the JSON bodies of storage providers.
 enum ProviderJSON {
     /// - Throws: ``CloudStorageError/unavailable(detail:)``: a provider that sends something else is not working.
     static func decode<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws(CloudStorageError) -> T {
         do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
+            return try UntrustedJSON.decode(type, from: bytes)
         } catch {
             throw .unavailable(detail: "unreadable reply from the provider")
         }

@@ -96,6 +96,7 @@ struct ResumableDownload {
             } catch {
                 if isCancelled { throw .downloadCancelled }
                 if case .refused(let reason) = error { throw .rejected(code: reason) }
+                if case .withheld(let reason) = error { throw .withheld(reason) }
                 // The status of a refusal counts even if its body is cut off or too long.
                 if isContent || head == nil {
                     return .interrupted(

@@ -6,7 +6,7 @@ internal import CCurl
 /// Not `Sendable`: a handle must never be used by two threads at a time (libcurl-thread(3)).
 @safe
 public struct EasyHandle: ~Copyable {
-    private let handle: UnsafeMutableRawPointer
+    private var handle: UnsafeMutableRawPointer
     /// Where libcurl writes its error text (CURLOPT_ERRORBUFFER(3)): must outlive every transfer.
     private let errorText: UnsafeMutableBufferPointer<CChar>
     /// The list for CURLOPT_CONNECT_TO, which libcurl does not copy.
@@ -51,7 +51,9 @@ public struct EasyHandle: ~Copyable {
                 request,
                 onHead: { received in
                     head = received
-                    if let length = received.value(of: "Content-Length").flatMap({ Int($0) }), length <= limit {
+                    if let length = received.value(of: "Content-Length").flatMap({ Int($0) }),
+                        (0...max(0, limit)).contains(length)
+                    {
                         body.reserveCapacity(length)
                     }
                     return true
@@ -116,17 +118,14 @@ public struct EasyHandle: ~Copyable {
         defer { unsafe curl_easy_reset(handle) }
         do throws(CurlError) {
             let headers = try requestHeaders(of: request)
-            unsafe errorText[0] = 0
-            var options = unsafe OptionSetter(handle: handle)
-            unsafe options.set(CURLOPT_ERRORBUFFER, pointer: errorText.baseAddress)
-            unsafe options.set(CURLOPT_HTTPHEADER, list: headers.head)
-            unsafe options.set(CURLOPT_CONNECT_TO, list: connectTo.head)
-            if let caFile = routing.caFile { options.set(CURLOPT_CAINFO, caFile) }
-            options.set(CURLOPT_PROTOCOLS_STR, allowedProtocols)
-            options.setConnection(of: request)
-            unsafe options.setMethodAndBody(of: request, body)
-            unsafe options.setReceiver(receiver)
-            try options.check()
+            var isReady = unsafe setOptions(of: request, headers, body, receiver)
+            if case .failure = isReady {
+                // A transfer that ended before it had a connection, as after a failed name lookup, leaves buffers behind,
+                // and libcurl 7.88 refuses their sizes from then on. A new handle knows nothing of that transfer.
+                try renewHandle()
+                isReady = unsafe setOptions(of: request, headers, body, receiver)
+            }
+            try isReady.get()
             let code = unsafe curl_easy_perform(handle)
             withExtendedLifetime(headers) {}
             guard code == CURLE_OK else { throw CurlError(code, message: message(for: code), sentBytes: sentBytes) }
@@ -134,6 +133,32 @@ public struct EasyHandle: ~Copyable {
         } catch {
             return .failure(error)
         }
+    }
+
+    /// Sets all options of one transfer; fails with the first one that libcurl refused.
+    private func setOptions(
+        of request: Request, _ headers: borrowing HeaderList, _ body: UnsafeRawBufferPointer,
+        _ receiver: UnsafeMutablePointer<ResponseReceiver>
+    ) -> Result<Void, CurlError> {
+        unsafe errorText[0] = 0
+        var options = unsafe OptionSetter(handle: handle)
+        unsafe options.set(CURLOPT_ERRORBUFFER, pointer: errorText.baseAddress)
+        unsafe options.set(CURLOPT_HTTPHEADER, list: headers.head)
+        unsafe options.set(CURLOPT_CONNECT_TO, list: connectTo.head)
+        if let caFile = routing.caFile { options.set(CURLOPT_CAINFO, caFile) }
+        options.set(CURLOPT_PROTOCOLS_STR, allowedProtocols)
+        options.setConnection(of: request)
+        unsafe options.setMethodAndBody(of: request, body)
+        unsafe options.setReceiver(receiver)
+        return options.outcome
+    }
+
+    /// Puts a new libcurl handle in the place of the present one, whose connections are closed.
+    /// - Throws: ``CurlError/outOfMemory``; then the present one stays.
+    private mutating func renewHandle() throws(CurlError) {
+        guard let newHandle = unsafe curl_easy_init() else { throw .outOfMemory }
+        unsafe curl_easy_cleanup(handle)
+        unsafe handle = unsafe newHandle
     }
 
     /// What libcurl wrote about the failure, or the code's general text.

@@ -8,9 +8,10 @@ struct OptionSetter {
 
     init(handle: UnsafeMutableRawPointer) { unsafe self.handle = unsafe handle }
 
-    /// - Throws: ``CurlError`` for the first option that was refused.
-    func check() throws(CurlError) {
-        if let failure { throw CurlError(failure, message: "an option was refused", sentBytes: 0) }
+    /// Fails with the ``CurlError`` of the first option that was refused.
+    var outcome: Result<Void, CurlError> {
+        guard let failure else { return .success(()) }
+        return .failure(CurlError(failure, message: "an option was refused", sentBytes: 0))
     }
 
     /// Sets an option that is a number or a flag.
@@ -51,6 +52,9 @@ extension OptionSetter {
     mutating func setConnection(of request: Request) {
         // Signals would interrupt other threads (CURLOPT_NOSIGNAL(3)).
         set(CURLOPT_NOSIGNAL, 1)
+        // A lookup that its resolver does not answer ends with the timeout; the thread that waits for the resolver is left
+        // to end by itself, where libcurl would wait for it too (CURLOPT_QUICK_EXIT(3)).
+        set(CURLOPT_QUICK_EXIT, 1)
         // A proxy in the environment would see where users' files go.
         set(CURLOPT_PROXY, "")
         set(CURLOPT_FOLLOWLOCATION, 0)

@@ -4,7 +4,7 @@ public import HTTPTypes
 /// The status line and header of a provider's reply.
 public struct ReplyHead: Sendable {
     /// The longest wait that is believed: a day.
-    private static let longestRetryAfterSeconds: Double = 86_400
+    public static let longestRetryAfter: Duration = .seconds(86_400)
 
     public var status: Int
     public var headers: HTTPFields
@@ -29,7 +29,7 @@ public struct ReplyHead: Sendable {
         } else {
             return nil
         }
-        return .seconds(min(max(0, seconds), Self.longestRetryAfterSeconds))
+        return min(max(.zero, .seconds(seconds)), Self.longestRetryAfter)
     }
 }
 

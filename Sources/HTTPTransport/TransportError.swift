@@ -10,6 +10,8 @@ public enum TransportError: Error, Equatable {
     case replyTooLarge
     /// A closure of ours ended the transfer.
     case cancelled
+    /// The request was not made, to protect everybody else: the service has its share of calls already, or keeps failing.
+    case withheld(WithheldCall)
     /// The server could not prove who it is, or the URL is not one we may open: a defect of the set-up.
     case refused(String)
 }

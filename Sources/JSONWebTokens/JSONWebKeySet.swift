@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+internal import UntrustedInput
 
 /// The public keys of an issuer (RFC 7517, section 5).
 public struct JSONWebKeySet: Sendable {
@@ -13,7 +13,7 @@ public struct JSONWebKeySet: Sendable {
     /// asks: one odd key must not make the others useless.
     /// - Throws: ``JSONWebTokenError/malformed`` if it is no key set or has more than ``maximumKeys`` members.
     public init(json: [UInt8]) throws(JSONWebTokenError) {
-        guard let members = try? JSONDecoder().decode(Members.self, from: Data(json)),
+        guard let members = try? UntrustedJSON.decode(Members.self, from: json),
             members.keys.count <= Self.maximumKeys
         else { throw .malformed }
         var keys: [String: [VerificationKey]] = [:]

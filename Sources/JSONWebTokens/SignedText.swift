@@ -1,5 +1,5 @@
-internal import FoundationEssentials
 internal import OpenSSLCrypto
+internal import UntrustedInput
 
 /// A token taken apart, nothing of it believed yet (RFC 7515, section 5.2).
 struct SignedText {
@@ -23,7 +23,7 @@ struct SignedText {
             let header = [UInt8](base64URL: parts[0]),
             let payload = [UInt8](base64URL: parts[1]),
             let signature = [UInt8](base64URL: parts[2]),
-            let fields = try? JSONDecoder().decode(Header.self, from: Data(header)),
+            let fields = try? UntrustedJSON.decode(Header.self, from: header),
             !fields.hasCriticalExtensions
         else { throw .malformed }
         algorithm = JSONWebToken.Algorithm(rawValue: fields.alg)

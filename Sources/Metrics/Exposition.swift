@@ -6,7 +6,7 @@ struct Exposition {
     private(set) var text = ""
 
     /// Families of so few series are shown from the start, with zeros, so that the first event is seen as a change.
-    private static let fewSeries = 4
+    private static let fewSeries = 9
 
     /// Adds a family that is kept in files. Of one with many labels, combinations that nothing was ever counted for are
     /// left out.

@@ -3,19 +3,6 @@ internal import HTTPTypes
 
 /// One request to somebody else's service, in the few words under which it is counted.
 public struct ProviderCall: Equatable, Sendable {
-    /// Whose service it is.
-    public enum Provider: String, Sendable, CaseIterable {
-        case google
-        case dropbox
-        case microsoft
-        case facebook
-        case apple
-        case apns
-        case fcm
-        case sns
-        case other
-    }
-
     /// What is asked.
     public enum Operation: String, Sendable, CaseIterable {
         /// Who a token belongs to, or the keys to tell that.
@@ -53,47 +40,27 @@ public struct ProviderCall: Equatable, Sendable {
         /// The connection could not be made, or was lost.
         case unreachable
         case timeout
+        /// Not made: the provider has its share of calls, or keeps failing.
+        case withheld
         /// Ended by us, or not possible.
         case aborted
     }
 
-    public var provider: Provider
+    /// Whose service it is.
+    public var provider: ServiceProvider
     public var operation: Operation
 
     /// Puts a request into words. Only the host, the first parts of the path, the method and the kind of grant count.
     public init(_ request: OutgoingRequest) {
-        let address = request.url.hasPrefix("https://") ? request.url.dropFirst(8) : Substring(request.url)
-        let host = address.prefix { $0 != "/" && $0 != "?" }
-        let path = address[host.endIndex...].prefix { $0 != "?" }
-        provider = Self.provider(host, path)
+        let address = HTTPSAddress(request.url)
+        let path = address?.path ?? ""
+        provider = ServiceProvider.lookUp(address?.host ?? "").provider
         operation = Self.operation(request, provider, path)
     }
 
-    private static func provider(_ host: Substring, _ path: Substring) -> Provider {
-        switch host {
-        case "fcm.googleapis.com": .fcm
-        case "api.push.apple.com", "api.sandbox.push.apple.com": .apns
-        case "appleid.apple.com", "account.apple.com": .apple
-        case "graph.facebook.com", "limited.facebook.com", "www.facebook.com": .facebook
-        case "graph.microsoft.com", "login.microsoftonline.com", "login.live.com", "api.onedrive.com",
-            "my.microsoftpersonalcontent.com":
-            .microsoft
-        default:
-            if host.hasSuffix(".googleapis.com") || host.hasSuffix(".google.com") {
-                .google
-            } else if host.hasSuffix(".dropboxapi.com") || host.hasSuffix(".dropbox.com") {
-                .dropbox
-            } else if host.hasSuffix(".amazonaws.com") {
-                .sns
-            } else if host.hasSuffix(".sharepoint.com") || host.hasSuffix(".1drv.com") || host.hasSuffix(".live.com") {
-                .microsoft  // where OneDrive sends uploads and downloads
-            } else {
-                .other
-            }
-        }
-    }
-
-    private static func operation(_ request: OutgoingRequest, _ provider: Provider, _ path: Substring) -> Operation {
+    private static func operation(_ request: OutgoingRequest, _ provider: ServiceProvider, _ path: Substring)
+        -> Operation
+    {
         if [.apns, .fcm, .sns].contains(provider) { return .push }
         if path.hasSuffix("/token") {
             let isRefresh = (request.body?.prefix(4_096)).map { contains($0, "grant_type=refresh_token") } ?? false
@@ -148,6 +115,7 @@ extension ProviderCall.Outcome {
         switch error {
         case .notSent, .interrupted: self = .unreachable
         case .timedOut: self = .timeout
+        case .withheld: self = .withheld
         case .replyTooLarge, .cancelled, .refused: self = .aborted
         }
     }

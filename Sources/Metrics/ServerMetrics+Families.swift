@@ -1,3 +1,4 @@
+import HTTPTransport
 import SyncProtocol
 
 extension ServerMetrics {
@@ -8,11 +9,13 @@ extension ServerMetrics {
         case requestsInFlight
         case versionChecks
         case commits
+        case quotaRefusals
         case transfersInFlight
         case transferBytes
         case uploadPartBytes
         case providerRequests
         case providerDuration
+        case circuitsOpen
         case connectionsLeased
         case connectionsIdle
         case connectionsMade
@@ -20,12 +23,14 @@ extension ServerMetrics {
         case leaseWaits
         case leaseWaited
         case leaseTimeouts
+        case signInsWithoutOfflineAccess
+        case unreadableCredentials
 
         var metric: MetricFamily {
             let role = MetricFamily.Label("role", ProcessRole.self)
             let direction = MetricFamily.Label("direction", TransferDirection.self)
             let endpoint = MetricFamily.Label("endpoint", EndpointName.allCases.map(\.rawValue) + ["unknown"])
-            let provider = MetricFamily.Label("provider", ProviderCall.Provider.self)
+            let provider = MetricFamily.Label("provider", ServiceProvider.self)
             let operation = MetricFamily.Label("operation", ProviderCall.Operation.self)
             let seconds = MetricFamily.Kind.histogram(bounds: ServerMetrics.bounds)
             return switch self {
@@ -54,6 +59,11 @@ extension ServerMetrics {
                     "syncd_commits_total", .counter,
                     "Commits of staged changes by the endpoint that made them: other than DoneUploads, the last member of a batch.",
                     [MetricFamily.Label("endpoint", ServerMetrics.committingEndpoints.map(\.rawValue))])
+            case .quotaRefusals:
+                MetricFamily(
+                    "syncd_quota_refusals_total", .counter,
+                    "Requests that were refused since their user has reached a quota.",
+                    [MetricFamily.Label("quota", Quota.self)])
             case .transfersInFlight:
                 MetricFamily(
                     "syncd_transfers_in_flight", .gauge, "Uploads and downloads that are being handled.", [direction])
@@ -77,6 +87,11 @@ extension ServerMetrics {
                     "syncd_provider_request_duration_seconds", seconds,
                     "Time from a request to a service to the end of its reply.", [provider, operation],
                     divisor: 1_000_000)
+            case .circuitsOpen:
+                MetricFamily(
+                    "syncd_provider_circuits_open", .gauge,
+                    "Hosts of a provider that processes do not ask at the moment, because they kept failing.",
+                    [provider])
             case .connectionsLeased:
                 MetricFamily("syncd_database_connections_leased", .gauge, "Database connections in use.", [role])
             case .connectionsIdle:
@@ -99,6 +114,14 @@ extension ServerMetrics {
                 MetricFamily(
                     "syncd_database_lease_timeouts_total", .counter,
                     "Transactions that waited for a database connection in vain.", [role])
+            case .signInsWithoutOfflineAccess:
+                MetricFamily(
+                    "syncd_sign_ins_without_offline_access_total", .counter,
+                    "Sign-ins with an account with storage that brought no refresh token.", [role])
+            case .unreadableCredentials:
+                MetricFamily(
+                    "syncd_unreadable_credentials_total", .counter,
+                    "Times that a sealed record could not be opened and counted as absent: see syncctl fsck.", [role])
             }
         }
     }

@@ -1,3 +1,4 @@
+public import HTTPTransport
 internal import Posix
 public import SyncProtocol
 
@@ -60,6 +61,15 @@ public final class ServerMetrics: Sendable {
         if let position = Self.committingEndpoints.firstIndex(of: endpoint) { add(1, .commits, position) }
     }
 
+    /// A request was refused since its user has reached a quota.
+    public func refused(for quota: Quota) { add(1, .quotaRefusals, Quota.position(of: quota)) }
+
+    /// Tokens of an account with storage were stored that have no refresh token.
+    public func lackedOfflineAccess() { add(1, .signInsWithoutOfflineAccess, role) }
+
+    /// A sealed record could not be opened.
+    public func couldNotOpenRecord() { add(1, .unreadableCredentials, role) }
+
     /// Bytes of a file came from a phone or went to one.
     public func transferred(_ bytes: Int, _ direction: TransferDirection) {
         add(UInt64(bytes), .transferBytes, TransferDirection.position(of: direction))
@@ -74,10 +84,15 @@ public final class ServerMetrics: Sendable {
 
     /// A request to somebody else's service is over.
     public func called(_ call: ProviderCall, _ outcome: ProviderCall.Outcome, took: Duration) {
-        let provider = ProviderCall.Provider.position(of: call.provider)
+        let provider = ServiceProvider.position(of: call.provider)
         let operation = ProviderCall.Operation.position(of: call.operation)
         add(1, .providerRequests, provider, operation, ProviderCall.Outcome.position(of: outcome))
         observe(took, .providerDuration, provider, operation)
+    }
+
+    /// This process has stopped asking one of a service's hosts, or asks it again.
+    public func circuitChanged(_ provider: ServiceProvider, isOpen: Bool) {
+        add(isOpen ? 1 : .max, .circuitsOpen, ServiceProvider.position(of: provider))
     }
 
     // MARK: Database connections

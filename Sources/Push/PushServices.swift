@@ -3,6 +3,14 @@ public struct PushServices: Sendable {
     public var apns: APNs?
     public var fcm: FCM?
     public var sns: SNS?
+    /// Services that only other processes of this server have the keys of.
+    public var elsewhere: Set<Service> = []
+
+    public enum Service: Sendable {
+        case apns
+        case fcm
+        case sns
+    }
 
     public init(apns: APNs? = nil, fcm: FCM? = nil, sns: SNS? = nil) {
         self.apns = apns
@@ -10,6 +18,15 @@ public struct PushServices: Sendable {
         self.sns = sns
     }
 
+    /// Whether the server notifies through a service, be it by another process.
+    public func has(_ service: Service) -> Bool {
+        switch service {
+        case .apns: apns != nil || elsewhere.contains(.apns)
+        case .fcm: fcm != nil || elsewhere.contains(.fcm)
+        case .sns: sns != nil || elsewhere.contains(.sns)
+        }
+    }
+
     /// Whether nobody can be notified.
-    public var isEmpty: Bool { apns == nil && fcm == nil && sns == nil }
+    public var isEmpty: Bool { apns == nil && fcm == nil && sns == nil && elsewhere.isEmpty }
 }

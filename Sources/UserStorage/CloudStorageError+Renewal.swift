@@ -11,6 +11,7 @@ extension CloudStorageError {
             switch error {
             case .revoked, .rejected, .codeRejected, .scopeMissing: .authorizationRevoked
             case .unavailable(let detail), .notAsked(let detail): .unavailable(detail: "token endpoint: \(detail)")
+            case .withheld(let reason): .withheld(reason)
             case .timedOut: .timedOut
             case .misconfigured(let detail): .rejected(code: detail)
             }

@@ -16,13 +16,14 @@ final class DepartedUserTokens: AccessTokens {
     private let transport: Transport
     private let backoff: Backoff
 
-    /// - Parameter sealed: the tokens as the user's row had them.
+    /// - Parameter credentials: the tokens as the user's row had them.
     init(
-        user: UserRecord, sealed: [UInt8], store: Store, sealer: CredentialSealer, account: any AccountProvider,
+        user: UserRecord, credentials: StoredCredentials, store: Store, sealer: CredentialSealer,
+        account: any AccountProvider,
         transport: Transport, backoff: Backoff
-    ) throws {
+    ) {
         self.user = user
-        credentials = try sealer.open(sealed, from: .user(user.userID))
+        self.credentials = credentials
         self.store = store
         self.sealer = sealer
         self.account = account

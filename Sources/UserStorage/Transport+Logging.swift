@@ -58,14 +58,8 @@ extension Transport {
         let (seconds, attoseconds) = started.duration(to: .now).components
         return .keyed(
             outcome.merging([
-                .method: "\(request.method.rawValue)", .providerHost: "\(host(of: request.url))",
+                .method: "\(request.method.rawValue)", .providerHost: "\(HTTPSAddress(request.url)?.host ?? "-")",
                 .durationMilliseconds: "\(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)",
             ]) { $1 })
-    }
-
-    /// What stands between `https://` and the next slash.
-    private static func host(of url: String) -> Substring {
-        guard let scheme = url.firstRange(of: "://") else { return "-" }
-        return url[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" }
     }
 }

@@ -14,19 +14,19 @@ final class UserTokens: AccessTokens {
 
     private let user: UserRecord
     private let store: Store
-    private let sealer: CredentialSealer
+    private let vault: CredentialVault
     private let account: any AccountProvider
     private let transport: Transport
     private let backoff: Backoff
     private let logger: Logger
 
     init(
-        user: UserRecord, store: Store, sealer: CredentialSealer, account: any AccountProvider, transport: Transport,
+        user: UserRecord, store: Store, vault: CredentialVault, account: any AccountProvider, transport: Transport,
         backoff: Backoff, logger: Logger
     ) {
         self.user = user
         self.store = store
-        self.sealer = sealer
+        self.vault = vault
         self.account = account
         self.transport = transport
         self.backoff = backoff
@@ -36,7 +36,7 @@ final class UserTokens: AccessTokens {
     var accountKey: Int64 { user.userID.rawValue }
 
     func current() throws(CloudStorageError) -> String {
-        guard let token = try load()?.credentials.accessToken else { throw .authorizationRevoked }
+        guard let token = try load().credentials?.accessToken else { throw .authorizationRevoked }
         return token
     }
 
@@ -46,8 +46,7 @@ final class UserTokens: AccessTokens {
         do {
             let turn = RefreshTurn(of: user.userID, store: store, backoff: backoff)
             let renewed = try turn.take(by: deadline) {
-                guard let stored = try load() else { throw CloudStorageError.authorizationRevoked }
-                known = stored.credentials.accessToken.flatMap { $0 == rejected ? nil : $0 }
+                known = try load().credentials?.accessToken.flatMap { $0 == rejected ? nil : $0 }
                 return known != nil
             } _: {
                 try renew(insteadOf: rejected, by: deadline)
@@ -62,7 +61,7 @@ final class UserTokens: AccessTokens {
     }
 
     private func renew(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
-        guard let stored = try load()?.credentials else { throw .authorizationRevoked }
+        guard let stored = try load().credentials else { throw .authorizationRevoked }
         let fresh: StoredCredentials
         do {
             let client = AccountClient(
@@ -89,28 +88,25 @@ final class UserTokens: AccessTokens {
     /// - Returns: the access token that is stored in the end.
     private func keep(_ fresh: StoredCredentials, renewedFrom old: StoredCredentials) throws -> String? {
         for _ in 0..<Self.maximumAttempts {
-            guard let present = try load() else { return nil }
-            guard present.credentials.refreshToken == old.refreshToken else {
-                return present.credentials.accessToken
-            }
-            var merged = present.credentials.updated(with: fresh)
-            merged.codeHash = present.credentials.codeHash
-            merged.identity = present.credentials.identity
-            let record = try sealer.seal(merged, for: .user(user.userID))
-            let isKept = try store.transaction { session in
-                try session.storeCredentials(record, of: user.userID, ifVersion: present.version)
-            }
-            if isKept { return fresh.accessToken }
+            let kept = try load()
+            guard let present = kept.credentials else { return nil }
+            guard present.refreshToken == old.refreshToken else { return present.accessToken }
+            var merged = present.updated(with: fresh)
+            merged.codeHash = present.codeHash
+            merged.identity = present.identity
+            if try vault.keep(merged, of: user.userID, over: kept) { return fresh.accessToken }
         }
         throw StoreError.busy
     }
 
-    private func load() throws(CloudStorageError) -> (credentials: StoredCredentials, version: Int64)? {
-        do {
-            guard let sealed = try store.withSession({ try $0.credentials(of: user.userID) }) else { return nil }
-            return (try sealer.open(sealed.record, from: .user(user.userID)), sealed.version)
-        } catch {
-            throw .localFailure(error)
-        }
+    /// - Throws: ``CloudStorageError/localFailure(_:)`` with ``OwnerRemoved`` if the user is no user any more: that is no
+    ///   withdrawal of a permission. ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened: the key may
+    ///   come back, or the owner sign in again; apps remember for ever what is said to be revoked.
+    private func load() throws(CloudStorageError) -> CredentialVault.Kept {
+        let kept: CredentialVault.Kept?
+        do { kept = try vault.load(user.userID, logger) } catch { throw .localFailure(error) }
+        guard let kept else { throw .localFailure(OwnerRemoved()) }
+        if kept.isUnreadable && kept.credentials == nil { throw .unavailable(detail: "the tokens cannot be opened") }
+        return kept
     }
 }

@@ -29,11 +29,33 @@ struct SignInCacheTests {
         let cache = cache()
         cache.remember(alice, for: token("a"))
 
-        #expect(cache.profile(for: token("a")) == alice)
+        #expect(cache.answer(for: token("a")) == .accepted(alice))
         clock.advance(.seconds(59))
-        #expect(cache.profile(for: token("a")) == alice)
+        #expect(cache.answer(for: token("a")) == .accepted(alice))
         clock.advance(.seconds(1))
-        #expect(cache.profile(for: token("a")) == nil)
+        #expect(cache.answer(for: token("a")) == nil)
+    }
+
+    @Test("A rejection counts for half a minute, for that token only, and a later answer takes its place")
+    func rejection() {
+        let cache = cache(.seconds(300))
+        cache.rememberRejection(of: token("bad"))
+
+        #expect(cache.answer(for: token("bad")) == .rejected)
+        #expect(cache.answer(for: token("bad", .dropbox)) == nil)
+        clock.advance(.seconds(29))
+        #expect(cache.answer(for: token("bad")) == .rejected)
+        clock.advance(.seconds(1))
+        #expect(cache.answer(for: token("bad")) == nil)
+
+        cache.rememberRejection(of: token("bare"))
+        var withCode = token("bare")
+        withCode.authorizationCode = "4/code"
+        #expect(cache.answer(for: withCode) == nil)
+
+        cache.rememberRejection(of: token("early"))
+        cache.remember(alice, for: token("early"))
+        #expect(cache.answer(for: token("early")) == .accepted(alice))
     }
 
     @Test("An answer counts never longer than the token lives")
@@ -47,12 +69,12 @@ struct SignInCacheTests {
         profile.tokenLifetime = .zero
         cache.remember(profile, for: token("dead"))
 
-        #expect(cache.profile(for: token("dead")) == nil)
+        #expect(cache.answer(for: token("dead")) == nil)
         clock.advance(.seconds(10))
-        #expect(cache.profile(for: token("short")) == nil)
-        #expect(cache.profile(for: token("long")) != nil)
+        #expect(cache.answer(for: token("short")) == nil)
+        #expect(cache.answer(for: token("long")) != nil)
         clock.advance(.seconds(50))
-        #expect(cache.profile(for: token("long")) == nil)
+        #expect(cache.answer(for: token("long")) == nil)
     }
 
     @Test("A time to live of zero remembers nothing")
@@ -60,7 +82,7 @@ struct SignInCacheTests {
         let cache = cache(.zero)
         cache.remember(alice, for: token("a"))
 
-        #expect(cache.profile(for: token("a")) == nil)
+        #expect(cache.answer(for: token("a")) == nil)
     }
 
     @Test("A token counts for its own kind of account only")
@@ -68,9 +90,9 @@ struct SignInCacheTests {
         let cache = cache()
         cache.remember(alice, for: token("a", .google))
 
-        #expect(cache.profile(for: token("a", .facebook)) == nil)
-        #expect(cache.profile(for: token("A", .google)) == nil)
-        #expect(cache.profile(for: token("", .google)) == nil)
+        #expect(cache.answer(for: token("a", .facebook)) == nil)
+        #expect(cache.answer(for: token("A", .google)) == nil)
+        #expect(cache.answer(for: token("", .google)) == nil)
     }
 
     @Test("A full cache makes room by what ends first, and the newest is always there")
@@ -79,10 +101,10 @@ struct SignInCacheTests {
         for number in 0..<100 {
             cache.remember(alice, for: token("\(number)"))
             clock.advance(.milliseconds(1))
-            #expect(cache.profile(for: token("\(number)")) == alice)
+            #expect(cache.answer(for: token("\(number)")) == .accepted(alice))
         }
 
-        let held = (0..<100).filter { cache.profile(for: token("\($0)")) != nil }
+        let held = (0..<100).filter { cache.answer(for: token("\($0)")) != nil }
         #expect(held.count <= 8 && held.count >= 6)
         #expect(held.allSatisfy { $0 >= 92 })
     }
@@ -95,7 +117,9 @@ struct SignInCacheTests {
             for round in 0..<2_000 {
                 let name = "user \(thread) \(round % 50)"
                 let presented = PresentedCredentials(accountType: .google, accessToken: "token of \(name)")
-                if let known = cache.profile(for: presented), known.providerUserID != name { return false }
+                if case .accepted(let known) = cache.answer(for: presented), known.providerUserID != name {
+                    return false
+                }
                 cache.remember(SignInProfile(providerUserID: name, displayName: name), for: presented)
             }
             return true

@@ -48,6 +48,40 @@ extension CloudProviderTests {
             try expectStored(storage.store(PartedContent(bytes, for: .oneDrive, partBytes: 1 << 20)))
         }
 
+        @Test("An object that is there is found by its id and by its name; one that is not there is not found [355]")
+        func presence() throws {
+            let access = storage.access()
+            #expect(try storage.provider.find(name: "file.bin", in: access) == nil)
+            let stored = try storage.store(RandomData.bytes(100))
+
+            #expect(try storage.provider.describe(objectID: stored.objectID, in: access) == stored)
+            #expect(try storage.provider.find(name: "file.bin", in: access)?.objectID == stored.objectID)
+            #expect(try storage.provider.find(name: "file", in: access) == nil)
+
+            try storage.provider.delete(objectID: stored.objectID, in: access)
+            #expect(throws: CloudStorageError.notFound) {
+                try storage.provider.describe(objectID: stored.objectID, in: access)
+            }
+            #expect(try storage.provider.find(name: "file.bin", in: access) == nil)
+        }
+
+        @Test(
+            "Half a block and one go up at once, two and a bit more by a session, and all come back [361]",
+            arguments: [163_840, 327_680, 655_360, 667_705])
+        func blocks(size: Int) throws {
+            let bytes = RandomData.bytes(size)
+            var objectID = ""
+
+            let requests = try account.requests {
+                objectID = try storage.store(PartedContent(bytes, for: .oneDrive, partBytes: 327_680)).objectID
+            }
+
+            let sessions = requests.count { $0.path?.text?.contains("createUploadSession") == true }
+            #expect(sessions == (size > 327_680 ? 1 : 0))
+            #expect(try storage.read(objectID) == bytes)
+            #expect(try account.files().map(\.size) == [size])
+        }
+
         @Test("Both forms of expected ranges, and a session that is not known at once")
         func variants() throws {
             try account.sandbox.changeSettings(["oneDriveSessionLag": 1])

@@ -34,7 +34,7 @@ struct OneDriveUploadSessionTests {
             to: storage.access())
     }
 
-    @Test("Blocks follow each other, each says where it belongs, and none shows the token [361] [362]")
+    @Test("Blocks follow each other, each says where it belongs, and none shows the token [362]")
     func plain() throws {
         let storage = ScriptedStorage(Self.started, Self.goOn(327_680), Self.goOn(655_360, end: 983_039), item())
 

@@ -21,6 +21,24 @@ struct ContentShape: Sendable, CustomTestStringConvertible {
 extension CloudProviderTests {
     @Suite("CloudProviderContract: what is stored comes back")
     struct RoundTripTests {
+        @Test("All that lies in the folder is listed, and nothing else", arguments: ProviderUnderTest.all)
+        func list(kind: ProviderUnderTest) throws {
+            let account = try ContractAccount(kind)
+            let storage = try account.open()
+            let list = {
+                var found: [StoredObject] = []
+                try storage.provider.list(in: storage.access()) { found += $0 }
+                return found.sorted { $0.name < $1.name }
+            }
+            #expect(try list().isEmpty)
+            let stored = try (10..<15).map { try storage.store(RandomData.bytes(100), as: "file \($0).bin") }
+
+            #expect(try list() == stored)
+
+            try storage.provider.delete(objectID: stored[2].objectID, in: storage.access())
+            #expect(try list().map(\.name) == stored.map(\.name).filter { $0 != "file 12.bin" })
+        }
+
         @Test(
             "An object of any size is stored, described, found, read and deleted [342] [343] [344] [345] [F45]",
             arguments: ProviderUnderTest.all, ContentShape.all)

@@ -32,6 +32,22 @@ struct FailureTests {
         #expect(error?.kind == "not sent")
     }
 
+    @Test("After a failed name lookup the same handle serves the next request, whatever it needs", arguments: 1...3)
+    func lookupFailsOnce(failures: Int) throws {
+        let server = try LocalHTTPServer { peer in
+            while peer.readRequest() != nil { peer.respond() }
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        for _ in 0..<failures {
+            #expect(failure(of: Request(url: "http://host.invalid/"), on: &handle)?.kind == "not sent")
+        }
+        #expect(try handle.perform(Request(url: server.url())).head.status == 200)
+        #expect(failure(of: Request(url: "http://host.invalid/"), on: &handle)?.kind == "not sent")
+        var upload = Request(method: "PUT", url: server.url(), body: .bytes([UInt8](repeating: 1, count: 300_000)))
+        upload.uploadBufferBytes = 100_000
+        #expect(try handle.perform(upload).head.status == 200)
+    }
+
     @Test("A server that does not speak HTTP/2 where nothing else will do has answered nothing")
     func otherVersion() throws {
         let server = try LocalHTTPServer { peer in

@@ -23,7 +23,7 @@ struct SecureConnectionTests {
         #expect(isTLSError { try elsewhere.perform(Request(url: "https://other.example/")) })
         var distrusting = try EasyHandle(routing: Routing(connectTo: routing.connectTo))
         #expect(isTLSError { try distrusting.perform(Request(url: "https://sandbox.example/")) })
-        var fileless = try EasyHandle(routing: Routing(connectTo: routing.connectTo, caFile: "/tmp/no-such-file"))
+        var fileless = try EasyHandle(routing: Routing(connectTo: routing.connectTo, caFile: "/nowhere/ca.pem"))
         #expect(isTLSError { try fileless.perform(Request(url: "https://sandbox.example/")) })
     }
 

@@ -7,7 +7,8 @@ import Testing
 
 @Suite("The text for Prometheus")
 final class ExpositionTests {
-    private let path = "/tmp/metrics-tests/" + UUID().uuidString
+    private let path = FileManager.default.temporaryDirectory
+        .appending(path: "metrics-tests-\(UUID().uuidString)").path
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
@@ -80,6 +81,17 @@ final class ExpositionTests {
                 #"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="accepted"} 2"#,
                 #"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="stale"} 1"#,
             ])
+    }
+
+    @Test("Refusals are counted by quota, and shown from the start, so that the first one is seen as a change")
+    func quotas() throws {
+        let metrics = try metrics()
+        metrics.refused(for: .groups)
+        metrics.refused(for: .groups)
+        let shown = try lines(metrics, "syncd_quota_refusals_total")
+        #expect(shown.count == Quota.allCases.count)
+        #expect(shown.contains(#"syncd_quota_refusals_total{quota="groups"} 2"#))
+        #expect(shown.contains(#"syncd_quota_refusals_total{quota="devices"} 0"#))
     }
 
     @Test("A status that the server does not know is counted as another one")

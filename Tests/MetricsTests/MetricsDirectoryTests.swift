@@ -6,7 +6,8 @@ import Testing
 
 @Suite("What processes count, added up")
 final class MetricsDirectoryTests: Sendable {
-    private let path = "/tmp/metrics-tests/" + UUID().uuidString
+    private let path = FileManager.default.temporaryDirectory
+        .appending(path: "metrics-tests-\(UUID().uuidString)").path
     private let directory: MetricsDirectory
 
     init() { directory = MetricsDirectory(path: path, layout: Self.layout()) }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Requests to providers, in few words")
 struct ProviderCallTests {
-    typealias Call = (method: String, url: String, provider: ProviderCall.Provider, operation: ProviderCall.Operation)
+    typealias Call = (method: String, url: String, provider: ServiceProvider, operation: ProviderCall.Operation)
 
     @Test(
         "Host, path and method say what is asked",

@@ -3,6 +3,7 @@ import HTTPTransport
 public import JSONWebTokens
 import OpenSSLCrypto
 public import SyncProtocol
+import UntrustedInput
 
 /// Sign in with Apple: it identifies a person and brings no storage ("Sign in with Apple REST API").
 ///
@@ -63,7 +64,7 @@ public struct AppleAccount: AccountProvider {
             tokenLifetime: isExpired ? nil : claims.lifetime(at: now),
             identityToken: IdentityToken(
                 hash: Self.hash(presented.accessToken), isExpired: isExpired,
-                issuedAt: Int64(claims.iat ?? claims.exp)))
+                issuedAt: Int64(saturating: claims.iat ?? claims.exp)))
     }
 
     /// The identity token that comes back must be the caller's: a code of somebody else is refused.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import UntrustedInput
 
 /// What Apple tells the server about a person ("Processing changes for Sign in with Apple accounts").
 public struct AppleNotice: Equatable, Sendable {
@@ -26,7 +27,7 @@ public struct AppleNotice: Equatable, Sendable {
     /// - Throws: ``AccountError/rejected`` if it is not a notice, or not for `audience`. A person's identity token is not a
     ///   notice, although Apple signs both alike.
     init(payload: [UInt8], issuer: String, audience: String, at now: Date) throws(AccountError) {
-        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(payload)), claims.iss == issuer,
+        guard let claims = try? UntrustedJSON.decode(Claims.self, from: payload), claims.iss == issuer,
             claims.audience == [audience], !claims.jti.isEmpty, let details = claims.events
         else { throw .rejected }
         let now = now.timeIntervalSince1970
@@ -68,7 +69,7 @@ public struct AppleNotice: Equatable, Sendable {
             jti = try members.decode(String.self, forKey: .jti)
             // Apple puts the object into a text; the documentation shows it as an object.
             if let text = try? members.decode(String.self, forKey: .events) {
-                events = try JSONDecoder().decode(Details.self, from: Data(text.utf8))
+                events = try UntrustedJSON.decode(Details.self, from: text.utf8)
             } else {
                 events = try members.decodeIfPresent(Details.self, forKey: .events)
             }

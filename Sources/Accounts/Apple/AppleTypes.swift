@@ -1,4 +1,5 @@
 import FoundationEssentials
+import UntrustedInput
 
 /// Claims of the client secret; named as on the wire.
 struct AppleClientSecret: Encodable, Sendable {
@@ -20,7 +21,7 @@ struct AppleAccountDetails: Decodable {
     /// Whatever can be read; a header that cannot is as good as none, since it only adds a name.
     init(_ header: String?) {
         guard let header, header.utf8.count <= Self.maximumBytes,
-            let details = try? JSONDecoder().decode(Self.self, from: Data(header.utf8))
+            let details = try? UntrustedJSON.decode(Self.self, from: header.utf8)
         else { return }
         self = details
     }

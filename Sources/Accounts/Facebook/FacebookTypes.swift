@@ -1,4 +1,5 @@
 import FoundationEssentials
+import UntrustedInput
 
 // Members are named as on the wire, but in camel case.
 
@@ -23,15 +24,18 @@ struct FacebookTokenInspection: Decodable {
         /// What is left of the token's life, zero if nothing is; `nil` if it does not end.
         func lifetime(at now: Date) -> Duration? {
             guard let expiresAt, expiresAt > 0 else { return nil }
-            return .seconds(max(0, expiresAt - Int64(now.timeIntervalSince1970)))
+            return .untrusted(seconds: Double(expiresAt) - now.timeIntervalSince1970)
         }
     }
     var data: Content
 }
 
 /// Reply of `oauth/access_token`.
-struct FacebookTokens: Decodable {
+struct FacebookTokens: Decodable, PlausibilityChecked {
     var accessToken: String
+
+    /// It goes into a header of the reply to the phone.
+    var isPlausible: Bool { accessToken.isIdentifier(upTo: 6_000) }
 }
 
 /// The Graph API's error body.

@@ -2,6 +2,7 @@ import HTTPTransport
 import HTTPTypes
 import OpenSSLCrypto
 public import SyncProtocol
+import UntrustedInput
 
 /// Google accounts: access tokens made on the phone, codes exchanged by the server
 /// (Google Identity, "Using OAuth 2.0 for Web Server Applications").
@@ -42,7 +43,7 @@ public struct GoogleAccount: AccountProvider {
         if let sub = info.sub, sub != user.sub { throw .rejected }
         return SignInProfile(
             providerUserID: user.sub, displayName: user.name ?? "",
-            tokenLifetime: info.expiresIn.flatMap { Int64($0) }.map { .seconds($0) })
+            tokenLifetime: info.expiresIn.flatMap { Double($0) }.map { .untrusted(seconds: $0) })
     }
 
     public func exchange(

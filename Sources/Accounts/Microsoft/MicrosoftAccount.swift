@@ -77,6 +77,8 @@ public struct MicrosoftAccount: AccountProvider {
     }
 
     /// Exchanges the id token, which may be done any number of times while it lives.
+    public var exchangesTokens: Bool { true }
+
     public func exchange(
         _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {

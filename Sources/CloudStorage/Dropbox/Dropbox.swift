@@ -58,6 +58,18 @@ public struct Dropbox: CloudProvider {
         }
     }
 
+    /// The app's folder is the root of what our tokens can see (`files/list_folder`).
+    public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
+        var client = ProviderClient(access) { DropboxVerdict.judge($0) }
+        var call = try Self.call("list_folder", DropboxPath(path: ""))
+        while true {
+            let listed = try ProviderJSON.decode(DropboxFolderPage.self, try client.send(call).body)
+            page(listed.entries.compactMap(\.file?.stored))
+            guard listed.hasMore else { return }
+            call = try Self.call("list_folder/continue", DropboxCursor(cursor: listed.cursor))
+        }
+    }
+
     // MARK: Pieces
 
     /// The path of a name in our folder.

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import UntrustedInput
 
 /// Dropbox's error body of statuses 401, 409 and 429, taken apart along its tags.
 ///
@@ -36,7 +36,7 @@ struct DropboxErrorBody: Decodable {
     }
 
     init?(_ bytes: [UInt8]) {
-        guard let body = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else { return nil }
+        guard let body = try? UntrustedJSON.decode(Self.self, from: bytes) else { return nil }
         self = body
     }
 
@@ -56,9 +56,9 @@ struct DropboxErrorBody: Decodable {
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: Key.self)
             let tag = try container.decode(String.self, forKey: Key(".tag"))
-            let inner =
-                (try? container.decode(Node.self, forKey: Key(tag)))
-                ?? (try? container.decode(Node.self, forKey: Key("reason")))
+            var inner = try? container.decode(Node.self, forKey: Key(tag))
+            // Not a second time, which would double with every level.
+            if inner == nil, tag != "reason" { inner = try? container.decode(Node.self, forKey: Key("reason")) }
             tags = [tag] + (inner?.tags ?? [])
             correctOffset =
                 inner?.correctOffset ?? (try? container.decode(Int64.self, forKey: Key("correct_offset")))

@@ -1,7 +1,8 @@
 import FoundationEssentials
+import UntrustedInput
 
 /// `FileMetadata`, as far as we look at it; some routes say with a tag whether it is a file at all.
-struct DropboxFile: Decodable {
+struct DropboxFile: Decodable, PlausibilityChecked {
     var tag: String?
     var id: String
     var name: String
@@ -18,11 +19,42 @@ struct DropboxFile: Decodable {
     var stored: StoredObject {
         StoredObject(objectID: id, name: name, sizeBytes: size ?? 0, providerHash: contentHash, revision: rev)
     }
+
+    var isPlausible: Bool { stored.isPlausible }
 }
 
 /// The argument of routes that take a path or an identifier.
 struct DropboxPath: Encodable {
     var path: String
+}
+
+/// Reply of `list_folder` and `list_folder/continue`.
+struct DropboxFolderPage: Decodable {
+    /// A file, or something else that is of no interest.
+    struct Entry: Decodable {
+        var file: DropboxFile?
+
+        private enum CodingKeys: String, CodingKey { case tag = ".tag" }
+
+        init(from decoder: any Decoder) throws {
+            let tag = try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .tag)
+            file = tag == "file" ? try DropboxFile(from: decoder) : nil
+        }
+    }
+
+    var entries: [Entry]
+    var cursor: String
+    var hasMore: Bool
+
+    private enum CodingKeys: String, CodingKey {
+        case entries, cursor
+        case hasMore = "has_more"
+    }
+}
+
+/// The argument of `list_folder/continue`.
+struct DropboxCursor: Encodable {
+    var cursor: String
 }
 
 /// `CommitInfo`: where a file goes and what happens if there is one.

@@ -1,4 +1,5 @@
 import HTTPTransport
+import UntrustedInput
 
 /// Sorts Dropbox's replies by what they ask of us (HTTP documentation, "Errors by status code").
 enum DropboxVerdict {
@@ -42,6 +43,7 @@ enum DropboxVerdict {
     /// How long to wait, in the header or in the body.
     private static func told(_ reply: Reply, _ error: DropboxErrorBody?) -> Duration? {
         // Believed up to a day, as the header is.
-        reply.head.retryAfter ?? error?.retryAfterSeconds.map { .seconds(min(max(0, $0), 86_400)) }
+        reply.head.retryAfter
+            ?? error?.retryAfterSeconds.map { min(.untrusted(seconds: $0), ReplyHead.longestRetryAfter) }
     }
 }

@@ -18,6 +18,17 @@ enum DriveQuery {
     /// process makes the same choice among duplicates.
     static func list(_ query: String, with client: inout ProviderClient) throws(CloudStorageError) -> [DriveFile] {
         var found: [DriveFile] = []
+        try pages(query, with: &client) { page in
+            found += page
+            return found.count < 1_000
+        }
+        return found.sorted { ($0.createdTime ?? "", $0.id) < ($1.createdTime ?? "", $1.id) }
+    }
+
+    /// Hands over the files that match, a page at a time, in no particular order, as long as `goesOn` says so.
+    static func pages(
+        _ query: String, with client: inout ProviderClient, goesOn: ([DriveFile]) -> Bool
+    ) throws(CloudStorageError) {
         var pageToken: String?
         repeat {
             var items = [
@@ -29,9 +40,8 @@ enum DriveQuery {
             let url = PercentEncoding.url(GoogleDrive.files, items)
             let page = try ProviderJSON.decode(
                 DriveFileList.self, try client.send(OutgoingRequest(.get, url)).body)
-            found += page.files
+            guard goesOn(page.files) else { return }
             pageToken = page.nextPageToken
-        } while pageToken != nil && found.count < 1_000
-        return found.sorted { ($0.createdTime ?? "", $0.id) < ($1.createdTime ?? "", $1.id) }
+        } while pageToken != nil
     }
 }

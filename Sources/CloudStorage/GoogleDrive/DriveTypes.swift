@@ -1,5 +1,7 @@
+import UntrustedInput
+
 /// A file resource as far as we ask for it (Drive API v3, `files`).
-struct DriveFile: Decodable {
+struct DriveFile: Decodable, PlausibilityChecked {
     /// The members that every request asks for; Drive's default reply omits most of them.
     static let fields = "id,name,size,md5Checksum,headRevisionId,trashed,mimeType,createdTime"
 
@@ -18,15 +20,21 @@ struct DriveFile: Decodable {
             objectID: id, name: name ?? "", sizeBytes: size.flatMap { Int64($0) } ?? 0, providerHash: md5Checksum,
             revision: headRevisionId)
     }
+
+    var isPlausible: Bool { (size.map { Int64($0) != nil } ?? true) && stored.isPlausible }
 }
 
-struct DriveFileList: Decodable {
+struct DriveFileList: Decodable, PlausibilityChecked {
     var files: [DriveFile]
     var nextPageToken: String?
+
+    var isPlausible: Bool { files.allSatisfy(\.isPlausible) }
 }
 
-struct DriveGeneratedIDs: Decodable {
+struct DriveGeneratedIDs: Decodable, PlausibilityChecked {
     var ids: [String]
+
+    var isPlausible: Bool { ids.allSatisfy { $0.isIdentifier(upTo: StoredObject.maximumIdentifierLength) } }
 }
 
 /// What we say about a new file or folder.

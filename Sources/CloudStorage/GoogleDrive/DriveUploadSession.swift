@@ -91,11 +91,7 @@ struct DriveUploadSession {
 
     /// `url` if it is one of Google's: the access token goes nowhere else.
     private static func checked(_ url: String) throws(CloudStorageError) -> String {
-        let scheme = "https://"
-        let host = url.hasPrefix(scheme) ? url.dropFirst(scheme.count).prefix { $0 != "/" } : ""
-        guard host.hasSuffix(".googleapis.com"), !host.contains("@"), !host.contains("?"), !host.contains("#"),
-            !host.contains("\\")
-        else {
+        guard ServiceProvider.google.owns(url) else {
             throw .rejected(code: "upload session at a foreign address")
         }
         return url

@@ -1,12 +1,12 @@
-import FoundationEssentials
 import HTTPTransport
+import UntrustedInput
 
 /// Sorts Drive's replies by what they ask of us (Drive API, "Resolve errors").
 enum DriveVerdict {
     /// - Parameter answers: statuses that the caller wants to see although they are no success.
     static func judge(_ reply: Reply, answers: Set<Int>) -> ReplyVerdict {
         if (200..<300).contains(reply.status) || answers.contains(reply.status) { return .answer }
-        let error = try? JSONDecoder().decode(DriveErrorBody.self, from: Data(reply.body))
+        let error = try? UntrustedJSON.decode(DriveErrorBody.self, from: reply.body)
         let reason = error?.reason ?? "unknown"
         switch (reply.status, reason) {
         case (401, _), (403, "dailyLimitExceededUnreg"):

@@ -75,4 +75,13 @@ public struct GoogleDrive: CloudProvider {
         let matches = try DriveQuery.list(query, with: &client)
         return matches.first { $0.name == name }?.stored
     }
+
+    public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
+        guard let folderID = try DriveFolder(access: access, identifiers: identifiers).existing() else { return }
+        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        try DriveQuery.pages("\(DriveQuery.literal(folderID)) in parents and trashed = false", with: &client) { files in
+            page(files.filter { $0.mimeType != Self.folderType }.map(\.stored))
+            return true
+        }
+    }
 }

@@ -13,13 +13,9 @@ enum ContentHost {
         }
     }
 
-    /// `url` if it may be opened: by https, and without anything that would make another host of it.
+    /// `url` if it is one of Microsoft's: a person's files go nowhere else, whatever a reply says.
     static func checked(_ url: String) throws(CloudStorageError) -> String {
-        let scheme = "https://"
-        let host = url.hasPrefix(scheme) ? url.dropFirst(scheme.count).prefix { $0 != "/" && $0 != "?" } : ""
-        guard !host.isEmpty, !host.contains(where: { "@#\\".contains($0) || $0.isWhitespace }) else {
-            throw .rejected(code: "bytes at an address that is none")
-        }
+        guard ServiceProvider.microsoft.owns(url) else { throw .rejected(code: "bytes at a foreign address") }
         return url
     }
 }

@@ -1,5 +1,7 @@
+import UntrustedInput
+
 /// A drive item as far as we ask for it (Microsoft Graph v1.0, `driveItem`).
-struct DriveItem: Decodable {
+struct DriveItem: Decodable, PlausibilityChecked {
     struct File: Decodable {
         var hashes: Hashes?
     }
@@ -12,6 +14,9 @@ struct DriveItem: Decodable {
 
     /// The members that we ask for; the download's address comes with them although it is an annotation.
     static let fields = "id,name,size,file,eTag,cTag,deleted,@microsoft.graph.downloadUrl"
+
+    /// The same without addresses for downloads.
+    static let listedFields = "id,name,size,file,eTag,cTag,deleted"
 
     var id: String
     var name: String?
@@ -33,6 +38,20 @@ struct DriveItem: Decodable {
         StoredObject(
             objectID: id, name: name ?? "", sizeBytes: size ?? 0, providerHash: file?.hashes?.quickXorHash,
             revision: cTag ?? eTag)
+    }
+
+    var isPlausible: Bool { stored.isPlausible }
+}
+
+/// A page of a folder's items.
+struct DriveItemPage: Decodable {
+    var value: [DriveItem]
+    /// Where the next page is, if there is one.
+    var nextLink: String?
+
+    enum CodingKeys: String, CodingKey {
+        case value
+        case nextLink = "@odata.nextLink"
     }
 }
 

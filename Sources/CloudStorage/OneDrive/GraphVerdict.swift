@@ -1,5 +1,5 @@
-import FoundationEssentials
 import HTTPTransport
+import UntrustedInput
 
 /// Sorts Graph's replies by what they ask of us (Microsoft Graph, "Microsoft Graph error responses and resource types"
 /// and OneDrive's "Error responses").
@@ -32,7 +32,7 @@ enum GraphVerdict {
 
     /// The error codes of a reply, outermost first; `nil` if its body is not Graph's.
     static func codes(_ reply: Reply) -> [String]? {
-        (try? JSONDecoder().decode(GraphErrorBody.self, from: Data(reply.body)))?.codes
+        (try? UntrustedJSON.decode(GraphErrorBody.self, from: reply.body))?.codes
     }
 
     private static let quotaCodes: Set = ["quotaLimitReached", "insufficientStorage"]

@@ -8,7 +8,8 @@ public import SyncProtocol
 /// So every creation says that it must fail if the name is taken; what is there then is compared. Equal contents are
 /// the work of an earlier attempt, and are the result; otherwise the newcomer gets the spare name.
 public struct OneDrive: CloudProvider {
-    static let drive = "https://graph.microsoft.com/v1.0/me/drive"
+    static let drive = host + "v1.0/me/drive"
+    private static let host = "https://graph.microsoft.com/"
 
     private let addresses = DownloadAddresses()
 
@@ -89,6 +90,21 @@ public struct OneDrive: CloudProvider {
 
     public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
         try Self.item(named: name, access)?.stored
+    }
+
+    public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
+        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
+        var url = PercentEncoding.url(
+            Self.drive + "/special/approot/children", [("$select", DriveItem.listedFields), ("$top", "200")])
+        while true {
+            let items = try ProviderJSON.decode(
+                DriveItemPage.self, try client.send(OutgoingRequest(.get, url)).body)
+            page(items.value.filter { $0.file != nil }.map(\.stored))
+            guard let next = items.nextLink else { return }
+            // The token must not go anywhere else.
+            guard next.hasPrefix(Self.host) else { throw .unavailable(detail: "a listing goes on at another host") }
+            url = next
+        }
     }
 
     // MARK: Addresses

@@ -1,5 +1,5 @@
-import FoundationEssentials
 import HTTPTransport
+import UntrustedInput
 
 /// What an answer of APNs means.
 ///
@@ -21,7 +21,7 @@ enum APNsReply: Equatable {
             self = .delivered
             return
         }
-        let body = try? JSONDecoder().decode(Body.self, from: Data(reply.body))
+        let body = try? UntrustedJSON.decode(Body.self, from: reply.body)
         let word = PushError.word(body?.reason)
         switch (reply.status, body?.reason) {
         case (410, _): self = .failed(.gone(since: body?.timestamp.map { $0 / 1_000 }))

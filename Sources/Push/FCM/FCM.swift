@@ -2,6 +2,7 @@ internal import FoundationEssentials
 internal import HTTPTransport
 internal import HTTPTypes
 internal import SyncProtocol
+import UntrustedInput
 
 /// Firebase Cloud Messaging, version 1 of its HTTP interface.
 ///
@@ -98,7 +99,7 @@ public struct FCM: PushService {
         var error: Failure?
     }
 
-    private static func body(of reply: Reply) -> Body? { try? JSONDecoder().decode(Body.self, from: Data(reply.body)) }
+    private static func body(of reply: Reply) -> Body? { try? UntrustedJSON.decode(Body.self, from: reply.body) }
 
     /// FCM's own code, if the reply has one.
     private static func errorCode(in reply: Reply) -> String? {

@@ -2,6 +2,7 @@ internal import FoundationEssentials
 internal import HTTPTransport
 internal import JSONWebTokens
 internal import Synchronization
+import UntrustedInput
 
 /// The access token of a service account, fetched when needed and used until shortly before it expires.
 ///
@@ -75,7 +76,7 @@ final class ServiceAccountToken: Sendable {
                     (name: "grant_type", value: "urn:ietf:params:oauth:grant-type:jwt-bearer"),
                     (name: "assertion", value: assertion),
                 ]))
-        let body = try? JSONDecoder().decode(Body.self, from: Data(reply.body))
+        let body = try? UntrustedJSON.decode(Body.self, from: reply.body)
         switch reply.status {
         case 200:
             guard let text = body?.accessToken, !text.isEmpty else {

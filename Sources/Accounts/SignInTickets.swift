@@ -1,0 +1,48 @@
+public import OpenSSLCrypto
+
+/// What one role tells another about a sign-in that it has just checked, through the web server: so the provider is asked
+/// once for a request that passes both.
+///
+/// A ticket is sealed with the server's key and bound to the credentials that were presented; whoever has the web
+/// server's place between the roles can neither make one nor use it for other credentials. It counts for a short time,
+/// and never enters the ``SignInCache``, which would make a sign-in last longer than it may.
+public struct SignInTickets: Sendable {
+    /// How long a ticket counts, in seconds; the clocks of two hosts may differ by a part of it.
+    private static let lifetimeSeconds: Int64 = 120
+
+    private let keys: KeyRing
+
+    public init(keys: KeyRing) {
+        self.keys = keys
+    }
+
+    /// A ticket in ASCII; `nil` where a sign-in is proved by a token that everybody can check alone (Apple).
+    /// - Parameter now: in seconds since 1970.
+    public func issue(_ profile: SignInProfile, for presented: PresentedCredentials, at now: Int64) -> String? {
+        guard profile.identityToken == nil else { return nil }
+        let text = "\(now)\n\(profile.providerUserID)\n\(profile.displayName)"
+        let sealed = try? SealedBox.seal(
+            Array(text.utf8), key: keys.current, additionalData: Self.additionalData(presented))
+        return sealed?.base64URL
+    }
+
+    /// Who presented the credentials, if the ticket is one of ours for just them, and not too old.
+    public func profile(
+        in ticket: String, for presented: PresentedCredentials, at now: Int64
+    ) -> SignInProfile? {
+        guard let sealed = [UInt8](base64URL: ticket),
+            let opened = try? SealedBox.open(sealed, keys: keys, additionalData: Self.additionalData(presented))
+        else { return nil }
+        let parts = String(decoding: opened, as: UTF8.self)
+            .split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let issued = Int64(parts[0]), abs(now - issued) <= Self.lifetimeSeconds else {
+            return nil
+        }
+        return SignInProfile(providerUserID: String(parts[1]), displayName: String(parts[2]))
+    }
+
+    private static func additionalData(_ presented: PresentedCredentials) -> [UInt8] {
+        Array("sign-in ticket:".utf8)
+            + IncrementalDigest.digest(of: Array(presented.identifyingText.utf8), .sha256)
+    }
+}

@@ -1,0 +1,75 @@
+/// Decides whether a host that fails again and again is asked at all; a value without clock or lock.
+///
+/// Closed, it lets every call through. After ``failuresToOpen`` failures with no success between them, which must have
+/// lasted ``shortestStreak`` at least, it opens: calls are refused. When its time is over one call may try; if that succeeds
+/// it closes, else it stays open for twice as long.
+struct CircuitBreaker {
+    typealias Instant = ContinuousClock.Instant
+
+    static let failuresToOpen = 8
+    /// A burst of failures at one moment is no proof; nor is one request that is repeated.
+    static let shortestStreak: Duration = .seconds(5)
+    static let firstPause: Duration = .seconds(5)
+    static let longestPause: Duration = .seconds(30)
+    /// What callers are told while the one call that tries is under way.
+    static let pauseWhileTrying: Duration = .seconds(2)
+
+    enum Admission: Equatable {
+        case go
+        /// Let through although it is open: its outcome decides.
+        case probe
+        case refused(retryAfter: Duration)
+    }
+
+    private enum State {
+        case closed
+        case open(until: Instant, pause: Duration)
+        case probing(pause: Duration)
+    }
+
+    private var state = State.closed
+    private var failures = 0
+    private var failingSince: Instant?
+
+    var isClosed: Bool { if case .closed = state { true } else { false } }
+
+    /// Whether a call may be made now.
+    mutating func admit(at now: Instant) -> Admission {
+        switch state {
+        case .closed: return .go
+        case .probing: return .refused(retryAfter: Self.pauseWhileTrying)
+        case .open(let until, let pause):
+            guard until <= now else { return .refused(retryAfter: until - now) }
+            state = .probing(pause: pause)
+            return .probe
+        }
+    }
+
+    /// The host has answered.
+    mutating func succeeded() { self = CircuitBreaker() }
+
+    /// A call that began at `start` got no answer, or one that says that nobody is at home.
+    mutating func failed(_ admission: Admission, began start: Instant, at now: Instant) {
+        switch state {
+        case .closed:
+            failures += 1
+            let since = min(start, failingSince ?? start)
+            failingSince = since
+            if failures >= Self.failuresToOpen, now - since >= Self.shortestStreak {
+                open(for: Self.firstPause, at: now)
+            }
+        case .probing(let pause) where admission == .probe: open(for: min(pause * 2, Self.longestPause), at: now)
+        case .open, .probing: break  // begun before it opened
+        }
+    }
+
+    /// A call ended in a way that says nothing about the host.
+    mutating func ended(_ admission: Admission, at now: Instant) {
+        // The next call tries.
+        if case .probing(let pause) = state, admission == .probe { state = .open(until: now, pause: pause) }
+    }
+
+    private mutating func open(for pause: Duration, at now: Instant) {
+        state = .open(until: now + pause, pause: pause)
+    }
+}

@@ -1,0 +1,216 @@
+import HTTPTypes
+import Synchronization
+
+/// Why a call to a provider was not made.
+public enum WithheldCall: Error, Equatable, Sendable {
+    /// As many calls to this service are under way as it may have.
+    case busy
+    /// The host has failed again and again; it is asked anew after that time.
+    case circuitOpen(retryAfter: Duration)
+}
+
+/// Keeps a service that hangs or fails from holding the threads that serve everybody else.
+///
+/// A bulkhead for each service: only so many calls to it are under way at a time, a few more wait for a moment, and the rest
+/// are refused at once. A circuit breaker for each of its hosts: one that has failed for a while is not asked, but for a
+/// single call now and then. One per process, shared by its threads; no lock is held while anybody is asked.
+public final class ProviderGate: Sendable {
+    /// How much of a process one service may hold.
+    public struct Limits: Equatable, Sendable {
+        /// Calls under way at a time.
+        public var calls: Int
+        /// Callers that may wait for one of them to end.
+        public var waiting: Int
+        /// How long they wait at most.
+        public var patience: Duration
+
+        public init(calls: Int, waiting: Int, patience: Duration = .seconds(1)) {
+            self.calls = calls
+            self.waiting = waiting
+            self.patience = patience
+        }
+
+        /// For a process of so many threads that answer short requests: half of them, and a quarter may wait; so a quarter is
+        /// always there for those who need another service, or none.
+        public static func ofShortRequests(threads: Int) -> Limits {
+            Limits(calls: max(1, threads / 2), waiting: max(1, threads / 4))
+        }
+
+        /// For a process whose calls last as long as a transfer: three quarters of its threads.
+        public static func ofTransfers(threads: Int) -> Limits {
+            Limits(calls: max(1, threads * 3 / 4), waiting: max(1, threads / 16))
+        }
+    }
+
+    /// Told that a host is no longer asked, or is asked again.
+    public typealias CircuitObserver = @Sendable (ServiceProvider, _ host: String, _ isOpen: Bool) -> Void
+
+    /// A timeout of a call that had less time than this says nothing about the host.
+    private static let shortestMeaningfulTimeout: Duration = .seconds(2)
+    private static let pollInterval: Duration = .milliseconds(5)
+
+    private struct Usage {
+        var calls = 0
+        var waiting = 0
+    }
+
+    private struct State {
+        var services: [ServiceProvider: Usage] = [:]
+        var circuits: [String: CircuitBreaker] = [:]
+    }
+
+    private let limits: Limits
+    private let pause: @Sendable (Duration) -> Void
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let observer: CircuitObserver
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - pause: blocks the calling thread; tests pass one that does not.
+    ///   - now: the clock; tests pass one that they move.
+    public init(
+        limits: Limits, pause: @escaping @Sendable (Duration) -> Void,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        observer: @escaping CircuitObserver = { _, _, _ in }
+    ) {
+        self.limits = limits
+        self.pause = pause
+        self.now = now
+        self.observer = observer
+    }
+
+    /// The same transport, through the gate: a call that is withheld fails with ``TransportError/withheld(_:)``.
+    public func guarding(_ transport: Transport) -> Transport {
+        Transport(
+            send: { request, deadline throws(TransportError) in
+                let pass = try self.enter(request, deadline)
+                do throws(TransportError) {
+                    let reply = try transport.send(request, by: deadline)
+                    self.leave(pass, .init(status: reply.status))
+                    return reply
+                } catch {
+                    self.leave(pass, self.outcome(of: error, pass))
+                    throw error
+                }
+            },
+            stream: { request, deadline, head, body throws(TransportError) in
+                let pass = try self.enter(request, deadline)
+                var hasAnswered = false
+                do throws(TransportError) {
+                    let reply = try transport.stream(
+                        request, by: deadline,
+                        head: { reply in
+                            // What comes after the head may take as long as a phone needs.
+                            hasAnswered = true
+                            self.note(.init(status: reply.status), pass)
+                            return head(reply)
+                        }, body: body)
+                    self.leave(pass, nil)
+                    return reply
+                } catch {
+                    self.leave(pass, hasAnswered ? nil : self.outcome(of: error, pass))
+                    throw error
+                }
+            })
+    }
+
+    // MARK: Passing
+
+    private struct Pass {
+        var provider: ServiceProvider
+        var host: String
+        var admission: CircuitBreaker.Admission
+        var start: ContinuousClock.Instant
+    }
+
+    /// What a call says about its host.
+    private enum Outcome {
+        case success
+        case failure
+        case nothing
+
+        init(status: Int) { self = [502, 503, 504].contains(status) ? .failure : .success }
+    }
+
+    private func outcome(of error: TransportError, _ pass: Pass) -> Outcome {
+        switch error {
+        case .notSent, .interrupted: .failure
+        case .timedOut: now() - pass.start >= Self.shortestMeaningfulTimeout ? .failure : .nothing
+        case .replyTooLarge: .success
+        case .cancelled, .refused, .withheld: .nothing
+        }
+    }
+
+    private func enter(_ request: OutgoingRequest, _ deadline: Deadline) throws(TransportError) -> Pass {
+        let (provider, host) = ServiceProvider.lookUp(HTTPSAddress(request.url)?.host ?? "")
+        try takePlace(provider, deadline)
+        let now = now()
+        let admission = state.withLock { state in
+            let admission = state.circuits[host, default: CircuitBreaker()].admit(at: now)
+            if case .refused = admission { state.services[provider]?.calls -= 1 }
+            return admission
+        }
+        if case .refused(let retryAfter) = admission { throw .withheld(.circuitOpen(retryAfter: retryAfter)) }
+        return Pass(provider: provider, host: host, admission: admission, start: now)
+    }
+
+    /// Waits for one of the service's places, if there is none and not too many wait.
+    private func takePlace(_ provider: ServiceProvider, _ deadline: Deadline) throws(TransportError) {
+        enum Answer { case taken, wait, refused }
+        let limits = limits
+        let answer = state.withLock { state -> Answer in
+            var usage = state.services[provider] ?? Usage()
+            defer { state.services[provider] = usage }
+            if usage.calls < limits.calls {
+                usage.calls += 1
+                return .taken
+            }
+            guard usage.waiting < limits.waiting else { return .refused }
+            usage.waiting += 1
+            return .wait
+        }
+        switch answer {
+        case .taken: return
+        case .refused: throw .withheld(.busy)
+        case .wait: break
+        }
+        let end = now() + min(limits.patience, deadline.remaining)
+        while true {
+            pause(Self.pollInterval)
+            let isOver = now() >= end
+            let isTaken = state.withLock { state -> Bool in
+                var usage = state.services[provider] ?? Usage()
+                defer { state.services[provider] = usage }
+                let isFree = usage.calls < limits.calls
+                if isFree { usage.calls += 1 }
+                if isFree || isOver { usage.waiting -= 1 }
+                return isFree
+            }
+            if isTaken { return }
+            if isOver { throw .withheld(.busy) }
+        }
+    }
+
+    /// Gives the place back.
+    /// - Parameter outcome: `nil` if it has been noted.
+    private func leave(_ pass: Pass, _ outcome: Outcome?) {
+        state.withLock { $0.services[pass.provider]?.calls -= 1 }
+        if let outcome { note(outcome, pass) }
+    }
+
+    private func note(_ outcome: Outcome, _ pass: Pass) {
+        let now = now()
+        let (wasClosed, isClosed) = state.withLock { state in
+            var circuit = state.circuits[pass.host] ?? CircuitBreaker()
+            let wasClosed = circuit.isClosed
+            switch outcome {
+            case .success: circuit.succeeded()
+            case .failure: circuit.failed(pass.admission, began: pass.start, at: now)
+            case .nothing: circuit.ended(pass.admission, at: now)
+            }
+            state.circuits[pass.host] = circuit
+            return (wasClosed, circuit.isClosed)
+        }
+        if wasClosed != isClosed { observer(pass.provider, pass.host, !isClosed) }
+    }
+}

@@ -1,0 +1,55 @@
+/// Text that a terminal shows as it is, without obeying it.
+public enum PrintableText {
+    /// Replaces what is not printable by `\u{…}` with its number: control characters (C0 with tabs and ends of lines, DEL
+    /// and C1, which order terminals about), formatting characters such as those that reverse the direction of writing
+    /// (Unicode categories Cc, Cf, Zl and Zp), and others that nobody sees.
+    ///
+    /// Escaping what is escaped changes nothing. A backslash stays as it is: escapes are for reading, not for decoding.
+    public static func escaping(_ text: String) -> String {
+        guard !isPrintable(text) else { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if isPrintable(scalar) {
+                result.unicodeScalars.append(scalar)
+            } else {
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            }
+        }
+        return result
+    }
+
+    /// Escapes each line, and puts ends of lines between them: as many lines as there were.
+    public static func lines(_ lines: [String]) -> String { lines.map(escaping).joined(separator: "\n") }
+
+    /// Replaces what is not printable by the escapes of JSON (RFC 8259, section 7), which mean the same.
+    ///
+    /// Ends of lines and blanks between the values stay as they are. Strings have to be escaped as JSON wants it already.
+    public static func json(_ json: String) -> String {
+        guard !isPrintable(json) else { return json }
+        var result = ""
+        for scalar in json.unicodeScalars {
+            if scalar == "\n" || isPrintable(scalar) {
+                result.unicodeScalars.append(scalar)
+            } else {
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
+            }
+        }
+        return result
+    }
+
+    private static func isPrintable(_ text: String) -> Bool {
+        text.utf8.allSatisfy { 0x20..<0x7F ~= $0 } || text.unicodeScalars.allSatisfy(isPrintable)
+    }
+
+    private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.value < 0x7F { return scalar.value >= 0x20 }
+        return switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: false
+        // Fillers that nobody sees; selectors only choose how the character before them looks.
+        default: !scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.isVariationSelector
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import HTTPTransport
+import Testing
+
+@Suite("Addresses that others hand out")
+struct HTTPSAddressTests {
+    @Test(
+        "Host and path are read",
+        arguments: [
+            ("https://www.googleapis.com/drive/v3/files?fields=id", "www.googleapis.com", "/drive/v3/files"),
+            ("https://WWW.GoogleAPIs.com", "www.googleapis.com", ""),
+            ("https://a.sharepoint.com?x=1", "a.sharepoint.com", ""),
+            ("https://a.sharepoint.com#x", "a.sharepoint.com", ""),
+        ])
+    func read(url: String, host: String, path: String) throws {
+        let address = try #require(HTTPSAddress(url))
+        #expect(address.host == host)
+        #expect(address.path == path)
+    }
+
+    @Test(
+        "What readers could disagree about is no address",
+        arguments: [
+            "", "https://", "https:///path", "http://www.googleapis.com/", "HTTPS://www.googleapis.com/",
+            "//www.googleapis.com/",
+            "https://www.googleapis.com@evil.example/", "https://user:word@www.googleapis.com/",
+            "https://evil.example\\.googleapis.com/", "https://www.googleapis.com:8443/", "https://[::1]/",
+            "https://evil.example\u{0}.googleapis.com/", "https://www.googleapis.com/a b",
+            "https://www.googleapis.com/\n",
+            "https://.googleapis.com/", "https://ｗｗｗ.googleapis.com/",
+        ])
+    func refused(url: String) { #expect(HTTPSAddress(url) == nil) }
+
+    @Test(
+        "A service owns its hosts and nobody else's",
+        arguments: [
+            (ServiceProvider.google, "https://www.googleapis.com/upload", true),
+            (.google, "https://storage.googleapis.com/x", true),
+            (.google, "https://fcm.googleapis.com/x", false),
+            (.google, "https://evilgoogleapis.com/x", false),
+            (.google, "https://www.googleapis.com.evil.example/x", false),
+            (.microsoft, "https://my.microsoftpersonalcontent.com/personal/1", true),
+            (.microsoft, "https://contoso-my.sharepoint.com/personal/1", true),
+            (.microsoft, "https://public.sn.files.1drv.com/y4m", true),
+            (.microsoft, "https://127.0.0.1/x", false),
+            (.microsoft, "https://metadata.internal/x", false),
+            (.microsoft, "https://www.googleapis.com/x", false),
+            (.other, "https://evil.example/", true),
+        ])
+    func owners(provider: ServiceProvider, url: String, isOwn: Bool) { #expect(provider.owns(url) == isOwn) }
+
+    @Test("Each host stands in the table once")
+    func table() {
+        let hosts = ServiceProvider.allCases.flatMap(\.hosts)
+        #expect(Set(hosts).count == hosts.count)
+    }
+}

@@ -1,0 +1,152 @@
+import HTTPTransport
+import HTTPTypes
+import Posix
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("The gate before providers")
+struct ProviderGateTests {
+    private static let google = OutgoingRequest(.get, "https://www.googleapis.com/oauth2/v3/userinfo")
+    private static let dropbox = OutgoingRequest(.get, "https://api.dropboxapi.com/2/users/get_current_account")
+
+    /// A clock that only moves when somebody pauses or the test says so.
+    private final class Clock: Sendable {
+        private let offset = Mutex(Duration.zero)
+        private let start = ContinuousClock.now
+        var now: ContinuousClock.Instant { start + offset.withLock { $0 } }
+        func advance(_ duration: Duration) { offset.withLock { $0 += duration } }
+    }
+
+    private let clock = Clock()
+
+    private func gate(calls: Int, waiting: Int) -> ProviderGate {
+        let clock = clock
+        return ProviderGate(
+            limits: .init(calls: calls, waiting: waiting), pause: { clock.advance($0) }, now: { clock.now })
+    }
+
+    private func refusal(_ transport: Transport, _ request: OutgoingRequest) -> TransportError? {
+        do throws(TransportError) {
+            _ = try transport.send(request, by: .after(.seconds(40)))
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("One service has its share of calls and no more, others are not concerned, and every place is given back")
+    func bulkhead() {
+        let gate = gate(calls: 3, waiting: 0)
+        let nested = Mutex<[TransportError?]>([])
+        // Each call is made while the ones before it are under way.
+        @Sendable func call(_ depth: Int) -> TransportError? {
+            let provider = ScriptedTransport { _ throws(TransportError) in
+                let inner = depth < 5 ? call(depth + 1) : nil
+                nested.withLock { $0.append(inner) }
+                return Reply(200)
+            }
+            return refusal(gate.guarding(provider.transport), Self.google)
+        }
+
+        #expect(call(1) == nil)
+
+        #expect(nested.withLock { $0 } == [.withheld(.busy), nil, nil])
+        let other = ScriptedTransport { _ throws(TransportError) in Reply(200) }
+        let full = ScriptedTransport { _ throws(TransportError) in
+            let free = self.refusal(gate.guarding(other.transport), Self.dropbox)
+            #expect(free == nil)
+            return Reply(200)
+        }
+        for _ in 0..<10 { #expect(refusal(gate.guarding(full.transport), Self.google) == nil) }
+    }
+
+    @Test("A caller waits for a place as long as is sensible, and gets it when one is free")
+    func waiting() throws {
+        let gate = gate(calls: 1, waiting: 1)
+        let before = clock.now
+        let outer = ScriptedTransport { _ throws(TransportError) in
+            let inner = self.refusal(gate.guarding(ScriptedTransport(replies: [Reply(200)]).transport), Self.google)
+            #expect(inner == .withheld(.busy))
+            return Reply(200)
+        }
+        #expect(refusal(gate.guarding(outer.transport), Self.google) == nil)
+        #expect(clock.now - before >= .seconds(1))
+        #expect(clock.now - before < .milliseconds(1_100))
+
+        // Real threads, real time: all get through one after the other.
+        let busy = ProviderGate(limits: .init(calls: 2, waiting: 6, patience: .seconds(20))) { Pause.sleep($0) }
+        let underWay = Atomic(0)
+        let most = Atomic(0)
+        let outcomes = concurrently(8) { _ in
+            let provider = ScriptedTransport { _ throws(TransportError) in
+                most.max(underWay.add(1, ordering: .relaxed).newValue, ordering: .relaxed)
+                Pause.sleep(.milliseconds(2))
+                underWay.subtract(1, ordering: .relaxed)
+                return Reply(200)
+            }
+            return self.refusal(busy.guarding(provider.transport), Self.google)
+        }
+        #expect(outcomes.successes().filter { $0 != nil } == [])
+        #expect(most.load(ordering: .relaxed) <= 2)
+    }
+
+    @Test(
+        "A host that fails for a while is not asked, its neighbour is, and it is asked again later",
+        arguments: [TransportError.timedOut, .notSent, .interrupted])
+    func circuit(error: TransportError) {
+        let gate = gate(calls: 4, waiting: 1)
+        let clock = clock
+        let failing = ScriptedTransport { _ throws(TransportError) in
+            clock.advance(.seconds(9))
+            throw error
+        }
+        for _ in 0..<8 { #expect(refusal(gate.guarding(failing.transport), Self.google) == error) }
+
+        #expect(
+            refusal(gate.guarding(failing.transport), Self.google) == .withheld(.circuitOpen(retryAfter: .seconds(5))))
+        #expect(failing.requests.count == 8)
+        let working = ScriptedTransport { _ throws(TransportError) in Reply(200) }
+        let token = OutgoingRequest(.post, "https://oauth2.googleapis.com/token")
+        #expect(refusal(gate.guarding(working.transport), token) == nil)
+
+        clock.advance(.seconds(10))
+        #expect(refusal(gate.guarding(working.transport), Self.google) == nil)
+        #expect(refusal(gate.guarding(working.transport), Self.google) == nil)
+    }
+
+    @Test("A refusal is an answer; only statuses of a host that is not at home count as failures")
+    func statuses() {
+        for (status, opens) in [(401, false), (429, false), (500, false), (502, true), (503, true), (504, true)] {
+            let gate = gate(calls: 4, waiting: 1)
+            let clock = clock
+            let provider = ScriptedTransport { _ throws(TransportError) in
+                clock.advance(.seconds(1))
+                return Reply(status)
+            }
+            for _ in 0..<8 { _ = refusal(gate.guarding(provider.transport), Self.google) }
+            let isWithheld = refusal(gate.guarding(provider.transport), Self.google) != nil
+            #expect(isWithheld == opens, "\(status)")
+        }
+    }
+
+    @Test("A download that breaks off after its head says nothing against the host, and gives its place back")
+    func streams() {
+        let gate = gate(calls: 1, waiting: 0)
+        let clock = clock
+        let provider = ScriptedTransport { _ throws(TransportError) in
+            clock.advance(.seconds(9))
+            return Reply(200, "half", headers: [.contentLength: "8"])
+        }
+        let transport = gate.guarding(provider.transport)
+        for _ in 0..<20 {
+            do throws(TransportError) {
+                _ = try transport.stream(
+                    Self.google, by: .after(.seconds(40)), head: { _ in true }, body: { _ in true })
+                Issue.record("it was cut off")
+            } catch {
+                #expect(error == .interrupted)
+            }
+        }
+    }
+}
