@@ -1,3 +1,5 @@
+import Posix
+
 /// Lays rows of text out in columns; numbers are aligned to the right.
 struct TextTable {
     private let header: [String]
@@ -7,10 +9,11 @@ struct TextTable {
         self.header = header
     }
 
-    mutating func add(_ row: String...) { rows.append(row) }
+    /// Adds a row. What is not printable is escaped here, so that the columns are as wide as what is shown.
+    mutating func add(_ row: String...) { rows.append(row.map(PrintableText.escaping)) }
 
     /// The table without blanks at the ends of lines.
-    var text: String {
+    var lines: [String] {
         let all = [header] + rows
         let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
         let areNumbers = header.indices.map { column in
@@ -24,7 +27,7 @@ struct TextTable {
             var line = cells.joined(separator: "  ")
             while line.last == " " { line.removeLast() }
             return line
-        }.joined(separator: "\n")
+        }
     }
 }
 

@@ -147,7 +147,8 @@ public struct Importer: Sendable {
         else { return .signedInHere(here.userID) }
         var stored: StoredCredentials?
         if let sealed = try session.credentials(of: here.userID) {
-            stored = try sealer.open(sealed.record, from: .user(here.userID))
+            // A record that cannot be opened counts as absent: what the older server has takes its place.
+            stored = try? sealer.open(sealed.record, from: .user(here.userID))
         }
         let isSame =
             (user.credentials == nil || stored == user.credentials) && here.displayName == user.displayName
@@ -169,7 +170,9 @@ public struct Importer: Sendable {
             }
             if let credentials = user.credentials {
                 let record = try sealer.seal(credentials, for: .user(userID))
-                try session.storeCredentials(record, of: userID)
+                try session.storeCredentials(
+                    NewCredentials(record, hasRefreshToken: credentials.refreshToken != nil, replaced: .obsolete),
+                    of: userID)
             }
             _ = try session.addImportedDevices(user.devices, of: userID, at: now())
             try session.rememberImport(of: user.source, as: userID, at: now())

@@ -20,7 +20,11 @@ struct CloudWork: Sendable {
     func carryOut(
         _ item: OutboxItem, _ transport: Transport, _ logger: Logger, _ signOfLife: () -> Void
     ) throws {
-        guard let owner = item.owner, let storage = try open(owner, transport, logger) else { return }
+        guard let owner = item.owner else { return }
+        guard let storage = try open(owner, transport, logger) else {
+            // Unless another user has the work by now, nobody can do it.
+            return logger.warning("No way into the storage: its user is gone")
+        }
         switch item.kind {
         case .deleteObject: try deleteObject(item, of: owner, storage)
         case .writeWarningFile: try writeWarningFile(item, storage)
@@ -37,7 +41,8 @@ struct CloudWork: Sendable {
         }
         guard let departed = try store.withSession({ try $0.departedUser(owner.userID) }) else { return nil }
         return try storage.storage(
-            ofDeparted: departed.user, sealed: departed.credentials, transport: transport, deadline: deadline)
+            ofDeparted: departed.user, sealed: departed.credentials, transport: transport, deadline: deadline,
+            logger: logger)
     }
 
     private func deleteObject(_ item: OutboxItem, of owner: OwningUser, _ storage: UserStorage) throws {
@@ -130,6 +135,7 @@ struct CloudWork: Sendable {
         case .authorizationRevoked: "authorization revoked"
         case .quotaExceeded: "quota exceeded"
         case .rateLimited: "rate limited"
+        case .withheld: "withheld"
         case .unavailable: "unavailable"
         case .timedOut: "timed out"
         case .contentMismatch: "content mismatch"
@@ -141,6 +147,12 @@ struct CloudWork: Sendable {
 }
 
 extension CloudStorageError {
-    /// How long the provider asks to wait, if it does.
-    var retryAfter: Duration? { if case .rateLimited(let told) = self { told } else { nil } }
+    /// How long to wait before asking again, if that is known.
+    var retryAfter: Duration? {
+        switch self {
+        case .rateLimited(let told): told
+        case .withheld(.circuitOpen(let delay)): delay
+        default: nil
+        }
+    }
 }

@@ -60,6 +60,8 @@ public struct Housekeeper: Sendable {
             try session.forgetExchangedCodes(before: time(ago: Self.codeLifetimeSeconds), limit: Self.batch)
         }
         report("Results of old authorization codes forgotten", codes)
+        let hours = try store.transaction { try $0.forgetQuotaWindows(limit: Self.commitBatch) }
+        report("Hours of quotas forgotten", hours)
         let notices = try store.transaction { session in
             try session.forgetAppleNotices(before: time(ago: Self.noticeLifetimeSeconds), limit: Self.batch)
         }

@@ -82,8 +82,9 @@ public struct OutboxWorker: Sendable {
             case .sendPush, .removePushTopic: try pushWork.carryOut(item, transport, logger)
             case .revokeGrant: try revocationWork.carryOut(item, transport, logger)
             }
-            try complete(item)
-            logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
+            if try complete(item, logger) != .passedOn {
+                logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
+            }
         } catch let error as CloudStorageError {
             try postpone(
                 item, word: CloudWork.word(for: error), isTransient: error.isTransient, told: error.retryAfter, logger)
@@ -96,18 +97,27 @@ public struct OutboxWorker: Sendable {
         }
     }
 
-    private func complete(_ item: OutboxItem) throws {
-        try store.transaction { session in
-            try session.complete(item.id, by: leaseOwner)
-            try session.forgetDepartedUser(item.userID)
+    /// Ends work that is done, or was dropped, unless the user for whom it was leased has been followed by another one.
+    private func complete(_ item: OutboxItem, _ logger: Logger) throws -> LeaseEnd {
+        let end = try store.transaction { session in
+            let end = try session.complete(item, by: leaseOwner, at: now())
+            if end == .asAsked { try session.forgetDepartedUser(item.userID) }
+            return end
         }
+        note(end, logger)
+        return end
+    }
+
+    private func note(_ end: LeaseEnd, _ logger: Logger) {
+        if end == .passedOn { logger.info("Outbox item passed on: its account has a new user") }
     }
 
     /// Puts the work off: for as long as the provider says, or twice as long as the last time; for a day if only a
-    /// person can mend it.
+    /// person can mend it. Nobody mends anything for a user who has been removed, and access to their storage ends soon.
     private func postpone(
         _ item: OutboxItem, word: String, isTransient: Bool, told: Duration?, _ logger: Logger
     ) throws {
+        let isTransient = try isTransient || isDeparted(item)
         var seconds = min(3_600, Int64(2) << Int64(min(item.attempts, 11)))
         if !isTransient { seconds = 86_400 }
         // Present time and due time are whole seconds, rounded down: two more, or it would be a little too early.
@@ -117,16 +127,24 @@ public struct OutboxWorker: Sendable {
             pushWork.isStale(item, at: time(in: seconds)) || revocationWork.isStale(item, at: time(in: seconds))
         guard !isHopeless, !isStale else {
             logger.warning("Outbox item dropped", metadata: .keyed([.reason: "\(word)", .count: "\(item.attempts)"]))
-            return try complete(item)
+            _ = try complete(item, logger)
+            return
         }
         logger.warning(
             "Outbox item postponed",
             metadata: .keyed([
                 .reason: "\(word)", .seconds: "\(seconds)", .count: "\(item.attempts + 1)",
             ]))
-        try store.transaction { session in
-            try session.postpone(item.id, by: leaseOwner, until: time(in: seconds), error: word)
-        }
+        note(
+            try store.transaction { session in
+                try session.postpone(item, by: leaseOwner, until: time(in: seconds), error: word, at: now())
+            }, logger)
+    }
+
+    /// Whether the work is in the storage of somebody who has been removed.
+    private func isDeparted(_ item: OutboxItem) throws -> Bool {
+        guard item.owner != nil else { return false }
+        return try store.withSession { try $0.departedUser(item.userID) != nil }
     }
 
     private func time(in seconds: Int64) -> WireDate {

@@ -30,7 +30,7 @@ struct RevocationWork: Sendable {
     /// - Throws: `AccountError`, `StoreError`.
     func carryOut(_ item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
         guard let grant = item.grant, let account = storage.account(grant.accountType) else { return }
-        guard let credentials = try? storage.sealer.open(grant.record, from: .user(item.userID)) else {
+        guard let credentials = try storage.vault.open(grant.record, from: .user(item.userID), logger) else {
             return logger.warning("Grant not revoked: its record does not open")
         }
         let isOurs = try store.transaction { session in
@@ -49,6 +49,7 @@ extension AccountError {
         switch self {
         case .rejected, .codeRejected, .scopeMissing, .revoked: "refused"
         case .notAsked, .unavailable: "unavailable"
+        case .withheld: "withheld"
         case .timedOut: "timed out"
         case .misconfigured: "misconfigured"
         }

@@ -1,25 +1,32 @@
 import Accounts
 import CloudStorage
+import FoundationEssentials
 public import HTTPTransport
 import OpenSSLCrypto
 public import ServerConfiguration
 public import Store
+import SyncProtocol
 public import UserStorage
 
 extension StorageRegistry {
     /// The accounts that a configuration allows and the storage that comes with them.
     ///
     /// The one place where they are put together, so that the server and the operator's tool see the same.
+    /// - Parameter unreadable: called for each sealed record that cannot be opened, for statistics.
     /// - Throws: ``ConfigurationError`` if a sealing key cannot be used.
     public init(
-        _ configuration: ServerConfiguration, store: Store, backoff: Backoff
+        _ configuration: ServerConfiguration, store: Store, backoff: Backoff,
+        unreadable: @escaping @Sendable () -> Void = {}
     ) throws(ConfigurationError) {
         self.init(
             store: store, sealer: CredentialSealer(keys: try KeyRing(configuration)), backoff: backoff,
-            providers: [GoogleDrive(), Dropbox(), OneDrive()], accounts: Self.accounts(configuration))
+            providers: [GoogleDrive(), Dropbox(), OneDrive()], accounts: Self.accounts(configuration, store),
+            unreadable: unreadable)
     }
 
-    private static func accounts(_ configuration: ServerConfiguration) -> [any AccountProvider] {
+    private static func accounts(
+        _ configuration: ServerConfiguration, _ store: Store
+    ) -> [any AccountProvider] {
         var accounts: [any AccountProvider] = []
         if let google = configuration.google {
             accounts.append(
@@ -47,7 +54,9 @@ extension StorageRegistry {
                 AppleAccount(
                     AppleAccount.Registration(
                         clientID: apple.clientID, teamID: apple.teamID, keyID: apple.keyID,
-                        key: apple.key, redirectURI: apple.redirectURI)))
+                        key: apple.key, redirectURI: apple.redirectURI),
+                    // What one host writes about consent another one reads.
+                    now: { Date(timeIntervalSince1970: Double(store.now.secondsSince1970)) }))
         }
         return accounts
     }

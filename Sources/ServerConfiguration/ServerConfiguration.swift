@@ -2,6 +2,7 @@ public import JSONWebTokens
 public import MariaDB
 import Posix
 public import Push
+public import SyncProtocol
 
 /// What the server reads from its JSON file at start; immutable afterwards. docs/operations.md explains each key.
 public struct ServerConfiguration: Sendable {
@@ -49,7 +50,8 @@ public struct ServerConfiguration: Sendable {
     /// Amazon's push service, as the predecessor used it.
     public struct SNS: Sendable {
         public var accessKeyID: String
-        public var secretKey: Secret
+        /// `nil` if the role that the file was read for does not need it; likewise the keys of the others.
+        public var secretKey: Secret?
         /// Such as `us-west-2`.
         public var region: String
         public var platformApplicationARN: String
@@ -59,7 +61,7 @@ public struct ServerConfiguration: Sendable {
     public struct APNs: Sendable {
         public var teamID: String
         public var keyID: String
-        public var key: SigningKey
+        public var key: SigningKey?
         /// The app's bundle identifier.
         public var topic: String
         /// Whether devices that do not say otherwise are those of developers.
@@ -68,7 +70,7 @@ public struct ServerConfiguration: Sendable {
 
     /// Firebase's push service.
     public struct FCM: Sendable {
-        public var account: ServiceAccount
+        public var account: ServiceAccount?
     }
 
     /// The push services in use; any may be missing.
@@ -91,7 +93,12 @@ public struct ServerConfiguration: Sendable {
         public var level: String
     }
 
+    /// With the account of the role that the file was read for, if it has one of its own, else with the owner's.
     public var database: ConnectionSettings
+    /// The accounts of roles that have one of their own; empty if the file was read for a role.
+    public var roleAccounts: [ServerRole: ConnectionSettings] = [:]
+    /// The secrets that are in files, by the setting that names each; those that the role does not need as well.
+    public var secretFiles: [SecretFile] = []
     /// In base64.
     public var sealingKey: Secret
     /// Keys that sealed tokens before, in base64: what they sealed can still be opened.
@@ -113,10 +120,21 @@ public struct ServerConfiguration: Sendable {
     public var apiThreads: Int
     /// Threads of a `transfer` process, 1 to 4,096.
     public var transferThreads: Int
+    /// Uploads and downloads of one user that a `transfer` process has in progress at once.
+    public var maximumTransfersPerUser: Int
+    /// Requests of one user that an `api` process has in progress at once; others wait.
+    public var maximumRequestsPerUser: Int
+    /// In bytes a second; `nil` if a transfer may be as slow as it likes.
+    public var minimumTransferRate: Int?
+    /// For how long a transfer may stand still at its beginning.
+    public var transferGraceTime: Duration
     /// Connections of one process, 1 to 256; its threads share them, leased one transaction at a time.
     public var databaseConnections: Int
     public var signInTokenTimeToLive: Duration
-    public var maximumDevicesPerUser: Int?
+    /// Tokens of one address (IPv6: one network of 64 bits) that providers may reject in a minute, for each process.
+    public var failedSignInsPerMinute: Int
+    /// What each user may have and do.
+    public var quotas: Quotas
     public var minimumIOSClientVersion: String?
     /// After how many days without a commit staged changes are withdrawn.
     public var stagingLifetimeDays: Int
@@ -135,8 +153,10 @@ public struct ServerConfiguration: Sendable {
     }
 
     /// Reads the file at `path` and the secrets that it names.
+    /// - Parameter role: reads only the secrets that it needs, and takes its account in the database; `nil`: all secrets, for
+    ///   the operator, who has the owner's account.
     /// - Throws: ``ConfigurationError`` with everything that is wrong.
-    public init(readingFrom path: String) throws(ConfigurationError) {
+    public init(readingFrom path: String, for role: ServerRole? = nil) throws(ConfigurationError) {
         let bytes: [UInt8]
         do { bytes = try TextFile.read(path) } catch {
             throw ConfigurationError(
@@ -145,18 +165,19 @@ public struct ServerConfiguration: Sendable {
         }
         // A mode that cannot be told counts as the worst.
         let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
-        try self.init(bytes, at: path, permissions, SecretFiles(configurationPath: path))
+        try self.init(bytes, at: path, permissions, SecretFiles(configurationPath: path), for: role)
     }
 
     /// Reads a text that is to become the file at `path`, to know beforehand whether the server would start with it.
     /// - Parameter secrets: what is to become the files that the text names; others are there already.
     /// - Throws: ``ConfigurationError`` with everything that is wrong.
     public init(proposed text: String, at path: String, secrets: [String: Secret]) throws(ConfigurationError) {
-        try self.init(Array(text.utf8), at: path, 0o600, SecretFiles(configurationPath: path, coming: secrets))
+        try self.init(
+            Array(text.utf8), at: path, 0o600, SecretFiles(configurationPath: path, coming: secrets), for: nil)
     }
 
     private init(
-        _ bytes: [UInt8], at path: String, _ permissions: UInt32, _ files: SecretFiles
+        _ bytes: [UInt8], at path: String, _ permissions: UInt32, _ files: SecretFiles, for role: ServerRole?
     ) throws(ConfigurationError) {
         let root: LocatedJSON
         do { root = try LocatedJSONParser.parse(bytes) } catch {
@@ -164,9 +185,11 @@ public struct ServerConfiguration: Sendable {
                 path: path,
                 problems: [ConfigurationFinding(kind: .problem, place: error.place, sentence: error.sentence)])
         }
-        var settings = SettingsReader(reader: ConfigurationReader(root), files: files, permissions: permissions)
+        var settings = SettingsReader(
+            reader: ConfigurationReader(root), files: files, permissions: permissions, role: role)
         var result = settings.read()
         result.notes = settings.reader.notes
+        result.secretFiles = settings.secretFiles
         guard settings.reader.problems.isEmpty else {
             throw ConfigurationError(path: path, problems: settings.reader.problems, notes: result.notes)
         }
@@ -178,7 +201,9 @@ public struct ServerConfiguration: Sendable {
         facebook: Facebook?,
         dropbox: Dropbox?, microsoft: Microsoft?, apple: Apple?, push: Push, warningFile: WarningFile?,
         maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
-        databaseConnections: Int, signInTokenTimeToLive: Duration, maximumDevicesPerUser: Int?,
+        maximumTransfersPerUser: Int, maximumRequestsPerUser: Int, minimumTransferRate: Int?,
+        transferGraceTime: Duration,
+        databaseConnections: Int, signInTokenTimeToLive: Duration, failedSignInsPerMinute: Int, quotas: Quotas,
         minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?,
         metricsDirectory: String?, log: Log
     ) {
@@ -195,9 +220,14 @@ public struct ServerConfiguration: Sendable {
         self.maximumUploadBytes = maximumUploadBytes
         self.apiThreads = apiThreads
         self.transferThreads = transferThreads
+        self.maximumTransfersPerUser = maximumTransfersPerUser
+        self.maximumRequestsPerUser = maximumRequestsPerUser
+        self.minimumTransferRate = minimumTransferRate
+        self.transferGraceTime = transferGraceTime
         self.databaseConnections = databaseConnections
         self.signInTokenTimeToLive = signInTokenTimeToLive
-        self.maximumDevicesPerUser = maximumDevicesPerUser
+        self.failedSignInsPerMinute = failedSignInsPerMinute
+        self.quotas = quotas
         self.minimumIOSClientVersion = minimumIOSClientVersion
         self.stagingLifetimeDays = stagingLifetimeDays
         self.sandbox = sandbox

@@ -1,8 +1,13 @@
+import SyncProtocol
+
 /// The names of all settings, by which misspelt ones are recognised. docs/operations.md explains each; tests keep the
 /// three lists (this one, that one, and what `SettingsReader` reads) the same.
 enum SettingCatalog {
     /// Settings that stand in the file as they are.
-    static let plain: Set<String> = [
+    static let plain = others.union(Quota.allCases.map { "quotas.\($0.rawValue)" })
+        .union(ServerRole.allCases.map { "database.roles.\($0.rawValue).user" })
+
+    private static let others: Set<String> = [
         "database.socket", "database.host", "database.port", "database.name", "database.user",
         "allowedSignInTypes.Google", "allowedSignInTypes.Dropbox", "allowedSignInTypes.Microsoft",
         "allowedSignInTypes.Facebook", "allowedSignInTypes.AppleSignIn",
@@ -12,16 +17,30 @@ enum SettingCatalog {
         "awssns.accessKeyId", "awssns.region", "awssns.platformApplicationArn",
         "apns.teamId", "apns.keyId", "apns.topic", "apns.environment",
         "owningUserAccountCreation.initialFileName", "owningUserAccountCreation.initialFileContents",
-        "maximumUploadBytes", "apiThreads", "transferThreads", "databaseConnections", "signInTokenTimeToLive",
-        "maxNumberDeviceUUIDPerUser", "iOSMinimumClientVersion", "stagingLifetimeDays",
+        "maximumUploadBytes", "apiThreads", "transferThreads", "databaseConnections", "maximumTransfersPerUser",
+        "maximumRequestsPerUser", "minimumTransferRate", "transferGraceTime", "signInTokenTimeToLive",
+        "failedSignInsPerMinute", "iOSMinimumClientVersion", "stagingLifetimeDays",
         "sealing.formerKeyFiles", "metrics.directory", "log.file", "log.level", "sandbox.connectTo", "sandbox.caFile",
     ]
 
-    /// Settings that may stand in the file, and whose twin with `File` at the end names a file that holds the secret.
-    static let secrets: Set<String> = [
-        "database.password", "sealing.key", "GoogleServerClientSecret", "FacebookClientSecret", "MicrosoftClientSecret",
-        "DropboxAppSecret", "appleSignIn.privateKey", "awssns.secretKey", "apns.privateKey", "fcm.serviceAccount",
-    ]
+    /// Settings that may stand in the file, and whose twin with `File` at the end names a file that holds the secret; with
+    /// the roles that need it. A role that lacks another one starts all the same.
+    ///
+    /// Whoever signs people in, or renews their tokens, needs the secret of their provider; whoever notifies, that of the
+    /// push service. The api makes devices known to SNS; nobody but the jobs role sends.
+    static let secretReaders: [String: Set<ServerRole>] = {
+        let all = Set(ServerRole.allCases)
+        var readers: [String: Set<ServerRole>] = [
+            "database.password": all, "sealing.key": all, "GoogleServerClientSecret": all,
+            "FacebookClientSecret": [.api, .transfer], "MicrosoftClientSecret": all, "DropboxAppSecret": all,
+            "appleSignIn.privateKey": all, "awssns.secretKey": [.api, .jobs], "apns.privateKey": [.jobs],
+            "fcm.serviceAccount": [.jobs],
+        ]
+        for role in ServerRole.allCases { readers["database.roles.\(role.rawValue).password"] = [role] }
+        return readers
+    }()
+
+    static let secrets = Set(secretReaders.keys)
 
     /// Names that the files of SyncServerII have for settings of this server.
     static let olderNames = [
@@ -29,7 +48,7 @@ enum SettingCatalog {
         "db.database": "database.name",
         "mySQL.host": "database.host", "mySQL.user": "database.user", "mySQL.password": "database.password",
         "mySQL.database": "database.name",
-        "GoogleServerSecret": "GoogleServerClientSecret",
+        "GoogleServerSecret": "GoogleServerClientSecret", "maxNumberDeviceUUIDPerUser": "quotas.devices",
     ]
 
     /// Settings of SyncServerII that are without effect here, with the reason.

@@ -11,7 +11,7 @@ extension SettingsReader {
         guard reader.has(prefix: "awssns") else { return nil }
         let sns = ServerConfiguration.SNS(
             accessKeyID: reader.required("awssns.accessKeyId"),
-            secretKey: secret("awssns.secretKey") ?? missing("awssns.secretKeyFile"),
+            secretKey: pushSecret("awssns.secretKey"),
             region: reader.required("awssns.region"),
             platformApplicationARN: reader.required("awssns.platformApplicationArn"))
         guard !sns.region.isEmpty, !sns.platformApplicationARN.isEmpty else { return sns }
@@ -42,13 +42,23 @@ extension SettingsReader {
         }
         let (teamID, keyID) = (reader.required("apns.teamId"), reader.required("apns.keyId"))
         let topic = reader.required("apns.topic")
-        guard let key = es256Key("apns.privateKey") else { return nil }
+        var key: SigningKey?
+        if isNeeded("apns.privateKey") {
+            key = es256Key("apns.privateKey")
+            if key == nil { return nil }
+        } else {
+            _ = secret("apns.privateKey")
+        }
         return ServerConfiguration.APNs(
             teamID: teamID, keyID: keyID, key: key, topic: topic, isSandbox: environment == "sandbox")
     }
 
     private mutating func fcm() -> ServerConfiguration.FCM? {
         guard reader.has(prefix: "fcm") else { return nil }
+        guard isNeeded("fcm.serviceAccount") else {
+            _ = secret("fcm.serviceAccount")
+            return ServerConfiguration.FCM(account: nil)
+        }
         guard let text = openedSecret("fcm.serviceAccount") else { return nil }
         do {
             return ServerConfiguration.FCM(account: try ServiceAccount(json: text.value))
@@ -56,6 +66,12 @@ extension SettingsReader {
             reader.problem("fcm.serviceAccountFile cannot be used: \(error)", at: "fcm.serviceAccountFile")
             return nil
         }
+    }
+
+    /// A required secret of a push service; `nil` if the role does not need it.
+    private mutating func pushSecret(_ name: String) -> Secret? {
+        let text = secret(name)
+        return isNeeded(name) ? text ?? missing(name + "File") : nil
     }
 
     /// The key that signs what Apple's services are shown; `nil`, and a problem, if there is none that can be used.

@@ -1,5 +1,6 @@
 internal import MariaDB
 import Posix
+import SyncProtocol
 
 /// Reads every setting once, in the order of the table in docs/operations.md.
 struct SettingsReader {
@@ -12,29 +13,71 @@ struct SettingsReader {
     let files: SecretFiles
     /// The configuration file's own permission bits.
     let permissions: UInt32
+    /// For whom the file is read; `nil` for the operator.
+    var role: ServerRole?
+    /// What has been found to be in files.
+    private(set) var secretFiles: [SecretFile] = []
 
     mutating func read() -> ServerConfiguration {
-        let database = database()
+        let (database, roleAccounts) = database()
         let sealingKey = secret("sealing.key") ?? sealingKeyByDefault()
         let formerSealingKeys = secrets("sealing.formerKeyFiles")
         let accounts = accounts()
-        return ServerConfiguration(
+        let apiThreads = reader.integer("apiThreads", in: 1...1_024) ?? 16
+        let minimumTransferRate = reader.integer("minimumTransferRate", in: 0...1_048_576) ?? 4_096
+        var result = ServerConfiguration(
             database: database, sealingKey: sealingKey, formerSealingKeys: formerSealingKeys,
             google: accounts.google, facebook: accounts.facebook,
             dropbox: accounts.dropbox, microsoft: accounts.microsoft, apple: apple(), push: push(),
             warningFile: warningFile(),
             maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
-            apiThreads: reader.integer("apiThreads", in: 1...1_024) ?? 8,
-            transferThreads: reader.integer("transferThreads", in: 1...4_096) ?? 256,
+            apiThreads: apiThreads,
+            transferThreads: reader.integer("transferThreads", in: 1...4_096) ?? 1_024,
+            maximumTransfersPerUser: reader.integer("maximumTransfersPerUser", in: 1...4_096) ?? 32,
+            maximumRequestsPerUser: reader.integer("maximumRequestsPerUser", in: 1...1_024) ?? max(1, apiThreads / 2),
+            minimumTransferRate: minimumTransferRate == 0 ? nil : minimumTransferRate,
+            transferGraceTime: .seconds(reader.integer("transferGraceTime", in: 1...600) ?? 30),
             databaseConnections: reader.integer("databaseConnections", in: 1...256) ?? 8,
             signInTokenTimeToLive: .seconds(reader.integer("signInTokenTimeToLive", in: 0...86_400) ?? 300),
-            maximumDevicesPerUser: reader.integer("maxNumberDeviceUUIDPerUser", in: 1...1_000_000),
+            failedSignInsPerMinute: reader.integer("failedSignInsPerMinute", in: 1...1_000_000) ?? 60,
+            quotas: quotas(),
             minimumIOSClientVersion: minimumVersion(),
             stagingLifetimeDays: reader.integer("stagingLifetimeDays", in: 1...3_650) ?? 7, sandbox: sandbox(),
             metricsDirectory: metricsDirectory(), log: log())
+        result.roleAccounts = roleAccounts
+        return result
     }
 
-    private mutating func database() -> ConnectionSettings {
+    /// 0 is no limit, so that a default can be switched off.
+    private mutating func quotas() -> Quotas {
+        var quotas = Quotas.standard
+        for quota in Quota.allCases {
+            guard let limit = reader.integer("quotas.\(quota.rawValue)", in: 0...2_000_000_000) else { continue }
+            quotas[quota] = limit == 0 ? nil : limit
+        }
+        return quotas
+    }
+
+    /// The owner's account with those of the roles; or, for a role that has one, that alone.
+    private mutating func database() -> (ConnectionSettings, [ServerRole: ConnectionSettings]) {
+        let owner = databaseOwner()
+        var accounts: [ServerRole: ConnectionSettings] = [:]
+        for each in ServerRole.allCases {
+            let key = "database.roles.\(each.rawValue)"
+            let isThere = reader.has(prefix: key)
+            let user = isThere ? reader.required(key + ".user") : reader.string(key + ".user") ?? ""
+            let password = secret(key + ".password")
+            guard isThere else { continue }
+            var account = owner
+            account.user = user
+            account.password = password?.value ?? ""
+            accounts[each] = account
+        }
+        guard let role else { return (owner, accounts) }
+        return (accounts[role] ?? owner, [:])
+    }
+
+    private mutating func databaseOwner() -> ConnectionSettings {
         let socket = reader.string("database.socket")
         let host = reader.string("database.host")
         let port = reader.integer("database.port", in: 1...65_535)
@@ -66,6 +109,7 @@ struct SettingsReader {
     /// The files of SyncServerII have no such key, and shall do all the same.
     private mutating func sealingKeyByDefault() -> Secret {
         do {
+            secretFiles.append(SecretFile(name: Self.sealingKeyFile, readers: Set(ServerRole.allCases)))
             return try files.read(Self.sealingKeyFile)
         } catch {
             reader.problem(
@@ -193,10 +237,23 @@ struct SettingsReader {
         return ServerConfiguration.Log(file: reader.string("log.file"), level: level)
     }
 
-    /// A secret that is given inline, or in the file that the same key with `File` names.
+    /// Whether a secret is read. A role leaves those of others alone, whether they are there or not.
+    func isNeeded(_ key: String) -> Bool { role.map { readers(of: key).contains($0) } ?? true }
+
+    /// Who needs a secret. A role with an account of its own has no business with that of the database's owner.
+    private func readers(of key: String) -> Set<ServerRole> {
+        let readers = SettingCatalog.secretReaders[key] ?? []
+        guard key == "database.password" else { return readers }
+        return readers.filter { !reader.has(prefix: "database.roles.\($0.rawValue)") }
+    }
+
+    /// A secret that is given inline, or in the file that the same key with `File` names; an empty one if it is given and
+    /// the role does not need it.
     mutating func secret(_ key: String) -> Secret? {
         let inline = reader.string(key)
         let file = reader.string(key + "File")
+        if let file { secretFiles.append(SecretFile(name: file, readers: readers(of: key))) }
+        guard isNeeded(key) else { return inline == nil && file == nil ? nil : Secret("") }
         if inline != nil { noteInlineSecret(key) }
         guard let file else { return inline.map(Secret.init) }
         if inline != nil {
@@ -216,6 +273,7 @@ struct SettingsReader {
     private mutating func secrets(_ key: String) -> [Secret] {
         var secrets: [Secret] = []
         for file in reader.strings(key) {
+            secretFiles.append(SecretFile(name: file, readers: Set(ServerRole.allCases)))
             warnIfOpen(files.path(file), namedBy: key)
             do {
                 secrets.append(try files.read(file))

@@ -35,5 +35,10 @@ struct Migration: Equatable {
         Migration(
             version: 9, name: "request_ids",
             sql: String(decoding: PackageResources._009_request_ids_sql, as: UTF8.self)),
+        Migration(
+            version: 10, name: "credential_marks",
+            sql: String(decoding: PackageResources._010_credential_marks_sql, as: UTF8.self)),
+        Migration(
+            version: 11, name: "quotas", sql: String(decoding: PackageResources._011_quotas_sql, as: UTF8.self)),
     ]
 }

@@ -1,4 +1,6 @@
 public import MariaDB
+import Posix
+public import SyncProtocol
 import Synchronization
 
 /// The server's memory: users, sharing groups, files, and what must still be done.
@@ -14,13 +16,28 @@ public struct Store: Sendable {
     private let pool: ConnectionPool
     private let pause: @Sendable (Duration) -> Void
     private let schema = SchemaState()
+    private let clock: DatabaseClock
     private var requestID: String?
 
-    /// - Parameter pause: blocks the calling thread between attempts.
-    public init(pool: ConnectionPool, pause: @escaping @Sendable (Duration) -> Void) {
+    /// - Parameters:
+    ///   - pause: blocks the calling thread between attempts.
+    ///   - hostTime: the time since 1970 by this host's wall clock; tests pass one that is wrong.
+    public init(
+        pool: ConnectionPool, pause: @escaping @Sendable (Duration) -> Void,
+        hostTime: (@Sendable () -> Duration)? = nil
+    ) {
         self.pool = pool
         self.pause = pause
+        let start = ContinuousClock.now
+        clock = DatabaseClock(
+            elapsed: { start.duration(to: .now) }, hostTime: hostTime ?? { .seconds(WallClock.secondsSince1970()) })
     }
+
+    /// The present by the database's clock, which all hosts share.
+    ///
+    /// At most a second older than the last use of the store is what it goes by; this host's own clock counts only as long
+    /// as the database has not been reached at all.
+    public var now: WireDate { clock.now }
 
     /// Opens the store, after ``MigrationRunner/verify()`` has found the schema to be right; until then every use throws
     /// ``StoreError/unavailable(_:)``, as if the database were not there.
@@ -81,7 +98,12 @@ public struct Store: Sendable {
         let connection: Connection
         do { connection = try pool.lease() } catch { throw StoreError(error) }
         var session = StoreSession(connection, requestID: requestID)
-        let result = Swift.Result { try body(&session) }
+        let result = Swift.Result {
+            if clock.isDue {
+                try clock.read { () throws(StoreError) in try session.clockMilliseconds() }
+            }
+            return try body(&session)
+        }
         pool.giveBack(session.end())
         return try result.get()
     }

@@ -46,6 +46,17 @@ public struct StoreSession: ~Copyable {
         do { return Int64(try connection.execute(sql, values).lastInsertID) } catch { throw StoreError(error) }
     }
 
+    /// Runs an INSERT of what a query yields, one row at most, and returns the number that AUTO_INCREMENT gave to the row;
+    /// `nil` if the query yielded none.
+    mutating func insertSelected(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int64? {
+        do {
+            let result = try connection.execute(sql, values)
+            return result.affectedRows == 0 ? nil : result.lastInsertID
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
     /// The first row that a query yields, decoded.
     mutating func first<Decoded>(
         _ sql: StaticString, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded

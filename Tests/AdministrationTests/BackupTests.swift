@@ -102,6 +102,24 @@ struct BackupTests {
         #expect(try checksums(fixture.settings) == before)
     }
 
+    @Test("Rows that are missing after a restore are noticed: what is there is counted")
+    func rowsLost() throws {
+        let fixture = try AdministrationFixture()
+        try fixture.run("INSERT INTO apple_notices VALUES (REPEAT('n', 32), '2026-01-01')")
+        _ = try backUp(fixture)
+        let empty = try AdministrationFixture(populated: false)
+        // Takes a row away behind the restorer's back.
+        try empty.run(
+            "CREATE TRIGGER thief AFTER INSERT ON apple_notices FOR EACH ROW DELETE FROM devices WHERE user_id = 2")
+
+        #expect {
+            try Restorer(into: empty.settings).restore(path)
+        } throws: { error in
+            guard case BackupError.countsDiffer(let table, let expected, let found) = error else { return false }
+            return table == "devices" && expected == 2 && found == 1
+        }
+    }
+
     @Test("A file that exists is not overwritten")
     func exists() throws {
         let fixture = try AdministrationFixture()

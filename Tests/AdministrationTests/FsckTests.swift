@@ -154,6 +154,26 @@ struct FsckTests {
                 == 1)
     }
 
+    @Test(
+        "A member whose owner is wrong is left without storage; members whose owner is right keep theirs",
+        arguments: [99, 2])
+    func otherMembers(owner: Int) throws {
+        let fixture = try AdministrationFixture()
+        try fixture.run(
+            """
+            INSERT INTO users (user_id, account_type, provider_user_id, display_name, created_at)
+            VALUES (3, 'Facebook', 'f-3', 'Carol', '2026-01-03'), (4, 'Facebook', 'f-4', 'Dan', '2026-01-03');
+            INSERT INTO memberships VALUES (1, 3, \(owner), 'read', NULL, '2026-01-03'), (1, 4, 1, 'read', NULL, NOW());
+            """)
+        let fsck = fsck(fixture)
+
+        let repairs = try fsck.repair(try fsck.run(), at: AdministrationFixture.now)
+
+        #expect(repairs.map(\.rows) == [1])
+        #expect(try fixture.number("SELECT COUNT(*) FROM memberships WHERE owning_user_id = 1") == 2)
+        #expect(try fixture.number("SELECT user_id FROM memberships WHERE user_id > 1 AND owning_user_id IS NULL") == 3)
+    }
+
     @Test("Tokens under a key that nobody has are named as such")
     func unknownKey() throws {
         let fixture = try AdministrationFixture()

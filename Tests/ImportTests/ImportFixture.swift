@@ -69,6 +69,17 @@ struct ImportFixture {
         return lines
     }
 
+    /// How many columns a table of ours has: a test that compares all of them is to notice a new one.
+    func columns(of table: String) throws -> Int {
+        var connection = try Connection(settings)
+        var count = 0
+        try connection.query(
+            "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
+            [.text(table)]
+        ) { (row) throws(MariaDBError) in count = Int(try row.int(0)) }
+        return count
+    }
+
     /// Everything that users can notice, without the times of the import itself.
     func contents() throws -> [String] {
         try rows(

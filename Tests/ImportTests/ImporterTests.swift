@@ -88,6 +88,92 @@ struct ImporterTests {
         #expect(contents.contains("BBBBBBBB-0000-4000-8000-000000000001|write|3"))
     }
 
+    @Test("Every column of every imported row is what the source says, deleted files among them")
+    func everyColumn() throws {
+        try fixture.run()
+
+        #expect(try fixture.columns(of: "files") == 20)
+        let files = try fixture.rows(
+            """
+            SELECT RIGHT(g.sharing_group_uuid, 2), RIGHT(f.file_uuid, 2), f.file_group_uuid, f.owning_user_id,
+                   f.storage_type, RIGHT(f.device_uuid, 2), f.created_at, f.updated_at, f.mime_type, f.app_metadata,
+                   f.app_metadata_version, f.is_deleted, f.file_version, f.check_sum, f.sha256, f.size_bytes,
+                   f.object_id, f.object_revision, f.provider_hash, f.changed_at_master_version
+              FROM files f JOIN sharing_groups g USING (sharing_group_id) ORDER BY 1, 2
+            """)
+        #expect(
+            files == [
+                "01|01|Thread|1|Google|02|2019-01-02 03:04:05|2019-02-03 04:05:06|text/plain|{\"a\":\"ä\"}|4|0|7|"
+                    + "b10a8db164e0754105b7a99be72e3fe5|-|-|-|-|-|13",
+                "01|02|-|1|Google|01|2019-02-03 04:05:06|2019-02-03 04:05:06|unknown|-|-|0|0|-|-|-|-|-|-|13",
+                "01|03|-|0|Dropbox|01|2019-01-02 03:04:05|2019-01-02 03:04:05|image/jpeg|no version|0|1|2|"
+                    + String(repeating: "a", count: 64) + "|-|-|-|-|-|13",
+                "01|06|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|image/jpeg||3|1|1|-|-|-|-|-|-|13",
+                "01|07|-|4|Microsoft|01|2019-01-02 03:04:05|2019-01-02 03:04:05|image/jpeg|-|-|0|0|"
+                    + "0A4D55A8D778E5022FAB701977C5D840BBC486D0|-|-|-|-|-|13",
+                // Of a group that nobody is in any more; and of a file that is in two groups, as the source has it.
+                "03|09|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|text/plain|-|-|1|0|-|-|-|-|-|-|5",
+                "04|01|-|1|Google|01|2019-01-02 03:04:05|2019-01-02 03:04:05|text/plain|-|-|0|0|-|-|-|-|-|-|0",
+            ])
+        #expect(try fixture.columns(of: "staged_changes") == 25)
+        let staged = try fixture.rows(
+            """
+            SELECT user_id, RIGHT(device_uuid, 2), RIGHT(g.sharing_group_uuid, 2), LEFT(file_uuid, 1),
+                   RIGHT(file_uuid, 2), kind, file_group_uuid, s.created_at, updated_at, mime_type, app_metadata,
+                   app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
+                   object_id, object_revision, provider_hash, staged_at, batch_uuid, batch_master_version,
+                   batch_request_hash, app_metadata_bytes
+              FROM staged_changes s JOIN sharing_groups g USING (sharing_group_id) ORDER BY 1, 4, 5
+            """)
+        #expect(
+            staged == [
+                "1|01|01|F|01|upload|-|-|2020-01-01 00:00:00|text/plain|-|-|8|b10a8db164e0754105b7a99be72e3fe5|-|-|1|"
+                    + "Google|-|-|-|2027-01-15 08:00:00|-|-|-|0",
+                "1|01|01|F|02|deletion|-|-|-|-|-|-|0|-|-|-|-|-|-|-|-|2027-01-15 08:00:00|-|-|-|0",
+                "2|02|01|E|01|upload|Thread|2020-01-01 00:00:00|2020-01-01 00:00:00|text/plain|{}|0|0|"
+                    + "b10a8db164e0754105b7a99be72e3fe5|-|-|1|Google|-|-|-|2027-01-15 08:00:00|-|-|-|2",
+                "2|02|01|F|01|metadata|-|-|-|-|m|5|-|-|-|-|-|-|-|-|-|2027-01-15 08:00:00|-|-|-|1",
+            ])
+        #expect(try fixture.columns(of: "invitations") == 8)
+        let invitations = try fixture.rows(
+            """
+            SELECT RIGHT(i.invitation_uuid, 2), RIGHT(g.sharing_group_uuid, 2), inviting_user_id, owning_user_id,
+                   permission, allows_social_acceptance, remaining_acceptors, expires_at
+              FROM invitations i JOIN sharing_groups g USING (sharing_group_id)
+            """)
+        #expect(
+            invitations == ["01|01|1|1|write|1|3|2027-01-15 10:00:00"])
+        #expect(try fixture.columns(of: "memberships") == 6)
+        let memberships = try fixture.rows(
+            """
+            SELECT RIGHT(g.sharing_group_uuid, 2), user_id, owning_user_id, permission, invitation_uuid, joined_at
+              FROM memberships m JOIN sharing_groups g USING (sharing_group_id) ORDER BY 1, 2
+            """)
+        #expect(
+            memberships == [
+                "01|1|-|admin|-|2027-01-15 08:00:00", "01|2|1|write|-|2027-01-15 08:00:00",
+                "01|5|-|read|-|2027-01-15 08:00:00", "04|3|-|admin|-|2027-01-15 08:00:00",
+                "04|6|-|write|-|2027-01-15 08:00:00",
+            ])
+        #expect(try fixture.columns(of: "devices") == 3)
+        #expect(
+            try fixture.rows("SELECT user_id, RIGHT(device_uuid, 2), registered_at FROM devices ORDER BY 1") == [
+                "1|01|2027-01-15 08:00:00", "2|02|2027-01-15 08:00:00",
+            ])
+    }
+
+    @Test("A file that is deleted at the source later on is deleted here with the next run, and the other way round")
+    func deletedLater() throws {
+        try fixture.run()
+        try fixture.atSource("UPDATE FileIndex SET deleted = 1 - deleted WHERE fileIndexId IN (6, 7)")
+
+        try fixture.run(at: WireDate(secondsSince1970: noon.secondsSince1970 + 60))
+
+        #expect(
+            try fixture.rows("SELECT is_deleted FROM files WHERE file_uuid RLIKE '0[67]$' ORDER BY file_uuid")
+                == ["0", "1"])
+    }
+
     @Test(
         "Every row that does not fit is in the report, with its reason",
         arguments: [

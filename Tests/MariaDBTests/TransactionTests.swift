@@ -225,7 +225,7 @@ struct TransactionTests {
     @Test("Where nobody listens, connecting fails at once")
     func nobodyListens() throws {
         var settings = try ScratchDatabase.shared().settings(database: nil)
-        settings.address = .unixSocket(path: "/tmp/there-is-no-such-socket")
+        settings.address = .unixSocket(path: "/nowhere/socket")
         let start = ContinuousClock.now
         #expect(throws: MariaDBError.self) { _ = try Connection(settings) }
         #expect(ContinuousClock.now - start < .seconds(1))
@@ -264,7 +264,7 @@ struct TransactionTests {
         var wrong = settings
         wrong.user = "nobody-of-that-name"
         var nowhere = settings
-        nowhere.address = .unixSocket(path: "/tmp/there-is-no-such-socket")
+        nowhere.address = .unixSocket(path: "/nowhere/socket")
         for round in 0..<100 {
             #expect(throws: MariaDBError.self) { _ = try Connection(wrong) }
             #expect(throws: MariaDBError.self) { _ = try Connection(nowhere) }

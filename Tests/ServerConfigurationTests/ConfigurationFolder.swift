@@ -1,4 +1,5 @@
 import Foundation
+import SyncProtocol
 import TestSupport
 
 @testable import ServerConfiguration
@@ -33,15 +34,17 @@ final class ConfigurationFolder {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
     }
 
-    func read(_ text: String, mode: Int = 0o640) throws(ConfigurationError) -> ServerConfiguration {
+    func read(
+        _ text: String, mode: Int = 0o640, for role: ServerRole? = nil
+    ) throws(ConfigurationError) -> ServerConfiguration {
         try! write("syncd.json", text, mode: mode)
-        return try ServerConfiguration(readingFrom: path)
+        return try ServerConfiguration(readingFrom: path, for: role)
     }
 
     /// All problems of a file, as an operator reads them.
-    func problems(_ text: String, mode: Int = 0o640) -> [String] {
+    func problems(_ text: String, mode: Int = 0o640, for role: ServerRole? = nil) -> [String] {
         do {
-            _ = try read(text, mode: mode)
+            _ = try read(text, mode: mode, for: role)
             return []
         } catch {
             return error.problems.map(\.description)

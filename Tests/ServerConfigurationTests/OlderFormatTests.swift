@@ -1,5 +1,6 @@
 import Foundation
 import MariaDB
+import SyncProtocol
 import Testing
 
 @testable import ServerConfiguration
@@ -29,7 +30,7 @@ struct OlderFormatTests {
         #expect(configuration.dropbox == nil)
         #expect(configuration.apple?.teamID == "0123456789")
         #expect(configuration.apple?.redirectURI == nil)
-        #expect(configuration.maximumDevicesPerUser == 10)
+        #expect(configuration.quotas[.devices] == 10)
         #expect(configuration.warningFile?.name == "Readme.txt")
         #expect(configuration.minimumIOSClientVersion == "0.18.4")
         #expect(configuration.push.sns?.region == "us-west-2")

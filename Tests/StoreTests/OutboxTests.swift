@@ -12,7 +12,11 @@ struct OutboxTests {
     private var store: Store { fixture.store }
     private let owner = OwningUser(userID: UserID(1), storageType: .google)
 
-    init() throws { fixture = try StoreFixture() }
+    init() throws {
+        fixture = try StoreFixture()
+        // The first user of an empty database.
+        #expect(try fixture.addUser() == owner.userID)
+    }
 
     @discardableResult
     private func add(_ object: String, at time: WireDate = noon) throws -> OutboxID {
@@ -60,6 +64,52 @@ struct OutboxTests {
         #expect(try !store.transaction { try $0.renewLease(of: item.id, by: "one", until: noon(plus: 999)) })
         #expect(try store.transaction { try $0.complete(item.id, by: "two") })
         #expect(try !store.transaction { try $0.complete(item.id, by: "two") })
+        #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
+    }
+
+    @Test("Work that another user has taken over is neither completed nor put off for the one it was leased for")
+    func passedOn() throws {
+        try add("o")
+        let heir = try fixture.addUser()
+        let item = try #require(try lease(by: "w").first)
+        let takeOver: (UserID) throws -> Void = { user in
+            var connection = try Connection(fixture.settings)
+            try connection.execute("UPDATE outbox SET user_id = ?", [.int(user.rawValue)])
+        }
+        try takeOver(heir)
+
+        let ended = try store.transaction { try $0.complete(item, by: "w", at: noon(plus: 5)) }
+        #expect(ended == .passedOn)
+        #expect(try lease(by: "w", at: noon(plus: 4)).isEmpty)
+        let again = try #require(try lease(by: "w", at: noon(plus: 5)).first)
+        #expect(again.id == item.id && again.userID == heir && again.owner?.userID == heir)
+
+        try takeOver(item.userID)
+        let putOff = try store.transaction { session in
+            try session.postpone(again, by: "w", until: noon(plus: 99), error: "x", at: noon(plus: 6))
+        }
+        #expect(putOff == .passedOn)
+        let third = try #require(try lease(by: "w", at: noon(plus: 6)).first)
+        let lost = try store.transaction { try $0.complete(third, by: "another", at: noon(plus: 7)) }
+        #expect(lost == .lostBefore)
+        #expect(try lease(by: "w", at: noon(plus: 8)).isEmpty, "the lease is not the other worker's to end")
+        let end = try store.transaction { try $0.complete(third, by: "w", at: noon(plus: 8)) }
+        #expect(end == .asAsked)
+        #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
+    }
+
+    @Test("Nothing is uploaded for somebody who is being removed: their removal is waited for, and then known")
+    func intentOfNobody() throws {
+        let gone = OwningUser(userID: UserID(4_711), storageType: .google)
+
+        #expect {
+            _ = try store.transaction { session in
+                try session.addIntent(
+                    toStore: "o", named: ["n"], in: gone, leaseOwner: "upload", until: noon(plus: 90), at: noon)
+            }
+        } throws: { error in
+            if case StoreError.notFound = error { true } else { false }
+        }
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
@@ -111,8 +161,9 @@ struct OutboxTests {
 
         try store.transaction { session in
             try session.record(objectID: "chosen", in: item.id, by: "w")
-            try session.postpone(
-                item.id, by: "w", until: noon(plus: 30), error: String(repeating: "é", count: 400))
+            let end = try session.postpone(
+                item, by: "w", until: noon(plus: 30), error: String(repeating: "é", count: 400), at: noon)
+            #expect(end == .asAsked)
         }
 
         #expect(try lease(by: "v", at: noon(plus: 29)).isEmpty)

@@ -132,6 +132,16 @@ extension PushTests {
         #expect(try found(carol) == nil, "the device is somebody else's")
         try execute("DELETE FROM memberships WHERE user_id = \(bob.rawValue)")
         #expect(try found(bob) == nil, "Bob has left")
+        let topic: () throws -> String? = { try store.withSession { try $0.pushTopic(of: carol, memberOf: groupID) } }
+        #expect(try topic() == "arn:c")
+        try execute("DELETE FROM memberships WHERE user_id = \(carol.rawValue)")
+        #expect(try topic() == nil, "Carol has left")
+        // Whoever is in another group with the sender has still left this one.
+        let other = try #require(
+            try fixture.membership(of: alice, in: try fixture.addGroup(of: alice, name: "H"))
+        ).groupID
+        for user in [bob, carol] { try join(user, other) }
+        #expect(try found(bob) == nil && topic() == nil)
     }
 
     private func join(_ user: UserID, _ group: SharingGroupID) throws {

@@ -96,7 +96,9 @@ struct RevocationTests {
         #expect(try pending() == .underWay)
         #expect(try !cancel(keeping: true))
         #expect(try !cancel(keeping: false))
-        try store.transaction { try $0.postpone(item.id, by: "w", until: noon(plus: 60), error: "unavailable") }
+        try store.transaction { session in
+            _ = try session.postpone(item, by: "w", until: noon(plus: 60), error: "unavailable", at: noon)
+        }
         #expect(try pending() == .waiting([1, 2], alice))
 
         #expect(try #require(try lease(at: noon(plus: 60)).first).attempts == 1)

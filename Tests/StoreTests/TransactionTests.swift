@@ -85,6 +85,25 @@ struct TransactionTests {
         #expect(attempts.value == Store.maximumAttempts)
     }
 
+    @Test("A repeated attempt is a transaction like the first: what it throws undoes it")
+    func undoneRepetition() throws {
+        let fixture = try StoreFixture(connections: 1)
+        let before = try fixture.contents()
+        var attempts = 0
+
+        #expect(throws: Undo.self) {
+            try fixture.store.transaction { session in
+                attempts += 1
+                _ = try session.addUser(.google, "x", displayName: "", cloudFolderName: nil, at: noon)
+                if attempts < 3 { throw StoreError.contention(.contention(code: 1213, message: "")) }
+                throw Undo()
+            }
+        }
+
+        #expect(attempts == 3)
+        #expect(try fixture.contents() == before)
+    }
+
     @Test("Errors that no repetition mends are not repeated")
     func notRepeated() throws {
         let fixture = try StoreFixture()

@@ -78,6 +78,33 @@ struct UserTests {
         #expect(try store.withSession { try $0.credentials(of: user)?.version } == first.version + 2)
     }
 
+    @Test("A record that was set aside stays until a refresh token makes it obsolete, and the oldest one counts")
+    func setAside() throws {
+        let user = try fixture.addUser()
+        let storeAs: ([UInt8], NewCredentials.Replaced, WireDate?) throws -> CredentialRow = { record, replaced, time in
+            try store.transaction { session in
+                _ = try session.storeCredentials(
+                    NewCredentials(
+                        record, hasRefreshToken: replaced == .obsolete, replaced: replaced, consentWithdrawnAt: time),
+                    of: user)
+            }
+            return try #require(try store.withSession { try $0.credentialRow(of: user) })
+        }
+        #expect(
+            try store.withSession { try $0.credentialRow(of: user) }
+                == CredentialRow(record: nil, formerRecord: nil, version: 0, consentWithdrawnAt: nil))
+
+        #expect(try storeAs([1], .forgotten, nil).formerRecord == nil)
+        #expect(try storeAs([2], .setAside, noon).formerRecord == [1])
+        #expect(try storeAs([3], .setAside, nil).formerRecord == [1])
+        #expect(try storeAs([4], .forgotten, nil).formerRecord == [1])
+        let last = try storeAs([5], .obsolete, nil)
+
+        #expect(last == CredentialRow(record: [5], formerRecord: nil, version: 5, consentWithdrawnAt: noon))
+        let listed = try store.withSession { try $0.listUsers(UserFilter(), after: nil, limit: 9) }
+        #expect(listed.map(\.hasOfflineAccess) == [true])
+    }
+
     @Test("Of threads that renew the same tokens one is believed")
     func compareAndSwapRace() throws {
         let user = try fixture.addUser()

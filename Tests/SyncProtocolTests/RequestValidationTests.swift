@@ -141,10 +141,14 @@ struct RequestValidationTests {
         }
     }
 
-    @Test("RedeemSharingInvitation takes any UUID [321]", arguments: [UInt64(1), 2, 3])
-    func redeem(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
-        let uuid = random.uuid()
+    @Test(
+        "RedeemSharingInvitation takes any UUID, of any version and in any letter case, and keeps it as it came [321]",
+        arguments: [
+            "8A1F4D6E-3B0C-4F5A-9D7E-2C6B1A0F9E8D", "8a1f4d6e-3b0c-4f5a-9d7e-2c6b1a0f9e8d",
+            "8A1f4d6E-3b0C-1f5A-9d7e-2C6b1a0F9e8D", "00000000-0000-0000-0000-000000000000",
+            "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
+        ])
+    func redeem(uuid: String) throws {
         let request = try RedeemSharingInvitationRequest(query: "sharingInvitationUUID=\(uuid)")
         #expect(request.sharingInvitationUUID.rawValue == uuid)
     }

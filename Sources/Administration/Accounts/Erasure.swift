@@ -70,7 +70,7 @@ public struct ErasureReceipt: Report {
         return expected.isSuperset(of: rowsLeft.keys)
     }
 
-    public var text: String {
+    public var lines: [String] {
         let counts = rows.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
         var lines = [
             "\(erased ? "ERASED" : "Would erase") user \(userID), \(accountType.rawValue) account with SHA-256 \(accountHash)",
@@ -90,6 +90,6 @@ public struct ErasureReceipt: Report {
             }
         }
         if !erased { lines.append("Nothing was changed. --yes does it; it cannot be undone.") }
-        return lines.joined(separator: "\n")
+        return lines
     }
 }

@@ -42,6 +42,7 @@ public struct KeyRotation: Sendable {
     /// What reads the page that follows a record, for each kind of place.
     private static let sources: [@Sendable (inout StoreSession, SealedRecord?) throws -> [SealedRecord]] = [
         { try $0.sealedCredentials(after: $1?.userID, limit: page) },
+        { try $0.sealedFormerCredentials(after: $1?.userID, limit: page) },
         { try $0.sealedDepartures(after: $1?.userID, limit: page) },
         { try $0.sealedGrants(after: $1?.outboxID, limit: page) },
         { try $0.sealedCodes(after: $1?.codeHash, limit: page) },
@@ -105,7 +106,7 @@ public struct KeyRotationReport: Report, Equatable {
 
     public var isGood: Bool { changedMeanwhile == 0 && unreadable.isEmpty }
 
-    public var text: String {
+    public var lines: [String] {
         var lines = ["\(resealed) sealed anew with key \(currentKey), \(alreadyCurrent) already were"]
         if changedMeanwhile > 0 { lines.append("\(changedMeanwhile) changed meanwhile: run rotate-keys again") }
         for record in unreadable { lines.append("no key opens the tokens of \(record): they have to sign in again") }
@@ -113,14 +114,14 @@ public struct KeyRotationReport: Report, Equatable {
             isGood
                 ? "no record needs a former key: once every server runs with the new one, remove sealing.formerKeyFiles"
                 : "KEEP the former keys")
-        return lines.joined(separator: "\n")
+        return lines
     }
 }
 
 extension SealedRecord {
     fileprivate var userID: UserID? {
         switch place {
-        case .user(let userID), .departedUser(let userID), .grant(_, let userID): userID
+        case .user(let userID), .formerOfUser(let userID), .departedUser(let userID), .grant(_, let userID): userID
         case .code: nil
         }
     }
@@ -129,7 +130,8 @@ extension SealedRecord {
 
     fileprivate var sealedPlace: CredentialSealer.Place {
         switch place {
-        case .user(let userID), .departedUser(let userID), .grant(_, let userID): .user(userID)
+        case .user(let userID), .formerOfUser(let userID), .departedUser(let userID), .grant(_, let userID):
+            .user(userID)
         case .code(let hash): .code(hash)
         }
     }
@@ -137,6 +139,7 @@ extension SealedRecord {
     fileprivate var name: String {
         switch place {
         case .user(let userID): "user \(userID)"
+        case .formerOfUser(let userID): "user \(userID), set aside"
         case .departedUser(let userID), .grant(_, let userID): "user \(userID), who was removed"
         case .code: "an authorization code"
         }

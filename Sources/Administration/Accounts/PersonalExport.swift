@@ -29,14 +29,14 @@ public struct PersonalExport: Report {
 
     public var isGood: Bool { missingFiles.isEmpty }
 
-    public var text: String {
+    public var lines: [String] {
         var lines = [
             "exported user \(data.user.user.userID): \(Quantity.of(data.files.count, "file")) of their own, "
                 + "\(Quantity.of(data.user.groups.count, "group")), \(Quantity.of(data.user.deviceUUIDs.count, "device"))"
         ]
         if let paths { lines.append("\(Quantity.of(paths.count, "file")) with their bytes") }
         for file in missingFiles { lines.append("file \(file.fileUUID) could not be fetched: \(file.reason)") }
-        return lines.joined(separator: "\n")
+        return lines
     }
 
     /// Fetches the bytes of the person's files from their own storage into `folder`, one folder a group.

@@ -3,8 +3,8 @@ public struct BackupReport: Report {
     public var path: String
     public var manifest: BackupFormat.Manifest
 
-    public var text: String {
-        (["backup     \(path)"] + manifest.lines + Self.warnings(manifest)).joined(separator: "\n")
+    public var lines: [String] {
+        ["backup     \(path)"] + manifest.lines + Self.warnings(manifest)
     }
 
     /// What everybody who relies on the file must know.
@@ -42,11 +42,11 @@ public struct VerificationReport: Report {
     /// The backup is good even if what it holds is not; but somebody has to look.
     public var isGood: Bool { findings.allSatisfy { $0.severity == .note } }
 
-    public var text: String {
+    public var lines: [String] {
         let how = restoredInto.map { "restored into \($0), and all rows are there" } ?? "all sums and counts are right"
         var lines = ["GOOD       \(path): \(how)"] + manifest.lines + BackupReport.warnings(manifest)
-        if restoredInto != nil { lines.append(FsckReport(findings: findings).text) }
-        return lines.joined(separator: "\n")
+        if restoredInto != nil { lines += FsckReport(findings: findings).lines }
+        return lines
     }
 }
 
@@ -58,7 +58,7 @@ public struct RestoreReport: Report {
     /// Rows by table.
     public var counts: [String: Int]
 
-    public var text: String {
+    public var lines: [String] {
         var lines = ["restored"] + manifest.lines
         if forgottenIntents > 0 {
             lines.append(
@@ -69,7 +69,7 @@ public struct RestoreReport: Report {
         lines.append(
             "           What happened after \(manifest.header.takenAt) UTC is not known any more: newer objects stay unused in "
                 + "people's folders, replaced ones are reported as gone.")
-        return lines.joined(separator: "\n")
+        return lines
     }
 }
 

@@ -10,7 +10,7 @@ public struct Diagnosis: Encodable, Equatable, Sendable {
         case bad
     }
 
-    /// Stable: `configuration`, `database`, `schema`, `apiSocket`, `transferSocket`, `jobs`, `uploadLimit`,
+    /// Stable: `configuration`, `database`, `schema`, `rights`, `apiSocket`, `transferSocket`, `jobs`, `uploadLimit`,
     /// `clock`, `disk`, `certificate`, `dns`.
     public var check: String
     public var verdict: Verdict
@@ -37,7 +37,7 @@ public struct DoctorReport: Report {
 
     public var isGood: Bool { diagnoses.allSatisfy { $0.verdict == .good || $0.verdict == .unknown } }
 
-    public var text: String {
+    public var lines: [String] {
         var lines: [String] = []
         for diagnosis in diagnoses {
             let mark =
@@ -51,6 +51,6 @@ public struct DoctorReport: Report {
             if let fix = diagnosis.fix { lines.append("          do: \(fix)") }
         }
         lines.append(isGood ? "this host is well" : "THIS HOST NEEDS SOMEBODY")
-        return lines.joined(separator: "\n")
+        return lines
     }
 }

@@ -5,12 +5,15 @@ public import Store
 public import SyncProtocol
 public import UserStorage
 
-/// Asks the clouds whether the objects that files refer to are there, with the bytes that the files have.
+/// Asks the clouds whether the objects that files refer to are there, with the bytes that the files have, and whether there
+/// are objects of ours to which nothing refers.
 ///
 /// One question an object, one after the other, so that providers do not throttle the server's own work.
 public struct CloudCheck {
     private static let page = 200
     private static let objectTime: Duration = .seconds(40)
+    /// For all pages of one person's folder.
+    private static let listingTime: Duration = .seconds(1_800)
 
     private let store: Store
     private let storage: StorageRegistry
@@ -25,6 +28,7 @@ public struct CloudCheck {
         case objectMissing
         case objectSizeDiffers
         case objectChanged
+        case objectUnknown
         case storageRefused
         case storageUnavailable
 
@@ -36,6 +40,10 @@ public struct CloudCheck {
                 Judgement(.warning, "An object has another size than the file: somebody has changed it there.")
             case .objectChanged:
                 Judgement(.warning, "An object has another hash than the file: somebody has changed it there.")
+            case .objectUnknown:
+                Judgement(
+                    .warning,
+                    "An object has a name of ours, but nothing refers to it: left over, or copied there by its owner.")
             case .storageRefused:
                 Judgement(.warning, "A storage refuses the server; the owner has to sign in again. Not checked.")
             case .storageUnavailable: Judgement(.warning, "A provider did not answer. Not checked; try again.")
@@ -70,6 +78,9 @@ public struct CloudCheck {
             last = objects.last
             if objects.count < Self.page { break }
         }
+        if group == nil {
+            if let owner { try lookThrough(owner) } else { try lookThroughAll() }
+        }
         let findings = Problem.allCases.compactMap { problem -> Finding? in
             guard let rows = rows[problem] else { return nil }
             return Finding(
@@ -100,6 +111,61 @@ public struct CloudCheck {
         } catch let error as CloudStorageError {
             note(.storageUnavailable, object, "object \(objectID): \(Self.word(for: error))")
         }
+    }
+
+    // MARK: Objects that nothing refers to
+
+    private mutating func lookThroughAll() throws {
+        var last: UserID?
+        while true {
+            let owners = try store.withSession { try $0.owners(after: last, limit: Self.page) }
+            for owner in owners { try lookThrough(owner) }
+            last = owners.last
+            if owners.count < Self.page { return }
+        }
+    }
+
+    /// Looks for objects with names of ours in an owner's folder that no row knows.
+    private mutating func lookThrough(_ owner: UserID) throws {
+        guard !isHopeless.contains(owner) else { return }
+        do {
+            guard var storage = try storage(of: owner) else { return }
+            storage.access.deadline = .after(Self.listingTime)
+            var objects: [StoredObject] = []
+            try storage.provider.list(in: storage.access) { page in objects += page }
+            for object in objects {
+                guard let name = CloudFileName(Self.plainName(of: object.name)) else { continue }
+                let isKnown = try store.withSession { session in
+                    try session.isKnown(object.objectID, named: name, actualName: object.name, of: owner)
+                }
+                if isKnown { continue }
+                // Deleted since it was listed?
+                storage.access.deadline = .after(Self.objectTime)
+                do { _ = try storage.provider.describe(objectID: object.objectID, in: storage.access) } catch .notFound
+                {
+                    continue
+                }
+                rows[.objectUnknown, default: []].append(
+                    Violation(
+                        row: "object \(object.objectID) of user \(owner)",
+                        detail: "\(object.name), \(object.sizeBytes) bytes"))
+            }
+        } catch CloudStorageError.authorizationRevoked {
+            rows[.storageRefused, default: []].append(Violation(row: "user \(owner)", detail: "the folder"))
+            isHopeless.insert(owner)
+        } catch let error as CloudStorageError {
+            rows[.storageUnavailable, default: []].append(
+                Violation(row: "user \(owner)", detail: "the folder: \(Self.word(for: error))"))
+        }
+    }
+
+    /// A name without what made it a spare one: `~` and eight hexadecimal digits before its ending.
+    static func plainName(of name: String) -> String {
+        guard let mark = name.lastIndex(of: "~") else { return name }
+        let digits = name[name.index(after: mark)...].prefix { $0.isHexDigit }
+        let rest = name[digits.endIndex...]
+        guard digits.count == 8, rest.first == "." else { return name }
+        return String(name[..<mark] + rest)
     }
 
     private mutating func storage(of owner: UserID) throws -> UserStorage? {

@@ -25,7 +25,7 @@ public struct FsckReport: Report {
     /// Notes are nothing wrong.
     public var isGood: Bool { findings.allSatisfy { $0.severity == .note } }
 
-    public var text: String {
+    public var lines: [String] {
         var lines = repairs.map { "repaired  \($0.code): \($0.action) (\(Quantity.of($0.rows, "row")))" }
         for finding in findings {
             lines.append("\(finding.severity.rawValue.padded(to: 8))  \(finding.code): \(finding.meaning)")
@@ -35,7 +35,7 @@ public struct FsckReport: Report {
         }
         if let objectsChecked { lines.append("\(Quantity.of(objectsChecked, "object")) in the clouds checked") }
         lines.append(isGood ? "clean" : "NOT CLEAN")
-        return lines.joined(separator: "\n")
+        return lines
     }
 }
 

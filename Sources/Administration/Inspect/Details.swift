@@ -2,13 +2,14 @@ public import Store
 import SyncProtocol
 
 extension UserDetails: Report {
-    public var text: String {
+    public var lines: [String] {
         var lines = [
             "user \(user.userID): \(user.name), \(user.accountType.rawValue) account \(user.providerUserID), since "
                 + "\(user.createdAt) UTC",
             "  devices    \(deviceUUIDs.map(\.rawValue).joined(separator: ", "))",
             "  tokens     "
-                + (hasCredentials ? "stored, sealed, version \(credentialsVersion)" : "none: has to sign in again"),
+                + (hasCredentials ? "stored, sealed, version \(credentialsVersion)" : "none: has to sign in again")
+                + (user.hasOfflineAccess == false ? "; no refresh token: no offline access" : ""),
         ]
         if let cloudFolderName {
             lines.append("  folder     \(cloudFolderName)\(cloudFolderID.map { ", object \($0)" } ?? "")")
@@ -22,6 +23,8 @@ extension UserDetails: Report {
             let kinds = pushRegistrations.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
             lines.append("  notified   \(kinds.joined(separator: ", "))")
         }
+        let used = user.quotas.filter { $0.used > 0 }.map { "\($0.quota) \($0.used) of \($0.limit)" }
+        if !used.isEmpty { lines.append("  limits     \(used.joined(separator: ", "))") }
         for group in groups {
             let storage =
                 switch group.owningUserID {
@@ -34,12 +37,12 @@ extension UserDetails: Report {
                     + ": \(group.permission.rawValue), "
                     + "since \(group.joinedAt), \(storage)")
         }
-        return lines.joined(separator: "\n")
+        return lines
     }
 }
 
 extension GroupDetails: Report {
-    public var text: String {
+    public var lines: [String] {
         var lines = [
             "group \(group.sharingGroupUUID)\(group.name.map { " “\($0)”" } ?? ""): master version "
                 + "\(group.masterVersion), since \(group.createdAt) UTC"
@@ -69,12 +72,12 @@ extension GroupDetails: Report {
                 "  invitation by user \(invitation.invitingUserID), \(invitation.permission.rawValue), for "
                     + "\(invitation.remainingAcceptors), until \(invitation.expiresAt)")
         }
-        return lines.joined(separator: "\n")
+        return lines
     }
 }
 
 extension ListedWork: Report {
-    public var text: String {
+    public var lines: [String] {
         let cause = requestID.map { ", for request \($0)" } ?? ""
         var lines = ["job \(jobID): \(sentence)", "  recorded   \(createdAt) UTC\(cause)"]
         switch state {
@@ -84,7 +87,7 @@ extension ListedWork: Report {
         case .intent: lines.append("  state      an upload in progress; becomes work at \(availableAt) if that dies")
         }
         lines.append("  attempts   \(attempts)\(lastError.map { ", the last one failed: \($0)" } ?? "")")
-        return lines.joined(separator: "\n")
+        return lines
     }
 
     /// What is to be done, and for whom.
@@ -124,15 +127,15 @@ public struct JobOrders: Report {
 
     public var isGood: Bool { orders.allSatisfy { $0.outcome == .done } }
 
-    public var text: String {
-        if orders.isEmpty { return "no such jobs" }
+    public var lines: [String] {
+        if orders.isEmpty { return ["no such jobs"] }
         return orders.map { order in
             switch order.outcome {
             case .done: "job \(order.jobID): \(done)"
             case .notFound: "job \(order.jobID): there is none of that number; it may be done"
             case .inUse: "job \(order.jobID): left alone, it is being done or belongs to an upload in progress"
             }
-        }.joined(separator: "\n")
+        }
     }
 }
 

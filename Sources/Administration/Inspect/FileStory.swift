@@ -28,9 +28,7 @@ public struct FileStory: Report {
         self.sentences = sentences
     }
 
-    public var text: String {
-        (["file \(evidence.fileUUID)"] + sentences.map { "  - \($0)" }).joined(separator: "\n")
-    }
+    public var lines: [String] { ["file \(evidence.fileUUID)"] + sentences.map { "  - \($0)" } }
 
     private static func history(of committed: FileEvidence.Committed, isOneOfSeveral: Bool) -> [String] {
         let file = committed.file

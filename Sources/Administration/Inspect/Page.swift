@@ -16,15 +16,15 @@ public struct Page<Item: Encodable>: Encodable {
     }
 
     /// A table, and how to go on.
-    func text(_ table: TextTable, of noun: String) -> String {
-        if items.isEmpty { return "no \(noun)" }
-        guard let nextAfter else { return table.text }
-        return table.text + "\n… more: --after \(nextAfter)"
+    func lines(_ table: TextTable, of noun: String) -> [String] {
+        if items.isEmpty { return ["no \(noun)"] }
+        guard let nextAfter else { return table.lines }
+        return table.lines + ["… more: --after \(nextAfter)"]
     }
 }
 
 extension Page: Report {
-    public var text: String {
+    public var lines: [String] {
         switch items {
         case let users as [ListedUser]: UserText.list(users, self)
         case let groups as [ListedGroup]: GroupText.list(groups, self)
@@ -36,49 +36,55 @@ extension Page: Report {
 }
 
 enum UserText {
-    static func list(_ users: [ListedUser], _ page: Page<some Encodable>) -> String {
-        var table = TextTable("USER", "NAME", "ACCOUNT", "ID THERE", "SINCE", "GROUPS", "DEVICES")
+    /// What is odd about the user: no refresh token, limits that are near or reached.
+    private static func notes(_ user: ListedUser) -> String {
+        let near = user.quotas.filter(\.isNear).map { "\($0.quota) \($0.used)/\($0.limit)" }
+        return ((user.hasOfflineAccess == false ? ["no offline access"] : []) + near).joined(separator: ", ")
+    }
+
+    static func list(_ users: [ListedUser], _ page: Page<some Encodable>) -> [String] {
+        var table = TextTable("USER", "NAME", "ACCOUNT", "ID THERE", "SINCE", "GROUPS", "DEVICES", "NOTES")
         for user in users {
             table.add(
                 "\(user.userID)", user.name, user.accountType.rawValue, user.providerUserID, "\(user.createdAt)",
-                "\(user.groups)", "\(user.devices)")
+                "\(user.groups)", "\(user.devices)", notes(user))
         }
-        return page.text(table, of: "users")
+        return page.lines(table, of: "users")
     }
 }
 
 enum GroupText {
-    static func list(_ groups: [ListedGroup], _ page: Page<some Encodable>) -> String {
+    static func list(_ groups: [ListedGroup], _ page: Page<some Encodable>) -> [String] {
         var table = TextTable("GROUP", "NAME", "VERSION", "MEMBERS", "FILES", "SINCE", "")
         for group in groups {
             table.add(
                 "\(group.sharingGroupUUID)", group.name ?? "", "\(group.masterVersion)", "\(group.members)",
                 "\(group.files)", "\(group.createdAt)", group.deleted ? "ended" : "")
         }
-        return page.text(table, of: "groups")
+        return page.lines(table, of: "groups")
     }
 }
 
 enum FileText {
-    static func list(_ files: [ListedFile], _ page: Page<some Encodable>) -> String {
+    static func list(_ files: [ListedFile], _ page: Page<some Encodable>) -> [String] {
         var table = TextTable("FILE", "VERSION", "TYPE", "BYTES", "OWNER", "STORAGE", "UPDATED", "")
         for file in files {
             table.add(
                 "\(file.fileUUID)", "\(file.fileVersion)", file.mimeType, file.sizeBytes.map(String.init) ?? "",
                 "\(file.owningUserID)", file.storageType.rawValue, "\(file.updatedAt)", file.deleted ? "deleted" : "")
         }
-        return page.text(table, of: "files")
+        return page.lines(table, of: "files")
     }
 }
 
 enum JobText {
-    static func list(_ jobs: [ListedWork], _ page: Page<some Encodable>) -> String {
+    static func list(_ jobs: [ListedWork], _ page: Page<some Encodable>) -> [String] {
         var table = TextTable("JOB", "KIND", "STATE", "USER", "NOT BEFORE", "ATTEMPTS", "REQUEST", "LAST ERROR")
         for job in jobs {
             table.add(
                 "\(job.jobID)", job.kind.rawValue, job.state.rawValue, "\(job.userID)", "\(job.availableAt)",
                 "\(job.attempts)", job.requestID ?? "", job.lastError ?? "")
         }
-        return page.text(table, of: "jobs")
+        return page.lines(table, of: "jobs")
     }
 }

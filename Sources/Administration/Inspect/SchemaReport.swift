@@ -2,15 +2,19 @@
 public struct SchemaReport: Report {
     /// Names of the steps that were applied now, in order.
     public var applied: [String]
+    /// Accounts of roles whose rights were changed.
+    public var accounts: [String]
     /// Number of the newest step.
     public var schema: Int
 
-    public init(applied: [String], schema: Int) {
+    public init(applied: [String], accounts: [String] = [], schema: Int) {
         self.applied = applied
+        self.accounts = accounts
         self.schema = schema
     }
 
-    public var text: String {
-        applied.isEmpty ? "The schema is up to date." : "Applied: \(applied.joined(separator: ", "))."
+    public var lines: [String] {
+        [applied.isEmpty ? "The schema is up to date." : "Applied: \(applied.joined(separator: ", "))."]
+            + accounts.map { "The account \($0) has the rights that its role needs." }
     }
 }

@@ -19,7 +19,7 @@ public struct Status: Report {
         self.counts = counts
     }
 
-    public var text: String {
+    public var lines: [String] {
         let users = counts.users.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
         let total = counts.users.values.reduce(0, +)
         let outbox = counts.outbox
@@ -35,6 +35,6 @@ public struct Status: Report {
                 + (outbox.due > 0 ? "; due for \(Quantity.seconds(outbox.longestDueSeconds)) at most" : ""),
         ]
         if sandbox { lines.insert("SANDBOX: no call reaches a real cloud. Never for real people.", at: 0) }
-        return lines.joined(separator: "\n")
+        return lines
     }
 }

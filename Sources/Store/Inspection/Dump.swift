@@ -160,6 +160,7 @@ extension StoreSession {
              UNION ALL SELECT 'commit_members', COUNT(*) FROM commit_members
              UNION ALL SELECT 'outbox', COUNT(*) FROM outbox
              UNION ALL SELECT 'exchanged_codes', COUNT(*) FROM exchanged_codes
+             UNION ALL SELECT 'quota_windows', COUNT(*) FROM quota_windows
              UNION ALL SELECT 'apple_notices', COUNT(*) FROM apple_notices
              UNION ALL SELECT 'push_registrations', COUNT(*) FROM push_registrations
              UNION ALL SELECT 'content_hashes', COUNT(*) FROM content_hashes

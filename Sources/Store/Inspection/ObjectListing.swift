@@ -55,4 +55,57 @@ extension StoreSession {
         }
         return objects
     }
+
+    /// Users with storage in the order of their numbers, those after `after`, at most `limit` of them.
+    public mutating func owners(after: UserID?, limit: Int) throws(StoreError) -> [UserID] {
+        try all(
+            """
+            SELECT user_id
+              FROM users
+             WHERE user_id > ?
+               AND account_type IN ('Google', 'Dropbox', 'Microsoft')
+             ORDER BY user_id
+             LIMIT ?
+            """, [.int(after?.rawValue ?? .min), .int(Int64(limit))]
+        ) { row throws(StoreError) in UserID(try row.number(0)) }
+    }
+
+    /// Whether any row knows an object in somebody's storage: a file, a staged change, an upload under way, work.
+    ///
+    /// A deleted file counts by its identifier: when its owner left or was removed, its objects stayed with them.
+    /// - Parameters:
+    ///   - name: the object's name as it was made.
+    ///   - actualName: the name that it got, which may be a spare one.
+    public mutating func isKnown(
+        _ objectID: String, named name: CloudFileName, actualName: String, of owner: UserID
+    ) throws(StoreError) -> Bool {
+        let owner = Value.int(owner.rawValue)
+        let object = Value.text(objectID)
+        let file = Value.text(name.fileUUID.rawValue)
+        return try first(
+            """
+            SELECT EXISTS (SELECT 1 FROM files WHERE owning_user_id = ? AND object_id = ?)
+                OR EXISTS (SELECT 1 FROM staged_changes WHERE owning_user_id = ? AND object_id = ?)
+                OR EXISTS (SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ?)
+                OR EXISTS (SELECT 1
+                             FROM outbox
+                            WHERE user_id = ?
+                              AND object_id IS NULL
+                              AND FIND_IN_SET(?, REPLACE(object_name, '/', ',')) > 0)
+                OR EXISTS (SELECT 1
+                             FROM staged_changes
+                            WHERE owning_user_id = ?
+                              AND file_uuid = ?
+                              AND object_id IS NULL)
+                OR EXISTS (SELECT 1
+                             FROM files
+                            WHERE file_uuid = ?
+                              AND (is_deleted OR (object_id IS NULL AND file_version = ? AND device_uuid = ?)))
+            """,
+            [
+                owner, object, owner, object, owner, object, owner, .text(actualName), owner, file, file,
+                .int(Int64(name.fileVersion.rawValue)), .text(name.deviceUUID.rawValue),
+            ]
+        ) { row throws(StoreError) in try row.flag(0) } ?? false
+    }
 }

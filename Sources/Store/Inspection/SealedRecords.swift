@@ -6,6 +6,8 @@ public struct SealedRecord: Equatable, Sendable {
     /// The row that holds it.
     public enum Place: Equatable, Sendable {
         case user(UserID)
+        /// What was set aside when a user's record could not be opened.
+        case formerOfUser(UserID)
         /// A removed user whose storage is being cleared.
         case departedUser(UserID)
         /// What a removed user had granted, until it is revoked.
@@ -32,6 +34,22 @@ extension StoreSession {
             """, [.int(after?.rawValue ?? .min), .int(Int64(limit))]
         ) { row throws(StoreError) in
             SealedRecord(place: .user(UserID(try row.number(0))), bytes: row.optionalBytes(1) ?? [])
+        }
+    }
+
+    /// The records that were set aside since they could not be opened, of users after `after`, at most `limit` of them.
+    public mutating func sealedFormerCredentials(after: UserID?, limit: Int) throws(StoreError) -> [SealedRecord] {
+        try all(
+            """
+            SELECT user_id, former_credentials
+              FROM users
+             WHERE user_id > ?
+               AND former_credentials IS NOT NULL
+             ORDER BY user_id
+             LIMIT ?
+            """, [.int(after?.rawValue ?? .min), .int(Int64(limit))]
+        ) { row throws(StoreError) in
+            SealedRecord(place: .formerOfUser(UserID(try row.number(0))), bytes: row.optionalBytes(1) ?? [])
         }
     }
 
@@ -88,6 +106,10 @@ extension StoreSession {
         case .user(let userID):
             try execute(
                 "UPDATE users SET credentials = ? WHERE user_id = ? AND credentials = ?",
+                [.bytes(bytes), .int(userID.rawValue), .bytes(record.bytes)]) == 1
+        case .formerOfUser(let userID):
+            try execute(
+                "UPDATE users SET former_credentials = ? WHERE user_id = ? AND former_credentials = ?",
                 [.bytes(bytes), .int(userID.rawValue), .bytes(record.bytes)]) == 1
         case .departedUser(let userID):
             try execute(

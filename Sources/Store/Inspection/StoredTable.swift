@@ -15,6 +15,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case commitMembers = "commit_members"
     case outbox
     case exchangedCodes = "exchanged_codes"
+    case quotaWindows = "quota_windows"
     case appleNotices = "apple_notices"
     case pushRegistrations = "push_registrations"
     case contentHashes = "content_hashes"
@@ -42,6 +43,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
             "SELECT * FROM commit_members ORDER BY user_id, device_uuid, sharing_group_id, commit_id, file_uuid"
         case .outbox: "SELECT * FROM outbox ORDER BY outbox_id"
         case .exchangedCodes: "SELECT * FROM exchanged_codes ORDER BY code_hash"
+        case .quotaWindows: "SELECT * FROM quota_windows ORDER BY account_hash, quota"
         case .appleNotices: "SELECT * FROM apple_notices ORDER BY identifier_hash"
         case .pushRegistrations: "SELECT * FROM push_registrations ORDER BY registration_id"
         case .contentHashes: "SELECT * FROM content_hashes ORDER BY user_id, object_id"
@@ -66,6 +68,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         case .commitMembers: "SELECT 1 FROM commit_members LIMIT 1"
         case .outbox: "SELECT 1 FROM outbox LIMIT 1"
         case .exchangedCodes: "SELECT 1 FROM exchanged_codes LIMIT 1"
+        case .quotaWindows: "SELECT 1 FROM quota_windows LIMIT 1"
         case .appleNotices: "SELECT 1 FROM apple_notices LIMIT 1"
         case .pushRegistrations: "SELECT 1 FROM push_registrations LIMIT 1"
         case .contentHashes: "SELECT 1 FROM content_hashes LIMIT 1"

@@ -31,6 +31,10 @@ public struct ListedUser: Equatable, Sendable, Encodable {
     public var createdAt: WireDate
     public var groups: Int
     public var devices: Int
+    /// What the user has used of each limit; empty where none was asked about.
+    public var quotas: [QuotaStanding] = []
+    /// Whether a refresh token is stored; absent if the account has no storage, or nobody has said.
+    public var hasOfflineAccess: Bool?
 }
 
 /// A user with what belongs to them, without tokens.
@@ -68,6 +72,17 @@ public struct UserDetails: Equatable, Sendable, Encodable {
 }
 
 extension StoreSession {
+    /// Users in the order of their numbers, those after `after`, at most `limit` of them, with where they stand.
+    public mutating func listUsers(
+        _ filter: UserFilter, after: UserID?, limit: Int, _ quotas: Quotas, at now: WireDate
+    ) throws(StoreError) -> [ListedUser] {
+        var users = try listUsers(filter, after: after, limit: limit)
+        for index in users.indices {
+            users[index].quotas = try quotaStandings(of: users[index].userID, quotas, at: now)
+        }
+        return users
+    }
+
     /// Users in the order of their numbers, those after `after`, at most `limit` of them.
     public mutating func listUsers(
         _ filter: UserFilter, after: UserID?, limit: Int
@@ -80,7 +95,7 @@ extension StoreSession {
             """
             SELECT u.user_id, u.display_name, u.account_type, u.provider_user_id, u.created_at,
                    (SELECT COUNT(*) FROM memberships m WHERE m.user_id = u.user_id),
-                   (SELECT COUNT(*) FROM devices d WHERE d.user_id = u.user_id)
+                   (SELECT COUNT(*) FROM devices d WHERE d.user_id = u.user_id), u.has_refresh_token
               FROM users u
              WHERE u.user_id > ?
                AND (? IS NULL OR u.account_type = ?)
@@ -100,19 +115,24 @@ extension StoreSession {
     }
 
     private static func listedUser(from row: borrowing Row) throws(StoreError) -> ListedUser {
-        ListedUser(
-            userID: UserID(try row.number(0)), name: try row.string(1),
-            accountType: try row.word(2, "users", "account_type"), providerUserID: try row.string(3),
-            createdAt: try row.date(4, "users", "created_at"), groups: Int(try row.number(5)),
-            devices: Int(try row.number(6)))
+        let accountType: AccountType = try row.word(2, "users", "account_type")
+        return ListedUser(
+            userID: UserID(try row.number(0)), name: try row.string(1), accountType: accountType,
+            providerUserID: try row.string(3), createdAt: try row.date(4, "users", "created_at"),
+            groups: Int(try row.number(5)), devices: Int(try row.number(6)),
+            hasOfflineAccess: accountType.cloudStorageType == nil ? nil : try row.optionalNumber(7).map { $0 != 0 })
     }
 
     /// A user with everything that belongs to them; `nil` if there is no such user.
-    public mutating func userDetails(_ userID: UserID) throws(StoreError) -> UserDetails? {
+    /// - Parameter quotas: limits to be told about; none by default.
+    public mutating func userDetails(
+        _ userID: UserID, _ quotas: Quotas = .unlimited, at now: WireDate = WireDate(secondsSince1970: 0)
+    ) throws(StoreError) -> UserDetails? {
         let id: [Value] = [.int(userID.rawValue)]
-        guard let listed = try listUsers(UserFilter(), after: UserID(userID.rawValue &- 1), limit: 1).first,
+        guard var listed = try listUsers(UserFilter(), after: UserID(userID.rawValue &- 1), limit: 1).first,
             listed.userID == userID
         else { return nil }
+        listed.quotas = try quotas == .unlimited ? [] : quotaStandings(of: userID, quotas, at: now)
         let account = try first(
             """
             SELECT cloud_folder_name, cloud_folder_id, credentials IS NOT NULL, credentials_version

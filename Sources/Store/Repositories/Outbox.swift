@@ -39,6 +39,16 @@ public struct OutboxItem: Equatable, Sendable {
     public var attempts: Int
 }
 
+/// What came of leased work when its lease was to end.
+public enum LeaseEnd: Equatable, Sendable {
+    /// It was completed or put off.
+    case asAsked
+    /// It is another user's now, for whom it is due at once.
+    case passedOn
+    /// The lease had ended before: the work is somebody else's, or done.
+    case lostBefore
+}
+
 extension StoreSession {
     private static let table = "outbox"
     /// Stands in no name of an object.
@@ -104,23 +114,31 @@ extension StoreSession {
 
     /// Records an upload before its first byte goes out: if it dies, the object it may have made is deleted once the lease
     /// has run out. For a provider that identifies objects only afterwards, `objectID` is `nil` and the names count.
+    ///
+    /// One statement that waits for a removal of the owner: either that finds the row, and keeps the way into the storage
+    /// until it is cleared, or there is no upload.
+    /// - Throws: ``StoreError/notFound`` if the owner is no user any more.
     public mutating func addIntent(
         toStore objectID: String?, named names: [String], in owner: OwningUser, leaseOwner: String, until: WireDate,
         at now: WireDate
     ) throws(StoreError) -> OutboxID {
-        OutboxID(
-            try insert(
-                """
-                INSERT INTO outbox
-                       (kind, user_id, storage_type, object_id, object_name, available_at, lease_owner, created_at,
-                        request_id)
-                VALUES ('deleteObject', ?, ?, ?, ?, ?, ?, ?, ?)
-                """,
-                [
-                    .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(orNull: objectID),
-                    .text(names.joined(separator: Self.nameSeparator)), .date(until), .text(leaseOwner), .date(now),
-                    requestValue,
-                ]))
+        let id = try insertSelected(
+            """
+            INSERT INTO outbox
+                   (kind, user_id, storage_type, object_id, object_name, available_at, lease_owner, created_at,
+                    request_id)
+            SELECT 'deleteObject', user_id, ?, ?, ?, ?, ?, ?, ?
+              FROM users
+             WHERE user_id = ?
+              LOCK IN SHARE MODE
+            """,
+            [
+                .text(owner.storageType.rawValue), .text(orNull: objectID),
+                .text(names.joined(separator: Self.nameSeparator)), .date(until), .text(leaseOwner), .date(now),
+                requestValue, .int(owner.userID.rawValue),
+            ])
+        guard let id else { throw .notFound }
+        return OutboxID(id)
     }
 
     /// Has the warning file written into a new owner's storage.
@@ -171,6 +189,28 @@ extension StoreSession {
             [.int(item.rawValue), .text(leaseOwner)]) == 1
     }
 
+    /// Removes a row whose work is done, if it still is that of the user for whom it was leased.
+    ///
+    /// The account of a removed user may have a new one, who has taken the work over; what was done, with the tokens of the
+    /// former one or with none, does not count for them.
+    public mutating func complete(
+        _ item: OutboxItem, by leaseOwner: String, at now: WireDate
+    ) throws(StoreError) -> LeaseEnd {
+        let removed = try execute(
+            "DELETE FROM outbox WHERE outbox_id = ? AND lease_owner = ? AND user_id = ?",
+            [.int(item.id.rawValue), .text(leaseOwner), .int(item.userID.rawValue)])
+        return removed == 1 ? .asAsked : try passOn(item, by: leaseOwner, at: now)
+    }
+
+    /// Makes leased work due at once for the user who has taken it over.
+    private mutating func passOn(
+        _ item: OutboxItem, by leaseOwner: String, at now: WireDate
+    ) throws(StoreError) -> LeaseEnd {
+        guard try isLeased(item.id, by: leaseOwner) else { return .lostBefore }
+        try releaseLease(of: item.id, by: leaseOwner, at: now)
+        return .passedOn
+    }
+
     /// Records which object leased work is about to make.
     public mutating func record(objectID: String, in item: OutboxID, by leaseOwner: String) throws(StoreError) {
         try execute(
@@ -178,19 +218,25 @@ extension StoreSession {
             [.text(objectID), .int(item.rawValue), .text(leaseOwner)])
     }
 
-    /// Puts work off until later.
+    /// Puts work off until later; work that another user has taken over since it was leased is due for them at once.
     /// - Parameter error: a short word for the operator; never a token or a provider's text.
+    @discardableResult
     public mutating func postpone(
-        _ item: OutboxID, by leaseOwner: String, until: WireDate, error: String
-    ) throws(StoreError) {
-        try execute(
+        _ item: OutboxItem, by leaseOwner: String, until: WireDate, error: String, at now: WireDate
+    ) throws(StoreError) -> LeaseEnd {
+        let changed = try execute(
             """
             UPDATE outbox
                SET available_at = ?, lease_owner = NULL, last_error = ?, asked_until = NULL
              WHERE outbox_id = ?
                AND lease_owner = ?
+               AND user_id = ?
             """,
-            [.date(until), .text(String(error.prefix(255))), .int(item.rawValue), .text(leaseOwner)])
+            [
+                .date(until), .text(String(error.prefix(255))), .int(item.id.rawValue), .text(leaseOwner),
+                .int(item.userID.rawValue),
+            ])
+        return changed == 1 ? .asAsked : try passOn(item, by: leaseOwner, at: now)
     }
 
     /// Leases work that is due, the oldest first; rows that another process is leasing are passed over.

@@ -159,8 +159,9 @@ extension StoreSession {
             INSERT INTO staged_changes
                    (kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata, app_metadata_version,
                     file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type, object_id,
-                    object_revision, provider_hash, staged_at, user_id, device_uuid, sharing_group_id, file_uuid)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    object_revision, provider_hash, app_metadata_bytes, staged_at, user_id, device_uuid,
+                    sharing_group_id, file_uuid)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON DUPLICATE KEY UPDATE file_uuid = file_uuid
             """, Self.values(of: change, at: now) + area.values + [.text(change.fileUUID.rawValue)]) == 1
     }
@@ -177,7 +178,8 @@ extension StoreSession {
             .bytes(orNull: content?.sha256), .int(orNull: content?.sizeBytes),
             .int(orNull: content?.owningUser.userID.rawValue),
             .text(orNull: content?.owningUser.storageType.rawValue), .text(orNull: content?.objectID),
-            .text(orNull: content?.objectRevision), .text(orNull: content?.providerHash), .date(now),
+            .text(orNull: content?.objectRevision), .text(orNull: content?.providerHash),
+            .int(Int64(change.appMetaData?.utf8.count ?? 0)), .date(now),
         ]
     }
 
@@ -221,7 +223,8 @@ extension StoreSession {
                SET kind = ?, file_group_uuid = ?, created_at = ?, updated_at = ?, mime_type = ?, app_metadata = ?,
                    app_metadata_version = ?, file_version = ?, check_sum = ?, sha256 = ?, size_bytes = ?,
                    owning_user_id = ?, storage_type = ?, object_id = ?, object_revision = ?, provider_hash = ?,
-                   staged_at = ?, batch_uuid = NULL, batch_master_version = NULL, batch_request_hash = NULL
+                   app_metadata_bytes = ?, staged_at = ?, batch_uuid = NULL, batch_master_version = NULL,
+                   batch_request_hash = NULL
              WHERE user_id = ?
                AND device_uuid = ?
                AND sharing_group_id = ?

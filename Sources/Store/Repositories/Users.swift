@@ -12,13 +12,6 @@ public struct UserRecord: Equatable, Sendable {
     public var cloudFolderID: String?
 }
 
-/// A user's sealed tokens.
-public struct SealedCredentials: Equatable, Sendable {
-    public var record: [UInt8]
-    /// Rises with each change; see ``StoreSession/storeCredentials(_:of:ifVersion:)``.
-    public var version: Int64
-}
-
 extension StoreSession {
     private static let table = "users"
 
@@ -81,36 +74,6 @@ extension StoreSession {
                 ]))
         try takeOverClearing(of: accountType, providerUserID, by: userID)
         return userID
-    }
-
-    /// A user's sealed tokens; `nil` if there is no such user or none are stored.
-    public mutating func credentials(of userID: UserID) throws(StoreError) -> SealedCredentials? {
-        let found = try first(
-            "SELECT credentials, credentials_version FROM users WHERE user_id = ?", [.int(userID.rawValue)]
-        ) { row throws(StoreError) in
-            (record: row.optionalBytes(0), version: try row.number(1))
-        }
-        guard let found, let record = found.record else { return nil }
-        return SealedCredentials(record: record, version: found.version)
-    }
-
-    /// Replaces a user's sealed tokens.
-    ///
-    /// - Parameter version: if given, nothing is changed unless the stored version still is this one, so that of two
-    ///   processes that renewed a token at once only one is believed.
-    /// - Returns: whether the tokens were replaced.
-    @discardableResult
-    public mutating func storeCredentials(
-        _ record: [UInt8], of userID: UserID, ifVersion version: Int64? = nil
-    ) throws(StoreError) -> Bool {
-        try execute(
-            """
-            UPDATE users
-               SET credentials = ?, credentials_version = credentials_version + 1
-             WHERE user_id = ?
-               AND (? IS NULL OR credentials_version = ?)
-            """,
-            [.bytes(record), .int(userID.rawValue), .int(orNull: version), .int(orNull: version)]) == 1
     }
 
     /// Replaces the remembered folder `old` by `new` if it still is `old`, and returns what is remembered now.

@@ -8,6 +8,9 @@ public enum ResponseHeader: String, Sendable, Hashable, CaseIterable {
     case minimumIOSClientAppVersion = "syncserver-minimum-ios-client-app-version"
     /// A longer-lived token for the client to use from now on (Facebook).
     case accessToken = "syncserver-access-token"
+    /// `none`: the server has no refresh token for the caller's storage, so it can use that only until the access token ends;
+    /// in replies to CheckCreds, AddUser and RedeemSharingInvitation, absent otherwise.
+    case offlineAccess = "syncserver-offline-access"
     /// The JSON object of UploadFile and DownloadFile, ASCII on a single line.
     case messageParams = "syncserver-message-params"
     /// Repeats the `code` of an error body, since background transfers see headers before bodies.

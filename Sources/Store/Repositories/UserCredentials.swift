@@ -1,0 +1,109 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// A user's sealed tokens.
+public struct SealedCredentials: Equatable, Sendable {
+    public var record: [UInt8]
+    /// Rises with each change; see ``StoreSession/storeCredentials(_:of:ifVersion:)``.
+    public var version: Int64
+}
+
+/// What is stored of a user's tokens, and what is known of them without opening them.
+public struct CredentialRow: Equatable, Sendable {
+    /// The sealed tokens; `nil` if none are stored.
+    public var record: [UInt8]?
+    /// A record that could not be opened when the present one, without a refresh token, took its place.
+    public var formerRecord: [UInt8]?
+    /// Rises with each change, also from no tokens to some.
+    public var version: Int64
+    /// When the person was last found to have withdrawn their consent at the provider.
+    public var consentWithdrawnAt: WireDate?
+}
+
+/// What is stored in the place of a user's tokens.
+public struct NewCredentials: Equatable, Sendable {
+    /// What becomes of the record that is replaced.
+    public enum Replaced: String, Sendable {
+        /// It goes; what was set aside before stays.
+        case forgotten
+        /// It is set aside, unless an older one is.
+        case setAside
+        /// It goes, and so does what was set aside.
+        case obsolete
+    }
+
+    public var record: [UInt8]
+    /// Whether there is a refresh token in it; `nil` if that is not known.
+    public var hasRefreshToken: Bool?
+    public var replaced: Replaced
+    /// Set if the person has withdrawn their consent; otherwise what is known of that stays.
+    public var consentWithdrawnAt: WireDate?
+
+    public init(
+        _ record: [UInt8], hasRefreshToken: Bool?, replaced: Replaced = .forgotten, consentWithdrawnAt: WireDate? = nil
+    ) {
+        self.record = record
+        self.hasRefreshToken = hasRefreshToken
+        self.replaced = replaced
+        self.consentWithdrawnAt = consentWithdrawnAt
+    }
+}
+
+extension StoreSession {
+    /// A user's sealed tokens; `nil` if there is no such user or none are stored.
+    public mutating func credentials(of userID: UserID) throws(StoreError) -> SealedCredentials? {
+        guard let row = try credentialRow(of: userID), let record = row.record else { return nil }
+        return SealedCredentials(record: record, version: row.version)
+    }
+
+    /// All that is stored of a user's tokens; `nil` if there is no such user.
+    public mutating func credentialRow(of userID: UserID) throws(StoreError) -> CredentialRow? {
+        try first(
+            """
+            SELECT credentials, former_credentials, credentials_version, consent_withdrawn_at
+              FROM users
+             WHERE user_id = ?
+            """, [.int(userID.rawValue)]
+        ) { row throws(StoreError) in
+            CredentialRow(
+                record: row.optionalBytes(0), formerRecord: row.optionalBytes(1), version: try row.number(2),
+                consentWithdrawnAt: row.isNull(3) ? nil : try row.date(3, "users", "consent_withdrawn_at"))
+        }
+    }
+
+    /// Replaces a user's sealed tokens.
+    ///
+    /// - Parameter version: if given, nothing is changed unless the stored version still is this one, so that of two
+    ///   processes that renewed a token at once only one is believed.
+    /// - Returns: whether the tokens were replaced.
+    @discardableResult
+    public mutating func storeCredentials(
+        _ record: [UInt8], of userID: UserID, ifVersion version: Int64? = nil
+    ) throws(StoreError) -> Bool {
+        try storeCredentials(NewCredentials(record, hasRefreshToken: nil), of: userID, ifVersion: version)
+    }
+
+    /// The same, with what is to be known of the tokens without opening them.
+    @discardableResult
+    public mutating func storeCredentials(
+        _ new: NewCredentials, of userID: UserID, ifVersion version: Int64? = nil
+    ) throws(StoreError) -> Bool {
+        // Assignments are made from left to right: the first one sees the record that goes.
+        try execute(
+            """
+            UPDATE users
+               SET former_credentials = CASE ? WHEN 'setAside' THEN COALESCE(former_credentials, credentials)
+                                               WHEN 'obsolete' THEN NULL
+                                               ELSE former_credentials END,
+                   credentials = ?, credentials_version = credentials_version + 1, has_refresh_token = ?,
+                   consent_withdrawn_at = COALESCE(?, consent_withdrawn_at)
+             WHERE user_id = ?
+               AND (? IS NULL OR credentials_version = ?)
+            """,
+            [
+                .text(new.replaced.rawValue), .bytes(new.record), .int(orNull: new.hasRefreshToken.map { $0 ? 1 : 0 }),
+                .date(orNull: new.consentWithdrawnAt), .int(userID.rawValue), .int(orNull: version),
+                .int(orNull: version),
+            ]) == 1
+    }
+}

@@ -1,0 +1,70 @@
+public import SyncProtocol
+
+/// A right to a table of the database, as GRANT names it.
+public enum TableRight: String, CaseIterable, Comparable, Sendable {
+    case select = "SELECT"
+    case insert = "INSERT"
+    case update = "UPDATE"
+    case delete = "DELETE"
+
+    public static func < (left: TableRight, right: TableRight) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// What each role of the server may do with each table, where the roles have accounts of their own: only what some
+/// statement of theirs needs. `syncctl migrate` grants it, `syncctl doctor` compares, and the stack of the tests runs with
+/// nothing else.
+///
+/// Only reading columns, locking rows (`FOR UPDATE`) and `INSERT … ON DUPLICATE KEY UPDATE` need thought: the first two take
+/// SELECT, the last one INSERT and UPDATE.
+public enum RoleRights {
+    /// The rights of one role to one table; none if the role has no business there.
+    public static func rights(of role: ServerRole, to table: String) -> Set<TableRight> {
+        guard let row = rows.first(where: { $0.table == table }) else { return [] }
+        return switch role {
+        case .api: row.api
+        case .transfer: row.transfer
+        case .jobs: row.jobs
+        }
+    }
+
+    /// All tables of the schema, those that no role may touch included; a test compares them with the database.
+    public static var tables: [String] { rows.map(\.table) }
+
+    private static let none: Set<TableRight> = []
+    private static let read: Set<TableRight> = [.select]
+    private static let append: Set<TableRight> = [.select, .insert]
+    private static let change: Set<TableRight> = [.select, .update]
+    private static let write: Set<TableRight> = [.select, .insert, .update]
+    private static let expire: Set<TableRight> = [.select, .delete]
+    private static let all = Set(TableRight.allCases)
+
+    private typealias Row = (table: String, api: Set<TableRight>, transfer: Set<TableRight>, jobs: Set<TableRight>)
+
+    private static let rows: [Row] = [
+        ("schema_migrations", api: read, transfer: read, jobs: read),
+        ("schema_lease", api: none, transfer: none, jobs: none),
+        // Everybody renews tokens and finds folders; people come and go by the api.
+        ("users", api: all, transfer: change, jobs: change),
+        ("departed_users", api: all, transfer: none, jobs: [.select, .update, .delete]),
+        ("devices", api: all, transfer: write, jobs: none),
+        ("sharing_groups", api: write, transfer: change, jobs: read),
+        ("memberships", api: all, transfer: read, jobs: read),
+        ("invitations", api: all, transfer: none, jobs: expire),
+        // A deleted file keeps its row.
+        ("files", api: write, transfer: write, jobs: change),
+        ("staged_changes", api: all, transfer: all, jobs: [.select, .update, .delete]),
+        ("batches", api: all, transfer: all, jobs: expire),
+        ("commits", api: [.select, .insert, .delete], transfer: append, jobs: expire),
+        ("commit_members", api: [.select, .insert, .delete], transfer: append, jobs: expire),
+        ("outbox", api: all, transfer: all, jobs: all),
+        // Codes come with any request that has to sign in.
+        ("exchanged_codes", api: all, transfer: all, jobs: expire),
+        ("quota_windows", api: write, transfer: write, jobs: expire),
+        ("apple_notices", api: append, transfer: none, jobs: expire),
+        ("push_registrations", api: all, transfer: none, jobs: [.select, .update, .delete]),
+        ("content_hashes", api: expire, transfer: write, jobs: all),
+        // Only syncctl import writes and reads these.
+        ("imported_users", api: none, transfer: none, jobs: none),
+        ("imported_groups", api: none, transfer: none, jobs: none),
+    ]
+}
