@@ -33,6 +33,14 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case alreadyMember = "already_member"
     case ownerMissing = "owner_missing"
     case tooManyDevices = "too_many_devices"
+    case quotaGroups = "quota_groups"
+    case quotaInvitations = "quota_invitations"
+    case quotaStagedChanges = "quota_staged_changes"
+    case quotaStagedBytes = "quota_staged_bytes"
+    case quotaGroupRate = "quota_group_rate"
+    case quotaInvitationRate = "quota_invitation_rate"
+    case quotaCodeExchangeRate = "quota_code_exchange_rate"
+    case quotaPushRegistrationRate = "quota_push_registration_rate"
     case fileVersionMismatch = "file_version_mismatch"
     case appMetaDataVersionMismatch = "app_meta_data_version_mismatch"
     case mimeTypeChanged = "mime_type_changed"
@@ -54,11 +62,17 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case requestTooLong = "request_too_long"
     case misdirectedRequest = "misdirected_request"
     case checksumMismatch = "checksum_mismatch"
+    case transferTooSlow = "transfer_too_slow"
     case tooManyRequests = "too_many_requests"
+    case tooManyFailedSignIns = "too_many_failed_sign_ins"
+    case tooManySimultaneousRequests = "too_many_simultaneous_requests"
+    case tooManyTransfers = "too_many_transfers"
     case busy
     case `internal`
     case notImplemented = "not_implemented"
     case providerUnavailable = "provider_unavailable"
+    case providerBusy = "provider_busy"
+    case providerCircuitOpen = "provider_circuit_open"
     case providerMisconfigured = "provider_misconfigured"
     case cloudUnavailable = "cloud_unavailable"
     case cloudRateLimited = "cloud_rate_limited"
@@ -91,7 +105,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
             .authorizationCodeRejected, .storagePermissionMissing, .alreadyMember, .ownerMissing,
             .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch, .mimeTypeChanged,
             .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .commitIdReused,
-            .batchMismatch, .lastAdmin, .pushNotConfigured:
+            .batchMismatch, .lastAdmin, .pushNotConfigured, .quotaGroups, .quotaInvitations, .quotaStagedChanges,
+            .quotaStagedBytes:
             409
         case .notAMember, .ownerRemoved, .cloudAuthorizationRevoked, .invitationGone: 410
         case .lengthRequired: 411
@@ -99,10 +114,14 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .requestTooLong: 414
         case .misdirectedRequest: 421
         case .checksumMismatch: 422
-        case .tooManyRequests, .busy: 429
+        case .transferTooSlow: 408
+        case .tooManyRequests, .tooManySimultaneousRequests, .tooManyTransfers, .tooManyFailedSignIns, .busy,
+            .quotaGroupRate, .quotaInvitationRate, .quotaCodeExchangeRate, .quotaPushRegistrationRate:
+            429
         case .internal: 500
         case .notImplemented: 501
-        case .providerUnavailable, .providerMisconfigured, .cloudUnavailable, .cloudRateLimited,
+        case .providerUnavailable, .providerBusy, .providerCircuitOpen, .providerMisconfigured, .cloudUnavailable,
+            .cloudRateLimited,
             .cloudRefused, .serverUnavailable, .pushUnavailable, .pushRefused:
             502
         case .databaseUnavailable, .maintenance: 503
@@ -127,12 +146,15 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     /// Where somebody signs in.
     static let signingIn: Set<ErrorCode> = [
         .missingHeader, .malformedHeader, .credentialsMissing, .signInTypeNotAllowed, .credentialsRejected,
-        .providerUnavailable, .providerMisconfigured, .cloudTimeout,
+        .tooManyFailedSignIns, .providerUnavailable, .providerBusy, .providerCircuitOpen, .providerMisconfigured,
+        .cloudTimeout, .quotaCodeExchangeRate,
     ]
     /// Where the caller must be a user.
-    static let users: Set<ErrorCode> = [.userUnknown, .tooManyDevices]
+    static let users: Set<ErrorCode> = [.userUnknown, .tooManyDevices, .tooManySimultaneousRequests]
     /// Where tokens are exchanged.
     static let exchange: Set<ErrorCode> = [.authorizationCodeRejected, .storagePermissionMissing]
+    /// Where a change is staged.
+    static let staging: Set<ErrorCode> = [.quotaStagedChanges, .quotaStagedBytes]
     /// Where a cloud storage is used.
     static let storage: Set<ErrorCode> = [
         .cloudAuthorizationRevoked, .cloudUnavailable, .cloudRateLimited, .cloudRefused, .cloudTimeout,

@@ -12,12 +12,19 @@ enum EndpointError: Error, Equatable {
     case lengthRequired
     case bodyTooLarge(maximumBytes: Int64)
     case checkSumMismatch
+    case transferTooSlow
 
     // Who asks.
     case credentialsMissing
     case signInTypeNotAllowed
     case userUnknown
+    case tooManyFailedSignIns(retryAfter: Duration)
     case storageAccountRequired
+
+    // What one user may hold of the server, and all of them.
+    case tooManyTransfers
+    case tooManySimultaneousRequests
+    case directionFull
 
     // What there is.
     case endpointUnknown
@@ -38,6 +45,8 @@ enum EndpointError: Error, Equatable {
     case ownerMissing
     case pushNotConfigured
     case tooManyDevices
+    case quotaReached(Quota)
+    case quotaUsedUp(Quota, retryAfter: Duration)
     case fileVersionMismatch
     case appMetaDataVersionMismatch
     case mimeTypeChanged

@@ -1,8 +1,10 @@
 import Accounts
 import CloudStorage
+import HTTPTransport
 import Push
 import Store
 import SyncProtocol
+import UserStorage
 
 /// An error as it goes to the client.
 ///
@@ -28,6 +30,7 @@ struct ErrorResponse: Equatable {
         case let error as PushError: self.init(error)
         case let error as StoreError: self.init(error)
         case let error as CommitRefusal: self.init(error)
+        case is OwnerRemoved: self.init(EndpointError.ownerRemoved)
         default: self.init(500, "internal", "the server made a mistake")
         }
     }
@@ -58,11 +61,31 @@ struct ErrorResponse: Equatable {
             self.init(413, "body_too_large", "the body must have at most \(maximum) bytes")
         case .checkSumMismatch:
             self.init(422, "checksum_mismatch", "the bytes that arrived have another checksum", isRetryable: true)
+        case .transferTooSlow:
+            self.init(408, "transfer_too_slow", "the body came more slowly than it must", isRetryable: true)
+
+        case .tooManyTransfers:
+            self.init(
+                429, "too_many_transfers", "the user has as many uploads and downloads in progress as allowed",
+                isRetryable: true)
+            retryAfter = .seconds(5)
+        case .tooManySimultaneousRequests:
+            self.init(
+                429, "too_many_simultaneous_requests", "the user has as many requests in progress as allowed",
+                isRetryable: true)
+            retryAfter = .seconds(2)
+        case .directionFull:
+            self.init(429, "busy", "the server moves as many files as it can", isRetryable: true)
+            retryAfter = .seconds(5)
 
         case .credentialsMissing: self.init(401, "credentials_missing", "X-token-type or access_token is missing")
         case .signInTypeNotAllowed:
             self.init(401, "sign_in_type_not_allowed", "this kind of account is not accepted here")
         case .userUnknown: self.init(401, "user_unknown", "there is no such user")
+        case .tooManyFailedSignIns(let delay):
+            self.init(
+                429, "too_many_failed_sign_ins", "too many tokens from this address were rejected", isRetryable: true)
+            retryAfter = delay
         case .storageAccountRequired:
             self.init(403, "storage_account_required", "this invitation needs an account with cloud storage")
 
@@ -88,6 +111,13 @@ struct ErrorResponse: Equatable {
         case .pushNotConfigured:
             self.init(409, "push_not_configured", "this server does not notify devices of this kind")
         case .tooManyDevices: self.init(409, "too_many_devices", "the user has as many devices as allowed")
+        case .quotaReached(let quota):
+            self.init(409, Self.code(of: quota), "the user has as many as this server allows: \(quota.rawValue)")
+        case .quotaUsedUp(let quota, let delay):
+            self.init(
+                429, Self.code(of: quota), "the user has done this as often as this server allows within an hour",
+                isRetryable: true)
+            retryAfter = delay
         case .fileVersionMismatch:
             self.init(409, "file_version_mismatch", "fileVersion is not the one that must come now")
         case .appMetaDataVersionMismatch:
@@ -108,6 +138,20 @@ struct ErrorResponse: Equatable {
             self.init(410, "not_a_member", "the user is not a member of this sharing group", gone: .userRemoved)
         case .ownerRemoved:
             self.init(410, "owner_removed", "whoever would own the file is no longer here", gone: .userRemoved)
+        }
+    }
+
+    private static func code(of quota: Quota) -> String {
+        switch quota {
+        case .devices: "too_many_devices"
+        case .groups: "quota_groups"
+        case .openInvitations: "quota_invitations"
+        case .stagedChanges: "quota_staged_changes"
+        case .stagedBytes: "quota_staged_bytes"
+        case .groupsPerHour: "quota_group_rate"
+        case .invitationsPerHour: "quota_invitation_rate"
+        case .codeExchangesPerHour: "quota_code_exchange_rate"
+        case .pushRegistrationsPerHour: "quota_push_registration_rate"
         }
     }
 
@@ -135,6 +179,7 @@ struct ErrorResponse: Equatable {
         case .revoked: self.init(401, "credentials_rejected", "the person must sign in again")
         case .unavailable, .notAsked:
             self.init(502, "provider_unavailable", "the sign-in service does not work now", isRetryable: true)
+        case .withheld(let reason): self.init(reason)
         case .timedOut: self.init(504, "cloud_timeout", "the sign-in service is too slow", isRetryable: true)
         case .misconfigured:
             self.init(502, "provider_misconfigured", "the sign-in service refuses this server")
@@ -150,12 +195,24 @@ struct ErrorResponse: Equatable {
         case .rateLimited(let delay):
             self.init(502, "cloud_rate_limited", "the cloud storage is too busy", isRetryable: true)
             retryAfter = delay
+        case .withheld(let reason): self.init(reason)
         case .unavailable, .contentMismatch, .notFound:
             self.init(502, "cloud_unavailable", "the cloud storage does not work now", isRetryable: true)
         case .timedOut: self.init(504, "cloud_timeout", "the cloud storage is too slow", isRetryable: true)
         case .rejected: self.init(502, "cloud_refused", "the cloud storage refuses")
         case .contentFailed(let cause), .localFailure(let cause): self.init(for: cause)
         case .downloadCancelled: self.init(500, "internal", "the server made a mistake")
+        }
+    }
+
+    private init(_ reason: WithheldCall) {
+        switch reason {
+        case .busy:
+            self.init(502, "provider_busy", "too many requests wait for this provider", isRetryable: true)
+            retryAfter = .seconds(1)
+        case .circuitOpen(let delay):
+            self.init(502, "provider_circuit_open", "this provider has not answered lately", isRetryable: true)
+            retryAfter = delay
         }
     }
 

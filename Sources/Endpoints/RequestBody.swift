@@ -8,6 +8,8 @@ final class RequestBody {
     private let announcedBytes: Int64?
     private(set) var receivedBytes: Int64 = 0
     private var hasEnded = false
+    /// Whether the rest is left to the web server, which drops it: nobody waits for whoever is too slow or too many.
+    private(set) var isLeft = false
 
     init(of connection: any ClientConnection, announcedBytes: Int64?) {
         self.connection = connection
@@ -17,7 +19,11 @@ final class RequestBody {
     /// Reads the next bytes into the beginning of `buffer`, until it is full or the body ends; 0 at the end.
     func read(into buffer: inout [UInt8]) throws(ClientGone) -> Int {
         var span = buffer.mutableSpan
-        let count = try connection.readBody(into: &span)
+        let count: Int
+        do { count = try connection.readBody(into: &span) } catch {
+            if error.reason == .tooSlow { isLeft = true }
+            throw error
+        }
         receivedBytes += Int64(count)
         if count == 0 { hasEnded = true }
         return count
@@ -31,9 +37,12 @@ final class RequestBody {
         return bytes
     }
 
+    /// Leaves the rest unread, whatever the reply is.
+    func leave() { isLeft = true }
+
     /// Reads and drops what is left of a body that is not wanted, unless it is too large to wait for.
     func drain() throws(ClientGone) {
-        guard let announcedBytes, announcedBytes <= Self.drainLimitBytes else { return }
+        guard !isLeft, let announcedBytes, announcedBytes <= Self.drainLimitBytes else { return }
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)
         while !hasEnded && receivedBytes < announcedBytes {
             _ = try read(into: &buffer)

@@ -16,12 +16,19 @@ final class RequestContext {
     var logger: Logger
     /// Whether this request has committed staged changes, itself and for the first time; for statistics.
     var hasCommitted = false
+    /// The quota for which the request is refused, if it is; for statistics.
+    var refusedQuota: Quota?
+    /// Whether this request has stored tokens of an account with storage without a refresh token; for statistics.
+    var hasSignedInWithoutOfflineAccess = false
     /// Headers that the endpoint adds to its reply.
     var replyHeaders: [(name: String, value: String)] = []
 
     /// What the phone presented, once it has been looked at.
     private(set) var presented: PresentedCredentials?
     private var identity: Identity?
+
+    /// The user who is asking, if that is known by now.
+    var knownCaller: UserRecord? { identity?.user }
 
     private struct Identity {
         var profile: SignInProfile
@@ -46,11 +53,20 @@ final class RequestContext {
     }
 
     var store: Store { services.store }
-    var now: WireDate { services.now() }
+    /// The time of this request, by the database's clock: read once, so that rows and reply agree.
+    ///
+    /// What is compared while the request goes on, such as a lease, takes ``Services/now`` afresh.
+    private(set) lazy var now = services.now()
+    /// Makes the present the time of this request, which has waited for its body until now.
+    func restartClock() { now = services.now() }
 
-    /// A client for sign-in services that keeps to this request's deadline.
+    /// How long a sign-in service may take: threads that wait for one are not there for others.
+    static let signInTime: Duration = .seconds(9)
+
+    /// A client for sign-in services that keeps to this request's deadline, and to ``signInTime`` from now on.
     var accountClient: AccountClient {
-        AccountClient(transport: transport, deadline: deadline, backoff: services.storage.backoff)
+        AccountClient(
+            transport: transport, deadline: deadline.orAfter(Self.signInTime), backoff: services.storage.backoff)
     }
 
     // MARK: Who asks
@@ -77,12 +93,15 @@ final class RequestContext {
             accountID: head.header(.accountID), microsoftAccessToken: head.header(.microsoftAccessToken),
             accountDetails: head.header(.accountDetails))
         let profile: SignInProfile
-        let known = services.signInCache.profile(for: presented)
-        if let known {
-            profile = known
-        } else {
-            profile = try account.verify(presented, through: accountClient)
-            services.signInCache.remember(profile, for: presented)
+        var isFresh = false
+        switch services.signInCache.answer(for: presented)
+            ?? profileInTicket(for: presented).map(SignInCache.Answer.accepted)
+        {
+        case .accepted(let known): profile = known
+        case .rejected: throw AccountError.rejected
+        case nil:
+            profile = try verify(presented, by: account)
+            isFresh = true
         }
         if let token = profile.identityToken {
             try IdentityTokens(context: self).admit(token, of: type, profile.providerUserID)
@@ -90,8 +109,44 @@ final class RequestContext {
         guard let text = head.header(.deviceUUID) else { throw EndpointError.missingDeviceUUID }
         guard let device = DeviceUUID(text) else { throw EndpointError.malformedDeviceUUID }
         self.presented = presented
-        identity = Identity(profile: profile, device: device, isFresh: known == nil)
+        identity = Identity(profile: profile, device: device, isFresh: isFresh)
         if account.requiresCode { try CredentialExchange(self).requireExchangedCode() }
+    }
+
+    /// Asks the provider, unless the caller's network has made us ask in vain too often.
+    private func verify(
+        _ presented: PresentedCredentials, by account: any AccountProvider
+    ) throws -> SignInProfile {
+        let network = ClientNetwork(address: head.clientAddress)
+        if let delay = services.failedSignIns.take(from: network) {
+            throw EndpointError.tooManyFailedSignIns(retryAfter: delay)
+        }
+        do throws(AccountError) {
+            let profile = try account.verify(presented, through: accountClient)
+            guard profile.isPlausible else { throw .unavailable(detail: "an identifier that cannot be kept") }
+            services.failedSignIns.giveBack(to: network)
+            services.signInCache.remember(profile, for: presented)
+            return profile
+        } catch {
+            if error == .rejected {
+                services.signInCache.rememberRejection(of: presented)
+            } else {
+                services.failedSignIns.giveBack(to: network)
+            }
+            throw error
+        }
+    }
+
+    /// What the role that admitted this request has found out.
+    private func profileInTicket(for presented: PresentedCredentials) -> SignInProfile? {
+        guard let ticket = head.signInTicket else { return nil }
+        return services.signInTickets?.profile(in: ticket, for: presented, at: now.secondsSince1970)
+    }
+
+    /// What spares another role the question who asks, once this one knows.
+    var signInTicket: String? {
+        guard let presented, let profile = identity?.profile else { return nil }
+        return services.signInTickets?.issue(profile, for: presented, at: now.secondsSince1970)
     }
 
     /// Finds the user of the presented account, and registers the device if it is new.
@@ -110,11 +165,13 @@ final class RequestContext {
         guard !found.isDeviceKnown else { return }
         let registration = try store.transaction { session in
             try session.register(
-                device, of: found.user.userID, maximum: services.settings.maximumDevicesPerUser, at: now)
+                device, of: found.user.userID, maximum: services.settings.quotas[.devices], at: now)
         }
         switch registration {
         case .registered: break
-        case .tooMany: throw EndpointError.tooManyDevices
+        case .tooMany:
+            refusedQuota = .devices
+            throw EndpointError.tooManyDevices
         case .userUnknown: throw EndpointError.userUnknown
         }
     }

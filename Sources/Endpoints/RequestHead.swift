@@ -9,20 +9,26 @@ public struct RequestHead: Sendable {
     public var query: String
     /// What `Content-Length` announced; `nil` without that header.
     public var contentLength: Int64?
+    /// The IP address of the phone, as the web server saw it; `nil` if it did not say.
+    public var clientAddress: String?
     /// Identifies the request in logs, error replies and the outbox; `nil` if the web server gave it none.
     public var requestID: String?
+    /// What another role says of the sign-in: ``SignInTickets``. From the web server, never from a client.
+    public var signInTicket: String?
     private let headers: [RequestHeader: String]
 
     public init(
-        method: String, path: String, query: String, contentLength: Int64?, requestID: String?,
-        headers: [RequestHeader: String]
+        method: String, path: String, query: String, contentLength: Int64?, clientAddress: String? = nil,
+        requestID: String?, headers: [RequestHeader: String], signInTicket: String? = nil
     ) {
         self.method = method
         self.path = path
         self.query = query
         self.contentLength = contentLength
+        self.clientAddress = clientAddress
         self.requestID = requestID
         self.headers = headers
+        self.signInTicket = signInTicket
     }
 
     /// A header's value; `nil` if it is absent or empty, which the protocol does not tell apart.

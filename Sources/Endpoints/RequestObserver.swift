@@ -10,13 +10,22 @@ public struct RequestObserver: Sendable {
     /// The request has committed staged changes, whether or not its reply arrived; called before ``ended``.
     var committed: @Sendable (EndpointName) -> Void
 
+    /// The request was refused since its user has reached a quota; called before ``ended``.
+    var refused: @Sendable (Quota) -> Void
+    /// The request has stored tokens of an account with storage that have no refresh token; called before ``ended``.
+    var lackedOfflineAccess: @Sendable () -> Void
+
     public init(
         began: @escaping @Sendable (EndpointName) -> Void,
         ended: @escaping @Sendable (EndpointName?, _ status: Int, _ isStale: Bool, Duration) -> Void,
-        committed: @escaping @Sendable (EndpointName) -> Void
+        committed: @escaping @Sendable (EndpointName) -> Void,
+        refused: @escaping @Sendable (Quota) -> Void = { _ in },
+        lackedOfflineAccess: @escaping @Sendable () -> Void = {}
     ) {
         self.began = began
         self.ended = ended
         self.committed = committed
+        self.refused = refused
+        self.lackedOfflineAccess = lackedOfflineAccess
     }
 }

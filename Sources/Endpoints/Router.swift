@@ -19,17 +19,70 @@ public struct Router: Sendable {
         self.logger = logger
     }
 
+    /// What has become of a request.
+    public enum Handling: Sendable {
+        case answered
+        /// It waits for its turn. The connection belongs to another thread now, and is lost to this one.
+        case waits
+    }
+
     /// Answers one request, whatever happens, and writes one line about it to the log.
-    public func handle(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) {
-        let started = ContinuousClock.now
+    ///
+    /// If the user has as many requests in progress as they may, the request waits, and the thread that ends one of them
+    /// goes on with it; so this may answer requests that others have begun.
+    @discardableResult
+    public func handle(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) -> Handling {
+        let visit = visit(head, on: connection, transport: transport)
+        do { try prepare(visit) } catch { visit.refuse(error) }
+        guard let turns = services.requestTurns, let user = visit.user else {
+            finish(visit)
+            return .answered
+        }
+        switch turns.enter(user, visit) {
+        case .waits: return .waits
+        case .refused:
+            visit.refuse(EndpointError.tooManySimultaneousRequests)
+            finish(visit)
+        case .goesOn:
+            finish(visit)
+            while let next = turns.leave(user) {
+                next.context.connection.goOn(onThreadOf: connection)
+                if next.started.duration(to: .now) > RequestTurns.longestWait {
+                    next.refuse(EndpointError.tooManySimultaneousRequests)
+                }
+                finish(next)
+            }
+        }
+        return .answered
+    }
+
+    func visit(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) -> Visit {
         var logger = logger
         logger[metadataKey: LogKey.requestID.rawValue] = "\(head.requestID ?? "-")"
-        let context = RequestContext(
-            head: head, connection: connection, services: services, transport: transport.logged(by: logger),
-            logger: logger)
-        let outcome = answer(context)
-        let took = started.duration(to: .now)
+        return Visit(
+            RequestContext(
+                head: head, connection: connection, services: services, transport: transport.logged(by: logger),
+                logger: logger))
+    }
+
+    /// Answers, and writes the line.
+    private func finish(_ visit: Visit) {
+        answer(visit)
+        report(visit)
+    }
+
+    /// The same for a request that ends before anything was done.
+    func reportEarlyEnd(of visit: Visit) {
+        if let endpoint = visit.outcome.endpoint { observer?.began(endpoint) }
+        report(visit)
+    }
+
+    private func report(_ visit: Visit) {
+        let (context, outcome) = (visit.context, visit.outcome)
+        let took = visit.started.duration(to: .now)
         if context.hasCommitted, let endpoint = outcome.endpoint { observer?.committed(endpoint) }
+        if let quota = context.refusedQuota { observer?.refused(quota) }
+        if context.hasSignedInWithoutOfflineAccess { observer?.lackedOfflineAccess() }
         observer?.ended(outcome.endpoint, outcome.status, outcome.isStale, took)
         context.logger.notice(
             "Request",
@@ -49,48 +102,71 @@ public struct Router: Sendable {
     /// - Throws: ``StoreError/unavailable(_:)`` if the database does not answer or is not the right one.
     func checkStore() throws { try services.store.check() }
 
-    private struct Outcome {
-        var endpoint: EndpointName?
-        var status = 200
-        var code: String?
-        var isStale = false
-        var bytesSent: Int64 = 0
+    /// Finds out who asks for what; what is left to do is the visit's work then.
+    private func prepare(_ visit: Visit) throws {
+        let route = try route(visit.context.head)
+        visit.outcome.endpoint = route.endpoint
+        observer?.began(route.endpoint)
+        visit.work = Visit.Work(route: route, run: try work(of: route, in: visit.context))
     }
 
-    private func answer(_ context: RequestContext) -> Outcome {
-        var outcome = Outcome()
+    private func answer(_ visit: Visit) {
+        let context = visit.context
         do {
             do {
-                let route = try route(context.head)
-                outcome.endpoint = route.endpoint
-                observer?.began(route.endpoint)
-                let reply = try respond(to: route, in: context)
-                try send(reply, to: route, in: context, &outcome)
-            } catch let gone as ClientGone {
+                try takingShare(visit) {
+                    let reply = try visit.work.run()
+                    if let route = visit.work.route { try send(reply, to: route, in: context, &visit.outcome) }
+                }
+            } catch let gone as ClientGone where !context.body.isLeft {
                 throw gone
             } catch let interrupted as ReplyInterrupted {
                 throw interrupted
             } catch {
-                let response = ErrorResponse(for: error)
-                outcome.code = response.code
-                outcome.status = response.status
-                note(error, response, context.logger)
-                try send(response, in: context)
+                try send(refusal(of: visit, error is ClientGone ? EndpointError.transferTooSlow : error), in: context)
             }
             context.connection.finish()
         } catch {
             // Either the phone is gone, or it must not take what it has for the whole.
             context.connection.abandon()
-            outcome.status = 499
-            outcome.code = error is ClientGone ? "client_gone" : "reply_interrupted"
+            visit.outcome.status = 499
+            visit.outcome.code =
+                switch error {
+                case let gone as ClientGone: gone.reason == .tooSlow ? "transfer_too_slow" : "client_gone"
+                default: "reply_interrupted"
+                }
             if let interrupted = error as? ReplyInterrupted {
                 context.logger.warning("Reply cut off", metadata: .keyed([.reason: "\(interrupted.reason)"]))
             }
         }
-        return outcome
     }
 
-    private func route(_ head: RequestHead) throws -> EndpointRoute {
+    /// Transfers take a share of the threads that there are for their user and their direction. Whoever gets none is told so
+    /// at once, and their body left unread.
+    private func takingShare(_ visit: Visit, _ body: () throws -> Void) throws {
+        guard let limit = services.transferLimit, let user = visit.user,
+            let direction = visit.work.route?.endpoint.transferDirection
+        else { return try body() }
+        do { try limit.enter(user, direction) } catch {
+            visit.context.body.leave()
+            throw error
+        }
+        defer { limit.leave(user, direction) }
+        try body()
+    }
+
+    /// What the phone is told of an error; the log is told, too.
+    func refusal(of visit: Visit, _ error: any Error) -> ErrorReply {
+        let response = ErrorResponse(for: error)
+        visit.outcome.code = response.code
+        visit.outcome.status = response.status
+        note(error, response, visit.context.logger)
+        return ErrorReply(
+            response, requestID: visit.context.head.requestID, accept: visit.context.head.header(.accept),
+            commonHeaders: services.commonHeaders)
+    }
+
+    func route(_ head: RequestHead) throws -> EndpointRoute {
         switch RouteLookup(method: head.method, path: head.path, debug: DebuggingAids.areIncluded) {
         case .found(let route): return route
         case .methodNotAllowed(let allowed): throw EndpointError.methodNotAllowed(allowed: allowed.rawValue)
@@ -98,7 +174,7 @@ public struct Router: Sendable {
         }
     }
 
-    private func respond(to route: EndpointRoute, in context: RequestContext) throws -> EndpointReply {
+    private func work(of route: EndpointRoute, in context: RequestContext) throws -> () throws -> EndpointReply {
         switch route.endpoint {
         case .healthCheck: try run(HealthCheckEndpoint(), route, context)
         case .checkCreds: try run(CheckCredsEndpoint(), route, context)
@@ -134,16 +210,18 @@ public struct Router: Sendable {
     /// Checks in the order that decides what a doubly wrong request is told: token, parameters, user.
     private func run<E: Endpoint>(
         _ endpoint: E, _ route: EndpointRoute, _ context: RequestContext
-    ) throws -> EndpointReply {
+    ) throws -> () throws -> EndpointReply {
         if route.authentication != .none { try context.signIn() }
         let request = try E.Request(query: context.head.query)
         if route.authentication == .secondary { try context.findUser() }
         try DebuggingAids.failIfAsked(by: context.head)
-        return try endpoint.respond(to: request, in: context)
+        return { try endpoint.respond(to: request, in: context) }
     }
 
     /// CheckPrimaryCreds is all there is, and only in debugging builds.
-    private func runDebuggingAid(_ route: EndpointRoute, _ context: RequestContext) throws -> EndpointReply {
+    private func runDebuggingAid(
+        _ route: EndpointRoute, _ context: RequestContext
+    ) throws -> () throws -> EndpointReply {
         #if DEBUG
             try run(CheckPrimaryCredsEndpoint(), route, context)
         #else
@@ -154,7 +232,7 @@ public struct Router: Sendable {
     // MARK: Replies
 
     private func send(
-        _ reply: EndpointReply, to route: EndpointRoute, in context: RequestContext, _ outcome: inout Outcome
+        _ reply: EndpointReply, to route: EndpointRoute, in context: RequestContext, _ outcome: inout Visit.Outcome
     ) throws {
         switch reply {
         case .json(let body, let isStale):
@@ -181,36 +259,21 @@ public struct Router: Sendable {
         }
     }
 
-    private func send(_ response: ErrorResponse, in context: RequestContext) throws {
+    private func send(_ reply: ErrorReply, in context: RequestContext) throws {
         try context.body.drain()
-        let wantsProblem = context.head.header(.accept).map(Self.namesProblemType) ?? false
-        let body = ErrorBody(
-            error: response.message, code: response.code, requestId: context.head.requestID ?? "-",
-            retryable: response.isRetryable, goneReason: response.goneReason, status: response.status,
-            isProblem: wantsProblem)
-        let contentType = wantsProblem ? Self.problemType : "application/json"
-        var headers = [("content-type", contentType), (ResponseHeader.errorCode.rawValue, response.code)]
-        if let method = response.allowedMethod { headers.append(("allow", method)) }
-        if let delay = response.retryAfter { headers.append(("retry-after", "\(max(1, delay.components.seconds))")) }
-        try start(response.status, headers, body.body, context)
+        try context.connection.start(status: reply.status, headers: reply.headers + [Self.length(of: reply.body)])
+        try context.connection.write(reply.body.span)
     }
 
-    private static let problemType = "application/problem+json"
-
-    /// Whether a header `Accept` names problem details (RFC 9457) by their own type. Deployed clients send `*/*`, and get
-    /// what they know.
-    private static func namesProblemType(_ accept: String) -> Bool {
-        accept.split(separator: ",").contains { range in
-            let type = range.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
-            return type.lowercased() == problemType
-        }
+    private static func length(of body: [UInt8]) -> (name: String, value: String) {
+        (name: "content-length", value: "\(body.count)")
     }
 
     private func start(
         _ status: Int, _ headers: [(name: String, value: String)], _ body: [UInt8], _ context: RequestContext
     ) throws {
-        let length = [(name: "content-length", value: "\(body.count)")]
-        try context.connection.start(status: status, headers: services.commonHeaders + headers + length)
+        try context.connection.start(
+            status: status, headers: services.commonHeaders + headers + [Self.length(of: body)])
         if !body.isEmpty { try context.connection.write(body.span) }
     }
 
@@ -239,6 +302,17 @@ extension Services {
             headers.append((name: ResponseHeader.minimumIOSClientAppVersion.rawValue, value: minimum))
         }
         return headers
+    }
+}
+
+extension EndpointName {
+    /// Which way the endpoint moves files, if it does.
+    fileprivate var transferDirection: TransferShares.Direction? {
+        switch self {
+        case .uploadFile: .upload
+        case .downloadFile: .download
+        default: nil
+        }
     }
 }
 

@@ -11,31 +11,43 @@ public struct Services: Sendable {
     /// How people are notified.
     public var push: PushServices
     public var signInCache: SignInCache
+    public var failedSignIns: FailedSignIns
     public var settings: Settings
     public var partBudget: PartBudget
-    /// The present, as the server's clock has it.
+    /// The present, as the database's clock has it; goes on during a request, unlike ``RequestContext/now``.
     public var now: @Sendable () -> WireDate
     public var uptime: @Sendable () -> Duration
     /// A random UUID, in upper case.
     public var makeUUID: @Sendable () throws -> String
     public var background: Background
+    /// Carries sign-ins from the role that admits a transfer to the one that moves it; `nil` if none do.
+    public var signInTickets: SignInTickets?
+    /// What bounds the requests of one user that run at once; `nil` for no bound.
+    public var requestTurns: RequestTurns?
+    /// What bounds the transfers of one user and of one direction; `nil` for no bound.
+    public var transferLimit: TransferLimit?
 
     public init(
         store: Store, storage: StorageRegistry, push: PushServices = PushServices(), signInCache: SignInCache,
-        settings: Settings, partBudget: PartBudget,
+        failedSignIns: FailedSignIns, settings: Settings, partBudget: PartBudget,
         now: @escaping @Sendable () -> WireDate, uptime: @escaping @Sendable () -> Duration,
-        makeUUID: @escaping @Sendable () throws -> String, background: @escaping Background
+        makeUUID: @escaping @Sendable () throws -> String, background: @escaping Background,
+        signInTickets: SignInTickets? = nil, requestTurns: RequestTurns? = nil, transferLimit: TransferLimit? = nil
     ) {
         self.store = store
         self.storage = storage
         self.push = push
         self.signInCache = signInCache
+        self.failedSignIns = failedSignIns
         self.settings = settings
         self.partBudget = partBudget
         self.now = now
         self.uptime = uptime
         self.makeUUID = makeUUID
         self.background = background
+        self.signInTickets = signInTickets
+        self.requestTurns = requestTurns
+        self.transferLimit = transferLimit
     }
 
     /// Runs a closure on a thread of its own, at once; throws if there is no room for another thread.
@@ -49,8 +61,8 @@ public struct Services: Sendable {
         public var minimumIOSClientVersion: String?
         /// Largest body of UploadFile, in bytes.
         public var maximumUploadBytes: Int64
-        /// Devices that one user may have; `nil` for any number.
-        public var maximumDevicesPerUser: Int?
+        /// What each user may have and do.
+        public var quotas: Quotas
         public var mimeTypes: MIMETypeTable
         /// Whether new owners get a file that warns them not to touch the folder.
         public var writesWarningFile: Bool
@@ -61,13 +73,13 @@ public struct Services: Sendable {
 
         public init(
             serverVersion: String, minimumIOSClientVersion: String?, maximumUploadBytes: Int64,
-            maximumDevicesPerUser: Int?, mimeTypes: MIMETypeTable, writesWarningFile: Bool,
+            quotas: Quotas, mimeTypes: MIMETypeTable, writesWarningFile: Bool,
             requestTime: Duration = .seconds(40), invitationLifetimeSeconds: Int64 = 86_400
         ) {
             self.serverVersion = serverVersion
             self.minimumIOSClientVersion = minimumIOSClientVersion
             self.maximumUploadBytes = maximumUploadBytes
-            self.maximumDevicesPerUser = maximumDevicesPerUser
+            self.quotas = quotas
             self.mimeTypes = mimeTypes
             self.writesWarningFile = writesWarningFile
             self.requestTime = requestTime

@@ -2,6 +2,8 @@
 public enum FastCGIError: Error, Equatable {
     /// The peer closed the connection in the middle of a request: the phone hung up, or nginx gave up.
     case aborted
+    /// The peer took or sent nothing for as long as the request's limit allows.
+    case timedOut
     /// The listening socket cannot be made or used; the payload is errno.
     case socket(errno: Int32)
     /// libfcgi returned a code that proves a defect of the set-up.
@@ -12,6 +14,7 @@ extension FastCGIError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .aborted: "the connection to the web server ended in the middle of the request"
+        case .timedOut: "the web server took no bytes for too long"
         case .socket(let errno): "the listening socket cannot be used (errno \(errno))"
         case .library(let code): "libfcgi failed with code \(code)"
         }

@@ -98,6 +98,54 @@ public struct RequestSlot: ~Copyable {
         return Int(count)
     }
 
+    /// Reads what arrives next of the request's body, at least one byte, to `offset` and beyond; blocks only while there is
+    /// nothing at all.
+    ///
+    /// - Returns: the number of bytes read; 0 once the body has ended, or if there is no room.
+    /// - Throws: ``FastCGIError/aborted``, as ``read(into:)``.
+    public mutating func readArriving(
+        into buffer: inout MutableSpan<UInt8>, at offset: Int
+    ) throws(FastCGIError) -> Int {
+        let room = buffer.count - offset
+        guard room > 0 else { return 0 }
+        // What libfcgi has at hand needs no waiting; without any, one byte makes it wait for the next record's bytes.
+        guard let stream = unsafe request.pointee.in else { return 0 }
+        let first = try read(max(1, unsafe min(room, Self.bytesAtHand(stream))), into: &buffer, at: offset)
+        guard first == 1, room > 1 else { return first }
+        let rest = unsafe min(room - 1, Self.bytesAtHand(stream))
+        return rest > 0 ? try first + read(rest, into: &buffer, at: offset + 1) : first
+    }
+
+    /// Bytes of the present record that libfcgi has read from the socket already (fcgiapp.h, `FCGX_Stream`).
+    private static func bytesAtHand(_ stream: UnsafeMutablePointer<FCGX_Stream>) -> Int {
+        guard let next = unsafe stream.pointee.rdNext, let stop = unsafe stream.pointee.stop else { return 0 }
+        return unsafe max(0, stop - next)
+    }
+
+    private mutating func read(
+        _ wanted: Int, into buffer: inout MutableSpan<UInt8>, at offset: Int
+    ) throws(FastCGIError) -> Int {
+        let count = unsafe buffer.withUnsafeMutableBytes { bytes in
+            unsafe FCGX_GetStr(
+                bytes.baseAddress?.advanced(by: offset).assumingMemoryBound(to: CChar.self), CInt(wanted),
+                request.pointee.in)
+        }
+        if Int(count) < wanted, unsafe FCGX_GetError(request.pointee.in) != 0 { throw .aborted }
+        return Int(count)
+    }
+
+    /// Limits, for the present request, how long one piece of the reply may wait until the web server takes more
+    /// (socket(7), `SO_SNDTIMEO`): beyond it ``write(_:)`` throws ``FastCGIError/timedOut``, and the reply cannot go on.
+    public borrowing func limitWriting(to limit: Duration) {
+        let time = timeval(
+            tv_sec: Int(limit.components.seconds),
+            tv_usec: Int(limit.components.attoseconds / 1_000_000_000_000))
+        _ = unsafe withUnsafePointer(to: time) {
+            unsafe setsockopt(
+                request.pointee.ipcFd, SOL_SOCKET, SO_SNDTIMEO, $0, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
     /// Appends to the reply: header lines, an empty line, then the body (RFC 3875, section 6).
     /// - Throws: ``FastCGIError/aborted`` if the peer is gone.
     public mutating func write(_ bytes: Span<UInt8>) throws(FastCGIError) {
@@ -106,7 +154,9 @@ public struct RequestSlot: ~Copyable {
             unsafe FCGX_PutStr(
                 bytes.baseAddress?.assumingMemoryBound(to: CChar.self), CInt(bytes.count), request.pointee.out)
         }
-        guard Int(written) == bytes.count else { throw .aborted }
+        guard Int(written) == bytes.count else {
+            throw unsafe FCGX_GetError(request.pointee.out) == EAGAIN ? .timedOut : .aborted
+        }
     }
 
     /// Appends `bytes` to the reply.
@@ -135,9 +185,38 @@ public struct RequestSlot: ~Copyable {
         unsafe FCGX_Finish_r(request)
     }
 
+    /// Ends the reply properly although the body has not been read to its end, and closes the connection once the web
+    /// server has done so, or after `limit`.
+    ///
+    /// Whatever of the body arrives meanwhile is read and dropped. Were the connection closed at once, a web server that
+    /// just sends more of the body would fail with EPIPE before it reads the reply, and answer 502 by itself.
+    public mutating func finishUnread(within limit: Duration) {
+        let connection = unsafe dup(request.pointee.ipcFd)
+        unsafe FCGX_Finish_r(request)
+        guard connection >= 0 else { return }
+        defer { close(connection) }
+        shutdown(connection, Int32(SHUT_WR))
+        let end = ContinuousClock.now + limit
+        var dropped = [UInt8](repeating: 0, count: 16 * 1024)
+        while case let left = ContinuousClock.now.duration(to: end), left > .zero {
+            var descriptor = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
+            let milliseconds = left.components.seconds * 1_000 + left.components.attoseconds / 1_000_000_000_000_000
+            guard unsafe poll(&descriptor, 1, Int32(clamping: milliseconds + 1)) > 0,
+                unsafe recv(connection, &dropped, dropped.count, Int32(MSG_DONTWAIT)) > 0
+            else { return }
+        }
+    }
+
     /// Ends the connection without a proper end of the reply, so that the web server cannot take what was sent
     /// for a complete one.
+    ///
+    /// A connection that just ends looks to nginx like the proper end of a reply (seen with 1.22, unless connections are
+    /// kept). A record of protocol version 0, which there is not, is an error to it: it cuts the phone off.
     public mutating func abandon() {
+        let noRecord = [UInt8](repeating: 0, count: 8)
+        // Does not wait: who takes nothing any more need not be told.
+        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+        _ = unsafe send(request.pointee.ipcFd, noRecord, noRecord.count, flags)
         unsafe FCGX_Free(request, 1)
     }
 }

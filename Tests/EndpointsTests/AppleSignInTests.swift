@@ -124,6 +124,36 @@ struct AppleSignInTests {
         #expect(checkCreds(fresh).status == 200)
     }
 
+    @Test(
+        "A withdrawal is not lost with the sealed record, and a new sign-in counts after it, also past its token's end")
+    func withdrawalOutlivesRecord() throws {
+        try join(try apple.token("001"), code: "code 1")
+        apple.advance(90_000)
+        let beforeWithdrawal = try apple.token("001", device: "another")
+        apple.answers(with: Reply(400, #"{"error":"invalid_grant"}"#))
+        #expect(checkCreds(beforeWithdrawal).code == "credentials_rejected")
+        let damage = "UPDATE users SET credentials = REVERSE(credentials) WHERE account_type = 'AppleSignIn'"
+        try server.execute(damage)
+
+        #expect(checkCreds(beforeWithdrawal).code == "credentials_rejected")
+        #expect(server.send("GET", "/Index/", headers: headers(beforeWithdrawal)).code == "credentials_rejected")
+
+        apple.advance(10)
+        apple.answers(with: nil)
+        let fresh = try apple.token("001")
+        try server.execute(damage)
+        #expect(checkCreds(fresh, code: "code 2").status == 200)
+        apple.advance(10_000)
+        #expect(checkCreds(fresh).status == 200)
+        #expect(checkCreds(beforeWithdrawal).code == "credentials_rejected")
+
+        apple.advance(90_000)
+        apple.answers(with: Reply(400, #"{"error":"invalid_grant"}"#))
+        #expect(checkCreds(fresh).code == "credentials_rejected")
+        try server.execute(damage)
+        #expect(checkCreds(fresh).code == "credentials_rejected")
+    }
+
     // MARK: Notices
 
     private func notify(_ body: String) -> FakeConnection {

@@ -1,6 +1,7 @@
 import Accounts
 import CloudStorage
 import Foundation
+import HTTPTransport
 import MariaDB
 import Push
 import Store
@@ -18,7 +19,9 @@ struct ErrorResponseTests {
         let endpoint: [EndpointError] = [
             .missingParameter(.cloudFolderName), .outOfRange("rule"), .missingDeviceUUID, .malformedDeviceUUID,
             .unknownMIMEType, .bodyLengthMismatch, .lengthRequired, .bodyTooLarge(maximumBytes: 5), .checkSumMismatch,
-            .credentialsMissing, .signInTypeNotAllowed, .userUnknown, .storageAccountRequired, .endpointUnknown,
+            .transferTooSlow, .tooManyTransfers, .tooManySimultaneousRequests, .directionFull,
+            .credentialsMissing, .signInTypeNotAllowed, .userUnknown, .tooManyFailedSignIns(retryAfter: .seconds(3)),
+            .storageAccountRequired, .endpointUnknown,
             .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
             .invitationGone,
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
@@ -27,6 +30,9 @@ struct ErrorResponseTests {
             .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .notAMember, .ownerRemoved,
             .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
         ]
+        let quotas: [EndpointError] = Quota.allCases.map {
+            $0.isHourly ? .quotaUsedUp($0, retryAfter: .seconds(60)) : .quotaReached($0)
+        }
         let request: [RequestError] = [
             .missing(.fileUUID), .repeated(.fileUUID), .malformed(.fileUUID, expected: .uuid),
             .outOfRange(.numberOfAcceptors, allowed: 1...10), .tooLong(.sharingGroupName, maximumCharacters: 255),
@@ -34,7 +40,7 @@ struct ErrorResponseTests {
         ]
         let account: [AccountError] = [
             .rejected, .codeRejected, .scopeMissing, .revoked, .unavailable(detail: "s3cret"), .timedOut,
-            .misconfigured(detail: "s3cret"),
+            .misconfigured(detail: "s3cret"), .withheld(.busy),
         ]
         let push: [PushError] = [
             .gone(since: nil), .rateLimited(retryAfter: nil), .unavailable(detail: "s3cret"), .timedOut,
@@ -44,6 +50,7 @@ struct ErrorResponseTests {
             .notFound, .authorizationRevoked, .quotaExceeded, .rateLimited(retryAfter: nil),
             .unavailable(detail: "s3cret"), .timedOut, .contentMismatch, .rejected(code: "s3cret"),
             .contentFailed(EndpointError.checkSumMismatch), .downloadCancelled, .localFailure(StoreError.busy),
+            .withheld(.circuitOpen(retryAfter: .seconds(7))),
         ]
         let database = MariaDBError.programming(code: 1064, message: "s3cret")
         let store: [StoreError] = [
@@ -51,7 +58,7 @@ struct ErrorResponseTests {
             .corrupt(table: "s3cret", column: "s3cret"), .defect(database),
         ]
         let refusals: [CommitRefusal] = [.outdated(someFile()), .belongsElsewhere(someFile()), .ownerGone]
-        return endpoint + request + account + push + cloud + store + refusals + [Unknown()]
+        return endpoint + quotas + request + account + push + cloud + store + refusals + [Unknown()]
     }()
 
     /// The table of section 4.2 in docs/protocol.md: code to status and `retryable`.

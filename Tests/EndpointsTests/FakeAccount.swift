@@ -3,7 +3,8 @@ import OpenSSLCrypto
 import SyncProtocol
 import Synchronization
 
-/// A sign-in service that knows whoever presents `good NAME`, and exchanges any code once.
+/// A sign-in service that knows whoever presents `good NAME`, and exchanges any code once; one that begins with
+/// `no refresh` brings no refresh token, like Google's from the second consent on.
 struct FakeAccount: AccountProvider {
     var accountType: AccountType
     var exchanges = Exchanges()
@@ -14,6 +15,7 @@ struct FakeAccount: AccountProvider {
         private let asked = Mutex<[String]>([])
         private let given = Mutex<[StoredCredentials]>([])
         private let meanwhile = Mutex<(@Sendable () -> Void)?>(nil)
+        private let meanwhileOfToken = Mutex<(@Sendable () -> Void)?>(nil)
         private let obstacle = Mutex<AccountError?>(nil)
 
         /// The codes with which the service was asked, in order.
@@ -33,6 +35,11 @@ struct FakeAccount: AccountProvider {
         /// Has `body` run during the next exchange.
         func during(_ body: @escaping @Sendable () -> Void) { meanwhile.withLock { $0 = body } }
 
+        /// Has `body` run when the next token is looked at, which this service does not exchange.
+        func duringToken(_ body: @escaping @Sendable () -> Void) { meanwhileOfToken.withLock { $0 = body } }
+
+        func lookAtToken() { meanwhileOfToken.withLock { $0.take() }?() }
+
         /// Whether the code is used for the first time.
         func use(_ code: String) throws(AccountError) -> Bool {
             asked.withLock { $0.append(code) }
@@ -47,8 +54,14 @@ struct FakeAccount: AccountProvider {
     ) throws(AccountError) -> StoredCredentials? {
         guard try exchanges.use(code) else { throw .codeRejected }
         return StoredCredentials(
-            accessToken: "server's", refreshToken: "from \(code)",
+            accessToken: "server's", refreshToken: code.hasPrefix("no refresh") ? nil : "from \(code)",
             codeHash: IncrementalDigest.digest(of: Array(code.utf8), .sha256).hexLowercase)
+    }
+
+    func exchange(
+        _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials? {
+        nil
     }
 
     func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
@@ -70,6 +83,7 @@ struct FakeAccount: AccountProvider {
     }
 
     func credentials(from presented: PresentedCredentials) -> StoredCredentials {
-        StoredCredentials(accessToken: presented.accessToken)
+        exchanges.lookAtToken()
+        return StoredCredentials(accessToken: presented.accessToken)
     }
 }

@@ -12,8 +12,12 @@ final class FakeCloud: CloudProvider {
         /// Runs when the object has been described, before its bytes are fetched.
         var beforeDownload: (@Sendable () -> Void)?
         var uploadFailure: CloudStorageError?
+        /// Whether objects get their identifiers only when they come into being.
+        var choosesIdentifiers = false
         var describeFailure: CloudStorageError?
         var deleteFailure: CloudStorageError?
+        /// Runs once, before an object is deleted.
+        var beforeDelete: (@Sendable () -> Void)?
         /// After so many bytes a download breaks off.
         var downloadBreaksAfterBytes: Int?
     }
@@ -49,7 +53,8 @@ final class FakeCloud: CloudProvider {
     }
 
     func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
-        ObjectReservation(name: name, objectID: UUID().uuidString, folderID: "folder")
+        ObjectReservation(
+            name: name, objectID: behaviour.choosesIdentifiers ? nil : UUID().uuidString, folderID: "folder")
     }
 
     func upload(
@@ -67,7 +72,7 @@ final class FakeCloud: CloudProvider {
                 throw .contentFailed(error)
             }
         }
-        let objectID = reservation.objectID!
+        let objectID = reservation.objectID ?? UUID().uuidString
         put(objectID, reservation.name, bytes)
         // Once: what runs in between may upload too.
         let hook = state.withLock { $0.behaviour.afterUpload.take() }
@@ -100,6 +105,9 @@ final class FakeCloud: CloudProvider {
     }
 
     func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
+        let hook = state.withLock { $0.behaviour.beforeDelete.take() }
+        hook?()
+        _ = try access.tokens.current()
         if let failure = behaviour.deleteFailure { throw failure }
         state.withLock { $0.deleted.append(objectID) }
         replace(objectID, by: nil)
@@ -108,6 +116,10 @@ final class FakeCloud: CloudProvider {
     func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
         let found = state.withLock { $0.objects.first { $0.value.name == name } }
         return found.map { Self.stored($0.key, $0.value.name, $0.value.bytes) }
+    }
+
+    func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
+        page(state.withLock { $0.objects.map { Self.stored($0.key, $0.value.name, $0.value.bytes) } })
     }
 
     private static func stored(_ objectID: String, _ name: String, _ bytes: [UInt8]) -> StoredObject {

@@ -12,6 +12,9 @@ final class FakeConnection: ClientConnection {
     /// After so many bytes of the reply's body the phone hangs up; 0: it does not even take the head.
     var takesReplyBytes: Int64?
 
+    /// After so many bytes of the body the phone is too slow.
+    var isTooSlowAfterBytes: Int64?
+
     private(set) var readBytes: Int64 = 0
     private(set) var status: Int?
     private(set) var headers: [(name: String, value: String)] = []
@@ -31,6 +34,7 @@ final class FakeConnection: ClientConnection {
     }
 
     func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
+        if let isTooSlowAfterBytes, readBytes >= isTooSlowAfterBytes { throw ClientGone(.tooSlow) }
         let available = min(bodyBytes, hangsUpAfterBytes ?? bodyBytes) - readBytes
         let count = Int(min(Int64(buffer.count), available))
         // Zeros need not be written: all buffers that are used with them are fresh.
@@ -65,6 +69,9 @@ final class FakeConnection: ClientConnection {
         for index in bytes.indices { body.append(bytes[index]) }
         if let takesReplyBytes, body.count > takesReplyBytes { throw ClientGone() }
     }
+
+    private(set) var wentOn = 0
+    func goOn(onThreadOf other: any ClientConnection) { wentOn += 1 }
 
     func finish() { end = .finished }
     func abandon() { end = .abandoned }

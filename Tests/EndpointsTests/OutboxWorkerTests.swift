@@ -164,6 +164,64 @@ struct OutboxWorkerTests {
         #expect(try rowsInStorage == 0)
     }
 
+    @Test("Whoever signs up again while a worker clears their storage has all of it cleared, and nothing of theirs")
+    func backAgainMeanwhile() throws {
+        try work()
+        for number in 1...5 { #expect(server.upload(someBytes(number), of: someFile(), by: alice).status == 200) }
+        #expect(server.send(RemoveUserRequest(), as: alice).status == 200)
+        let server = server
+        cloud { behaviour in
+            // The worker has leased all five by now.
+            behaviour.beforeDelete = { #expect(throws: Never.self) { _ = try server.signUp() } }
+        }
+
+        try work()
+
+        #expect(server.cloud.objects.isEmpty, "\(server.cloud.names)")
+        #expect(try server.count("SELECT COUNT(*) FROM users") == 1)
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 0)
+        #expect(try outboxRows == 0)
+        #expect(!server.log.lines("Outbox item passed on: its account has a new user").isEmpty)
+    }
+
+    @Test("A deletion during which its owner is removed is retried soon, with what is kept of their access")
+    func removedMeanwhile() throws {
+        try work()
+        #expect(server.upload(someBytes(1), of: someFile(), by: alice).status == 200)
+        #expect(
+            server.send(DiscardUploadsRequest(sharingGroupUUID: alice.group), as: alice).status == 200)
+        let (server, alice) = (server, alice)
+        cloud { behaviour in
+            behaviour.beforeDelete = { #expect(server.send(RemoveUserRequest(), as: alice).status == 200) }
+        }
+
+        try work()
+        #expect(server.cloud.objects.count == 1)
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 1)
+        clock.advance(bySeconds: 60)
+        try work()
+
+        #expect(server.cloud.objects.isEmpty)
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 0)
+        #expect(try rowsInStorage == 0)
+    }
+
+    @Test("What a person would have to mend is not put off for a day once they are removed: their access ends before")
+    func refusedWhileRemoved() throws {
+        try work()
+        #expect(server.upload(someBytes(1), of: someFile(), by: alice).status == 200)
+        let (server, alice) = (server, alice)
+        #expect(server.send(RemoveUserRequest(), as: alice).status == 200)
+        cloud { $0.deleteFailure = .authorizationRevoked }
+
+        try work()
+        cloud { _ in }
+        clock.advance(bySeconds: 600)
+        try work()
+
+        #expect(server.cloud.objects.isEmpty)
+    }
+
     @Test("If the storage of a removed user cannot be reached for an hour, the tokens go all the same")
     func unreachableStorage() throws {
         try work()
@@ -305,6 +363,47 @@ struct OutboxWorkerTests {
         #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 0)
         try work()
         #expect(server.cloud.objects.isEmpty)
+    }
+
+    @Test(
+        "Commits, results of codes, Apple's notices and hashes are forgotten when they are old enough, not a second before"
+    )
+    func lifetimes() throws {
+        try server.execute(
+            """
+            INSERT INTO commits VALUES (1, 'd', 1, 'c', REPEAT('h', 32), 1, 1, '\(noon)');
+            INSERT INTO commit_members VALUES (1, 'd', 1, 'c', 'f', REPEAT('h', 32), NULL, NULL, '\(noon)');
+            INSERT INTO exchanged_codes (code_hash, credentials, exchanged_at) VALUES (REPEAT('h', 32), 'x', '\(noon)');
+            INSERT INTO apple_notices VALUES (REPEAT('h', 32), '\(noon)');
+            INSERT INTO content_hashes VALUES (1, 'o', 'h', 'c', '\(noon)');
+            INSERT INTO batches VALUES (1, 'd', 1, 'b', 2, 1, NULL, '\(noon)');
+            """)
+        let housekeeper = Housekeeper(
+            store: server.store, stagingLifetimeDays: 3, now: { [clock] in clock.now },
+            logger: Logger(label: "jobs", factory: { [log = server.log] _ in log }))
+        let day: Int64 = 86_400
+        let lifetimes: [(rows: () throws -> Int, seconds: Int64)] = [
+            ({ try server.count("SELECT COUNT(*) FROM exchanged_codes") }, day),
+            ({ try server.count("SELECT COUNT(*) FROM batches") }, 3 * day),
+            ({ try server.count("SELECT COUNT(*) FROM commits") }, 7 * day),
+            ({ try server.count("SELECT COUNT(*) FROM commit_members") }, 7 * day),
+            ({ try server.count("SELECT COUNT(*) FROM apple_notices") }, 60 * day),
+            ({ try server.count("SELECT COUNT(*) FROM content_hashes") }, 90 * day),
+        ]
+
+        for (rows, seconds) in lifetimes {
+            let passed = clock.now.secondsSince1970 - noon.secondsSince1970
+            if passed < seconds { clock.advance(bySeconds: seconds - passed) }
+            guard passed <= seconds else { continue }
+            try housekeeper.run()
+            #expect(try rows() == 1, "after \(seconds) s")
+        }
+        for (rows, seconds) in lifetimes {
+            #expect(try rows() == (seconds == 90 * day ? 1 : 0), "after 90 days")
+        }
+        clock.advance(bySeconds: 1)
+        try housekeeper.run()
+        for (rows, _) in lifetimes { #expect(try rows() == 0) }
     }
 
     @Test("Work is logged with the id of the request that caused it; what no request caused has none")

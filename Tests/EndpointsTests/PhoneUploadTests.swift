@@ -72,6 +72,18 @@ struct PhoneUploadTests {
         #expect(budget.take(4 << 20), "all is there again")
     }
 
+    @Test("Before the part that makes the object exist somebody is asked, who may refuse")
+    func confirmation() throws {
+        let bytes = someBytes(granularity + 1)
+        let upload = PhoneUpload(
+            RequestBody(of: FakeConnection(body: bytes), announcedBytes: Int64(bytes.count)),
+            lengthBytes: Int64(bytes.count), expected: CheckSum(md5(bytes))!, storageType: .google,
+            budget: PartBudget(), keepAlive: {}, beforeLastPart: { throw EndpointError.uploadConflict })
+
+        #expect(try !upload.nextPart(granularity: granularity).isLast)
+        #expect(throws: EndpointError.self) { _ = try upload.nextPart(granularity: granularity) }
+    }
+
     @Test("Without budget parts stay small, and other uploads are not kept from working")
     func noBudget() throws {
         let upload = upload(someBytes(1 << 20), budget: PartBudget(bytes: granularity - 1))

@@ -5,6 +5,7 @@ import HTTPTransport
 import Logging
 import MariaDB
 import OpenSSLCrypto
+import Push
 import Store
 import SyncProtocol
 import Synchronization
@@ -17,6 +18,7 @@ import UserStorage
 /// The router over a database of its own (or none), a cloud in memory, and a clock that stands still.
 struct TestServer: Sendable {
     let store: Store
+    let keys: KeyRing
     let services: Services
     let router: Router
     let cloud = FakeCloud()
@@ -24,6 +26,9 @@ struct TestServer: Sendable {
     let log = LogKeeper()
     let waits = Waits()
     let commits = CommitRecord()
+    let refusals = RefusalRecord()
+    let unreadableRecords = Waits()
+    let signInsWithoutOfflineAccess = Waits()
     let settings: ConnectionSettings?
     /// What providers answer; without it nothing may be asked of any.
     let providers: ScriptedTransport?
@@ -31,8 +36,10 @@ struct TestServer: Sendable {
     /// Without a database every use of the store throws that it is unavailable.
     init(
         withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30,
-        signInTimeToLive: Duration = .seconds(60), accounts: [any AccountProvider] = [],
-        providers: ScriptedTransport? = nil
+        signInTimeToLive: Duration = .seconds(60), failedSignInsPerMinute: Int = 1_000,
+        accounts: [any AccountProvider] = [], push: PushServices = PushServices(),
+        providers: ScriptedTransport? = nil, quotas: Quotas = .standard, requestTurns: RequestTurns? = nil,
+        transferLimit: TransferLimit? = nil, now: @escaping @Sendable () -> WireDate = { noon }
     ) throws {
         self.providers = providers
         let settings = withDatabase ? try ScratchDatabase.shared().makeDatabase() : nil
@@ -48,26 +55,32 @@ struct TestServer: Sendable {
             _ = try runner.migrate()
             store.open()
         }
+        keys = KeyRing(current: try SealingKey(Array(0..<32)))
         let storage = StorageRegistry(
-            store: store, sealer: CredentialSealer(keys: KeyRing(current: try SealingKey(Array(0..<32)))),
+            store: store, sealer: CredentialSealer(keys: keys),
             backoff: Backoff(pause: { [waits] _ in waits.note() }), providers: [cloud],
             accounts: [FakeAccount(accountType: .google, exchanges: exchanges), FakeAccount(accountType: .facebook)]
-                + accounts)
+                + accounts,
+            unreadable: { [unreadableRecords] in unreadableRecords.note() })
         services = Services(
-            store: store, storage: storage, signInCache: SignInCache(timeToLive: signInTimeToLive),
+            store: store, storage: storage, push: push, signInCache: SignInCache(timeToLive: signInTimeToLive),
+            failedSignIns: FailedSignIns(perMinute: failedSignInsPerMinute),
             settings: Services.Settings(
                 serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,
-                maximumUploadBytes: maximumUploadBytes, maximumDevicesPerUser: nil, mimeTypes: .standard,
+                maximumUploadBytes: maximumUploadBytes, quotas: quotas, mimeTypes: .standard,
                 writesWarningFile: true),
-            partBudget: PartBudget(), now: { noon }, uptime: { .seconds(5) }, makeUUID: { UUID().uuidString },
-            background: { Thread.detachNewThread($0) })
+            partBudget: PartBudget(), now: now, uptime: { .seconds(5) }, makeUUID: { UUID().uuidString },
+            background: { Thread.detachNewThread($0) }, signInTickets: SignInTickets(keys: keys),
+            requestTurns: requestTurns, transferLimit: transferLimit)
         var logger = Logger(label: "test", factory: { [log] _ in log })
         logger.logLevel = .debug
         router = Router(
             services: services,
             observer: RequestObserver(
-                began: { _ in }, ended: { _, _, _, _ in }, committed: { [commits] in commits.note($0) }), logger: logger
-        )
+                began: { _ in }, ended: { _, _, _, _ in }, committed: { [commits] in commits.note($0) },
+                refused: { [refusals] in refusals.note($0) },
+                lackedOfflineAccess: { [signInsWithoutOfflineAccess] in signInsWithoutOfflineAccess.note() }),
+            logger: logger)
     }
 
     /// A context for what is tested below the router.
@@ -82,11 +95,13 @@ struct TestServer: Sendable {
     @discardableResult
     func send(
         _ method: String, _ path: String, query: String = "", headers: [RequestHeader: String] = [:],
-        announcing length: Int64? = nil, on connection: FakeConnection = FakeConnection()
+        announcing length: Int64? = nil, from address: String = "192.0.2.1",
+        on connection: FakeConnection = FakeConnection()
     ) -> FakeConnection {
         router.handle(
             RequestHead(
-                method: method, path: path, query: query, contentLength: length, requestID: "request-1",
+                method: method, path: path, query: query, contentLength: length, clientAddress: address,
+                requestID: "request-1",
                 headers: headers),
             on: connection, transport: providers?.transport ?? .unused)
         return connection
@@ -186,7 +201,7 @@ extension UploadFileRequest {
     }
 }
 
-/// Counts how often somebody had to wait.
+/// Counts how often something happened, such as a wait.
 final class Waits: Sendable {
     private let noted = Atomic(0)
     var count: Int { noted.load(ordering: .relaxed) }
@@ -248,6 +263,13 @@ final class CommitRecord: Sendable {
     func note(_ endpoint: EndpointName) { kept.withLock { $0.append(endpoint) } }
 }
 
+/// For which quotas requests were refused, as the observer was told.
+final class RefusalRecord: Sendable {
+    private let kept = Mutex<[Quota]>([])
+    var quotas: [Quota] { kept.withLock { $0 } }
+    func note(_ quota: Quota) { kept.withLock { $0.append(quota) } }
+}
+
 /// Keeps lines with the fields that their logger adds to each of them.
 struct WholeLines: LogHandler {
     let keeper: LogKeeper
@@ -263,6 +285,14 @@ struct WholeLines: LogHandler {
 
     func log(event: LogEvent) {
         keeper.keep("\(event.message)", metadata.merging(event.metadata ?? [:]) { $1 })
+    }
+}
+
+/// A clock that goes on by a second whenever somebody looks at it.
+final class TickingClock: Sendable {
+    private let seconds = Atomic<Int64>(noon.secondsSince1970)
+    func next() -> WireDate {
+        WireDate(secondsSince1970: seconds.add(1, ordering: .relaxed).newValue)
     }
 }
 

@@ -40,8 +40,9 @@ struct TokenRenewalTests {
 
     private func tokens(pause: @escaping @Sendable (Duration) -> Void = { _ in sched_yield() }) -> UserTokens {
         UserTokens(
-            user: user, store: server.store, sealer: server.services.storage.sealer, account: provider,
-            transport: .unused, backoff: Backoff(pause: pause), logger: Logger(label: "test"))
+            user: user, store: server.store, vault: server.services.storage.vault, account: provider,
+            transport: .unused, backoff: Backoff(pause: pause),
+            logger: Logger(label: "test", factory: { [log = server.log] _ in log }))
     }
 
     private var lease: RefreshTurn {
@@ -119,6 +120,52 @@ struct TokenRenewalTests {
         #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "from a code")
 
         #expect(try stored().refreshToken == "newest")
+    }
+
+    @Test("A renewal is in the log without any token, whether or not the new one could be stored")
+    func logged() throws {
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        let userID = user.userID
+        provider.beforeAnswer {
+            _ = try? server.store.transaction { try $0.removeUser(userID, at: noon) }
+        }
+        #expect(try tokens().renewed(insteadOf: "access 1", by: .after(.seconds(20))) == "access 2")
+
+        #expect(server.log.lines("Access token renewed").count == 2)
+        #expect(server.log.lines("Renewed token could not be stored").count == 1)
+        for word in ["access 0", "access 1", "access 2", "refresh 0", "refresh 1", "refresh 2"] {
+            #expect(!server.log.text.contains(word), "\(word)")
+        }
+    }
+
+    @Test("Neither a removed user nor a record that cannot be opened counts as a permission that was withdrawn")
+    func notRevoked() throws {
+        let ask = { (question: () throws -> String) -> CloudStorageError? in
+            do {
+                _ = try question()
+                return nil
+            } catch { return error as? CloudStorageError }
+        }
+        try server.execute("UPDATE users SET credentials = REVERSE(credentials)")
+        for error in [
+            ask { try tokens().current() }, ask { try tokens().renewed(insteadOf: "a", by: .after(.seconds(5))) },
+        ] {
+            guard case .unavailable = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+        let userID = user.userID
+        _ = try server.store.transaction { try $0.removeUser(userID, at: noon) }
+        for error in [
+            ask { try tokens().current() }, ask { try tokens().renewed(insteadOf: "a", by: .after(.seconds(5))) },
+        ] {
+            guard case .localFailure(let cause) = error, cause is OwnerRemoved else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+        #expect(provider.calls == 0)
     }
 
     @Test("A failure gives the turn to the next one at once")

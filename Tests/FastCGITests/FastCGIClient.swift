@@ -14,6 +14,8 @@ final class FastCGIClient: @unchecked Sendable {
 
     private let descriptor: CInt
     private var isOpen = true
+    /// Whether something could not be sent.
+    private(set) var isBroken = false
 
     /// Connects to the socket at `path`.
     init(path: String) {
@@ -89,7 +91,10 @@ final class FastCGIClient: @unchecked Sendable {
             let sent = unsafe rest.withUnsafeBytes {
                 unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
-            guard sent > 0 else { return }
+            guard sent > 0 else {
+                isBroken = true
+                return
+            }
             rest = rest.dropFirst(sent)
         }
     }

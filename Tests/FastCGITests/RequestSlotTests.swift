@@ -96,6 +96,7 @@ private final class Outcomes: Sendable {
     }
 }
 
+private let someBody = (0..<15_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 private let header = Array("Status: 200\r\n\r\n".utf8)
 
 @Suite("Requests over FastCGI", .serialized)
@@ -215,6 +216,122 @@ struct RequestSlotTests {
         let chunks = try #require(outcomes.all.first.flatMap { Int($0) })
         #expect((1..<100).contains(chunks))
         #expect(client.reply() == header + Array(repeating: chunk, count: chunks).joined())
+    }
+
+    @Test("Who writes to a peer that has hung up is told so")
+    func writingToNobody() throws {
+        let outcomes = Outcomes()
+        let chunk = [UInt8](repeating: 7, count: 64 * 1024)
+        let responder = try Responder { slot in
+            do {
+                for _ in 0..<1_000 { try slot.write(chunk) }
+                outcomes.add("written")
+            } catch {
+                outcomes.add("\(error)")
+            }
+        }
+        let client = FastCGIClient(path: responder.path)
+        client.begin([])
+        client.endBody()
+        client.hangUp()
+
+        #expect(outcomes.wait(for: 1))
+        #expect(outcomes.all != ["written"])
+    }
+
+    @Test("Who reads what arrives gets it at once, byte by byte if it comes so, and notices the end and a hang-up")
+    func readingArriving() throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { slot in
+            var buffer = [UInt8](repeating: 0, count: 20_000)
+            var filled = 0
+            do {
+                while true {
+                    var span = buffer.mutableSpan
+                    let count = try slot.readArriving(into: &span, at: filled)
+                    if count == 0 { break }
+                    filled += count
+                    if filled <= 3 { outcomes.add("\(filled)") }
+                }
+                outcomes.add("\(filled) \(buffer[..<filled] == someBody[..<filled])")
+            } catch {
+                outcomes.add("\(error)")
+            }
+        }
+
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", "x")])
+        for byte in 0..<3 {
+            client.body([someBody[byte]])
+            #expect(outcomes.wait(for: byte + 1))
+        }
+        client.body(Array(someBody[3...]))
+        client.endBody()
+        #expect(outcomes.wait(for: 4))
+        let second = FastCGIClient(path: responder.path)
+        second.begin([("NAME", "y")])
+        second.body([1])
+        #expect(outcomes.wait(for: 5))
+        second.hangUp()
+        #expect(outcomes.wait(for: 6))
+
+        #expect(outcomes.all == ["1", "2", "3", "15000 true", "1", "\(FastCGIError.aborted)"])
+        #expect(responder.end())
+    }
+
+    @Test("A reply before the end of the body arrives although the peer goes on sending until it has it")
+    func finishingUnread() throws {
+        let responder = try Responder { slot in
+            try? slot.write(Array("Status: 401\r\n\r\n".utf8))
+            slot.finishUnread(within: .seconds(10))
+        }
+
+        for _ in 0..<50 {
+            let client = FastCGIClient(path: responder.path)
+            client.begin([("NAME", "x")])
+            for _ in 0..<20 { client.body([UInt8](repeating: 7, count: 32_768)) }
+            #expect(!client.isBroken)
+            #expect(client.reply() == Array("Status: 401\r\n\r\n".utf8))
+        }
+        #expect(responder.end())
+    }
+
+    @Test("A peer that does not end its side does not occupy the thread for longer than that")
+    func finishingUnreadLimit() throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { slot in
+            slot.finishUnread(within: .milliseconds(100))
+            outcomes.add("ended")
+        }
+
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", "x")])
+        #expect(outcomes.wait(for: 1))
+        #expect(responder.end())
+        client.hangUp()
+    }
+
+    @Test("A peer that takes nothing is given up after the limit")
+    func limitedWriting() throws {
+        let outcomes = Outcomes()
+        let responder = try Responder { slot in
+            slot.limitWriting(to: .milliseconds(200))
+            do {
+                for _ in 0..<1_000 { try slot.write([UInt8](repeating: 7, count: 64 * 1024)) }
+                outcomes.add("whole")
+            } catch {
+                outcomes.add("\(error)")
+            }
+            slot.abandon()
+        }
+
+        let client = FastCGIClient(path: responder.path)
+        client.begin([("NAME", "x")])
+        client.endBody()
+        #expect(outcomes.wait(for: 1))
+
+        #expect(outcomes.all == ["\(FastCGIError.timedOut)"])
+        client.hangUp()
     }
 
     @Test("An abandoned reply ends without the end that a whole one has")

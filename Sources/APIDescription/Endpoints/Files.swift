@@ -36,6 +36,7 @@ extension EndpointDescription {
         ],
         errors: ErrorCode.storage.union([
             .fileUnknown, .fileDeleted, .fileVersionMismatch, .appMetaDataVersionMismatch, .ownerRemoved,
+            .tooManyTransfers,
         ]))
 
     static let downloadAppMetaData = EndpointDescription(

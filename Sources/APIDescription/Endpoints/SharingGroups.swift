@@ -3,7 +3,8 @@ import SyncProtocol
 extension EndpointDescription {
     static let createSharingInvitation = EndpointDescription(
         summary: "Makes an invitation, good for a day.", parameters: CreateSharingInvitationRequest.parameters,
-        reply: Schemas.object(["sharingInvitationUUID": Schemas.uuid]), errors: [.ownerMissing])
+        reply: Schemas.object(["sharingInvitationUUID": Schemas.uuid]),
+        errors: [.ownerMissing, .quotaInvitations, .quotaInvitationRate])
 
     static let getSharingInvitationInfo = EndpointDescription(
         summary: "Says what an invitation offers.", parameters: GetSharingInvitationInfoRequest.parameters,
@@ -15,13 +16,13 @@ extension EndpointDescription {
         parameters: RedeemSharingInvitationRequest.parameters,
         reply: Schemas.object(["userId": Schemas.int64, "sharingGroupUUID": Schemas.identifier]),
         errors: ErrorCode.exchange.union([
-            .invitationUnknown, .storageAccountRequired, .alreadyMember, .ownerMissing, .notAMember,
+            .invitationUnknown, .storageAccountRequired, .alreadyMember, .ownerMissing, .notAMember, .quotaGroups,
         ]),
         replyHeaders: [ResponseHeader.accessToken.rawValue: ["schema": Schemas.text]])
 
     static let createSharingGroup = EndpointDescription(
         summary: "Makes a group whose only member is the caller.", parameters: CreateSharingGroupRequest.parameters,
-        reply: Schemas.empty, errors: [.groupExists, .owningAccountRequired])
+        reply: Schemas.empty, errors: [.groupExists, .owningAccountRequired, .quotaGroups, .quotaGroupRate])
 
     static let updateSharingGroup = EndpointDescription(
         summary: "Renames a group.", parameters: UpdateSharingGroupRequest.parameters,

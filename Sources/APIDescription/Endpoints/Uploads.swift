@@ -15,9 +15,9 @@ extension EndpointDescription {
             "required": true,
             "content": ["application/octet-stream": ["schema": ["type": "string", "format": "binary"]]],
         ],
-        errors: ErrorCode.storage.union(ErrorCode.batches).union([
+        errors: ErrorCode.storage.union(ErrorCode.batches).union(ErrorCode.staging).union([
             .unknownMimeType, .bodyLengthMismatch, .lengthRequired, .checksumMismatch, .appMetaDataTooLarge,
-            .mimeTypeChanged, .fileDeleted, .fileNotDeleted, .uploadConflict,
+            .mimeTypeChanged, .fileDeleted, .fileNotDeleted, .uploadConflict, .transferTooSlow, .tooManyTransfers,
         ]))
 
     static let uploadAppMetaData = EndpointDescription(
@@ -35,13 +35,14 @@ extension EndpointDescription {
                 ]
             ],
         ],
-        errors: ErrorCode.batches.union([
+        errors: ErrorCode.batches.union(ErrorCode.staging).union([
             .fileDeleted, .appMetaDataTooLarge, .bodyLengthMismatch, .uploadConflict,
         ]))
 
     static let uploadDeletion = EndpointDescription(
         summary: "Stages the deletion of a file.", parameters: UploadDeletionRequest.parameters,
-        reply: Schemas.orStale(Schemas.reference("StagedAndPerhapsCommitted")), errors: ErrorCode.batches)
+        reply: Schemas.orStale(Schemas.reference("StagedAndPerhapsCommitted")),
+        errors: ErrorCode.batches.union(ErrorCode.staging))
 
     static let getUploads = EndpointDescription(
         summary: "Lists what the caller has staged on this device.", parameters: GetUploadsRequest.parameters,

@@ -23,7 +23,7 @@ extension EndpointDescription {
     static let addUser = EndpointDescription(
         summary: "Creates a user with an owning account, and their first sharing group.",
         parameters: AddUserRequest.parameters, reply: Schemas.reference("UserID"),
-        errors: ErrorCode.exchange.union([.userExists, .groupExists, .owningAccountRequired]))
+        errors: ErrorCode.exchange.union([.userExists, .groupExists, .owningAccountRequired, .quotaGroupRate]))
 
     static let removeUser = EndpointDescription(
         summary: "Removes the caller. Files that the caller owns are listed as deleted; their bytes stay.",
@@ -32,7 +32,7 @@ extension EndpointDescription {
     static let registerPushNotificationToken = EndpointDescription(
         summary: "Registers the device for push notifications.",
         parameters: RegisterPushNotificationTokenRequest.parameters, reply: Schemas.empty,
-        errors: [.pushNotConfigured, .pushUnavailable, .pushRefused, .pushTimeout])
+        errors: [.pushNotConfigured, .pushUnavailable, .pushRefused, .pushTimeout, .quotaPushRegistrationRate])
 
     static let appleNotifications = EndpointDescription(
         summary: "Takes Apple's notices of people who withdraw their consent; for Apple, not for clients.",

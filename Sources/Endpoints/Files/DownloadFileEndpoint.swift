@@ -7,10 +7,14 @@ import UserStorage
 /// Streams a file's current version from its owner's storage to the phone.
 ///
 /// Reads only, apart from a renewed token and the whereabouts of an object that its owner has moved; may be repeated.
-struct DownloadFileEndpoint: Endpoint {
+struct DownloadFileEndpoint: TransferEndpoint {
     /// An object that is not found is looked for again if it is younger than this: providers need time to agree.
     private static let freshSeconds: Int64 = 3_600
     private static let secondLookPause: Duration = .seconds(2)
+
+    func admit(_ request: DownloadFileRequest, in context: RequestContext) throws {
+        _ = try context.membership(in: request.sharingGroupUUID, needing: .read)
+    }
 
     func respond(to request: DownloadFileRequest, in context: RequestContext) throws -> EndpointReply {
         let selection = try select(request, in: context)

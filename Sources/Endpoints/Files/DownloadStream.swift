@@ -59,11 +59,12 @@ final class DownloadStream {
     }
 
     private func forward(_ bytes: Span<UInt8>) throws {
-        if !hasStarted { try start() }
-        // What lies before the held-back end goes on at once, without another copy.
+        // What lies before the held-back end goes on at once, without another copy. Where nothing does, the reply has not
+        // begun: a head that announces no bytes would be a whole reply before anything is known of the sum.
         let throughBytes = max(0, min(Int64(bytes.count), object.sizeBytes - Self.heldBackBytes - received))
         let through = Int(throughBytes)
         if through > 0 {
+            if !hasStarted { try start() }
             let front = bytes.extracting(first: through)
             hasher?.update(front)
             try context.connection.write(front)
@@ -72,6 +73,7 @@ final class DownloadStream {
             let rest = bytes.extracting(droppingFirst: through)
             hasher?.update(rest)
             guard heldBack.count + rest.count <= Self.heldBackBytes + 65_536 else {
+                guard hasStarted else { throw CloudStorageError.contentMismatch }
                 throw ReplyInterrupted(reason: "the object grew while it was read")
             }
             for index in rest.indices { heldBack.append(rest[index]) }

@@ -5,15 +5,18 @@ import SyncProtocol
 ///
 /// A repeated request finds the group that the first one made, and gets the same reply.
 struct CreateSharingGroupEndpoint: Endpoint {
-    /// - Throws: ``EndpointError/owningAccountRequired``, ``EndpointError/groupExists``.
+    /// - Throws: ``EndpointError/owningAccountRequired``, ``EndpointError/groupExists``, a reached quota.
     func respond(to request: CreateSharingGroupRequest, in context: RequestContext) throws -> EndpointReply {
         let caller = context.caller
         guard caller.accountType.cloudStorageType != nil else { throw EndpointError.owningAccountRequired }
         do {
             try context.store.transaction { session in
-                guard try session.holdUser(caller.userID) else { throw EndpointError.userUnknown }
+                // Exclusively, so that the caller's groups can be counted.
+                guard try session.lockUser(caller.userID) else { throw EndpointError.userUnknown }
                 try session.addGroup(
                     request.sharingGroupUUID, name: request.sharingGroupName, creator: caller.userID, at: context.now)
+                try context.checkGroups(of: caller.userID, in: &session)
+                try context.use(.groupsPerHour, in: &session)
             }
         } catch StoreError.alreadyExists {
             let existing = try context.store.withSession { session in

@@ -20,6 +20,9 @@ struct CreateSharingInvitationEndpoint: Endpoint {
                 invitation, to: membership.groupID, by: context.caller.userID, owningUserID: owner.userID,
                 permission: request.permission, allowsSocialAcceptance: request.allowSocialAcceptance,
                 acceptors: Int(request.numberOfAcceptors), expires: expires)
+            // The hour's row is locked here, so that the caller's invitations come one after the other.
+            try context.use(.invitationsPerHour, in: &session)
+            try context.checkInvitations(in: &session)
         }
         return .json(CreateSharingInvitationResponse(sharingInvitationUUID: invitation))
     }

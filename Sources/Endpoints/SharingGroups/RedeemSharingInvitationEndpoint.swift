@@ -38,6 +38,7 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         }
         let response = try redeemer.redeem(as: newUser)
         if isNew { addReplacementToken(exchange, context) }
+        if let newUser { OfflineAccess.note(newUser.credentials, of: newUser.accountType, isNew: true, context) }
         return response
     }
 }
@@ -76,8 +77,13 @@ private struct Redeemer {
             guard let groupID = try session.invitation(invitation, at: context.now)?.groupID else {
                 throw EndpointError.invitationUnknown
             }
-            // The group's row is locked first, as everywhere.
-            let version = try session.lockMasterVersion(of: groupID)
+            // The group's row is locked first, as everywhere; a group that has ended meanwhile has no invitations.
+            let version: MasterVersion
+            do {
+                version = try session.lockMasterVersion(of: groupID)
+            } catch StoreError.notFound {
+                throw EndpointError.invitationUnknown
+            }
             let offer = try self.offer(&session)
             guard try session.isMember(offer.owningUserID, of: groupID) else { throw EndpointError.ownerMissing }
             guard try session.useAcceptance(of: invitation, at: context.now) else {
@@ -91,7 +97,7 @@ private struct Redeemer {
                         for: OwningUser(userID: userID, storageType: storageType), at: context.now)
                 }
             } else {
-                guard let user = try self.user(&session), try session.holdUser(user.userID) else {
+                guard let user = try self.user(&session), try session.lockUser(user.userID) else {
                     throw EndpointError.userUnknown
                 }
                 userID = user.userID
@@ -100,6 +106,7 @@ private struct Redeemer {
                 userID, to: groupID, permission: offer.permission,
                 owningUserID: accountType.cloudStorageType == nil ? offer.owningUserID : nil, invitation: invitation,
                 at: context.now)
+            try context.checkGroups(of: userID, in: &session)
             _ = try session.advanceMasterVersion(of: groupID, from: version)
             return RedeemSharingInvitationResponse(userId: userID, sharingGroupUUID: offer.groupUUID)
         }

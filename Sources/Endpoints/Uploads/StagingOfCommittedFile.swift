@@ -17,7 +17,7 @@ struct StagingOfCommittedFile {
     /// Stages what `change` makes of the committed file.
     ///
     /// - Parameter change: checks that the change fits the file; what it throws undoes everything.
-    /// - Throws: ``EndpointError/fileUnknown``, what `change` throws, ``StoreError``.
+    /// - Throws: ``EndpointError/fileUnknown``, what `change` throws, a reached quota, ``StoreError``.
     func stage(
         _ change: (FileRecord) throws(EndpointError) -> StagedChange
     ) throws -> StagingResponse {
@@ -39,6 +39,7 @@ struct StagingOfCommittedFile {
             let staged = try session.claimStaging(of: file, in: area, at: context.now)
             let replacement = StagedReplacement.of(requested, over: staged, current: current)
             try replacement.apply(in: area, at: context.now, &session)
+            if !replacement.isRepetition { try context.checkStagedChanges(in: &session) }
             if let committed = try batchMember?.join(in: area, by: membership, &session) {
                 return (.committed(masterVersion: committed), true)
             }

@@ -11,19 +11,32 @@ import UserStorage
 /// wherever this stops. A request that arrives twice finds its row and gets the same dates; of two that run at the
 /// same moment, the second to stage gives up its own object only. The last upload of a batch commits the batch
 /// (``BatchMember``); a repetition that comes after that finds the commit.
-struct UploadFileEndpoint: Endpoint {
-    func respond(to request: UploadFileRequest, in context: RequestContext) throws -> EndpointReply {
+struct UploadFileEndpoint: TransferEndpoint {
+    func admit(_ request: UploadFileRequest, in context: RequestContext) throws {
+        _ = try checkAnnouncement(request, in: context)
+        _ = try context.membership(in: request.sharingGroupUUID, needing: .write)
+    }
+
+    /// What the head of the request says of the file: its length, and the name's extension.
+    private func checkAnnouncement(
+        _ request: UploadFileRequest, in context: RequestContext
+    ) throws(EndpointError) -> (length: Int64, fileExtension: String) {
         let settings = context.services.settings
-        guard let length = context.head.contentLength else { throw EndpointError.lengthRequired }
+        guard let length = context.head.contentLength else { throw .lengthRequired }
         guard length <= settings.maximumUploadBytes else {
-            throw EndpointError.bodyTooLarge(maximumBytes: settings.maximumUploadBytes)
+            throw .bodyTooLarge(maximumBytes: settings.maximumUploadBytes)
         }
         guard let fileExtension = settings.mimeTypes.fileExtension(for: request.mimeType) else {
-            throw EndpointError.unknownMIMEType
+            throw .unknownMIMEType
         }
         guard request.fileGroupUUID == nil || request.fileVersion == .first else {
-            throw EndpointError.outOfRange("fileGroupUUID can be given with version 0 only")
+            throw .outOfRange("fileGroupUUID can be given with version 0 only")
         }
+        return (length, fileExtension)
+    }
+
+    func respond(to request: UploadFileRequest, in context: RequestContext) throws -> EndpointReply {
+        let (length, fileExtension) = try checkAnnouncement(request, in: context)
         let plan: UploadPlan
         let step: StagingStep
         switch try checkOrWithdraw(request, in: context) {
@@ -40,6 +53,7 @@ struct UploadFileEndpoint: Endpoint {
         let upload = try Upload(name: name, mimeType: request.mimeType, length: length, plan: plan, context: context)
         do {
             let content = try upload.run()
+            context.restartClock()
             return .header(try step.stage(content, upload.intent))
         } catch {
             upload.intent.giveUp()
@@ -226,6 +240,7 @@ private struct StagingStep {
                 dates = (plan.existingCreationDate ?? context.now, context.now)
                 guard let content, let intent else { throw EndpointError.uploadConflict }
                 try take(over: content, from: intent, &session)
+                try context.checkStagedChanges(in: &session)
                 let committed = try member?.join(in: area, by: grounds.membership, &session)
                 return (.staged(dates.creation, dates.update, committedAs: committed), true, committed != nil)
             }

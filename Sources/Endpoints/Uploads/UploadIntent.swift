@@ -32,11 +32,15 @@ final class UploadIntent {
         toStore reservation: ObjectReservation, in owner: OwningUser, context: RequestContext
     ) throws {
         let leaseOwner = try context.services.makeUUID()
-        item = try context.store.withSession { session in
-            try session.addIntent(
-                toStore: reservation.objectID,
-                named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
-                leaseOwner: leaseOwner, until: Self.leaseEnd(context), at: context.now)
+        do {
+            item = try context.store.withSession { session in
+                try session.addIntent(
+                    toStore: reservation.objectID,
+                    named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
+                    leaseOwner: leaseOwner, until: Self.leaseEnd(context), at: context.services.now())
+            }
+        } catch StoreError.notFound {
+            throw EndpointError.ownerRemoved
         }
         self.leaseOwner = leaseOwner
         self.owner = owner
@@ -99,13 +103,13 @@ final class UploadIntent {
     /// Gives the object up: the jobs role deletes it at once, if it exists. Errors do not matter, since the lease ends.
     func giveUp() {
         do {
-            try context.store.withSession { try $0.releaseLease(of: item, by: leaseOwner, at: context.now) }
+            try context.store.withSession { try $0.releaseLease(of: item, by: leaseOwner, at: context.services.now()) }
         } catch {
             context.logger.info("Upload intent left to its lease", metadata: .keyed([.reason: "\(error)"]))
         }
     }
 
     private static func leaseEnd(_ context: RequestContext) -> WireDate {
-        WireDate(secondsSince1970: context.now.secondsSince1970 + leaseSeconds)
+        WireDate(secondsSince1970: context.services.now().secondsSince1970 + leaseSeconds)
     }
 }

@@ -14,19 +14,23 @@ struct AddUserEndpoint: Endpoint {
         guard let storageType = accountType.cloudStorageType else { throw EndpointError.owningAccountRequired }
         let folderName = try NewUser.folderName(request.cloudFolderName, for: accountType)
         do {
-            let userID = try EarlierGrant.settled {
+            let (userID, credentials) = try EarlierGrant.settled {
                 let newUser = try NewUser(exchange, folderName: folderName, in: context)
-                return try context.store.transaction { session in
+                let userID = try context.store.transaction { session in
                     let userID = try newUser.add(to: &session, in: context)
                     try session.addGroup(
                         request.sharingGroupUUID, name: request.sharingGroupName, creator: userID, at: context.now)
+                    // Removing the account and signing up again is making groups, too.
+                    try context.use(.groupsPerHour, in: &session)
                     if context.services.settings.writesWarningFile {
                         try session.addWarningFile(
                             for: OwningUser(userID: userID, storageType: storageType), at: context.now)
                     }
                     return userID
                 }
+                return (userID, newUser.credentials)
             }
+            OfflineAccess.note(credentials, of: accountType, isNew: true, context)
             return reply(userID)
         } catch StoreError.alreadyExists(let key) {
             // Perhaps the same request, arriving twice, was faster.

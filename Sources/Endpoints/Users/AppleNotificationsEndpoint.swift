@@ -4,6 +4,7 @@ import Logging
 import OpenSSLCrypto
 import Store
 import SyncProtocol
+import UntrustedInput
 import UserStorage
 
 /// Takes what Apple tells the server about people: whoever withdraws their consent, or deletes their account at Apple, is
@@ -20,7 +21,7 @@ struct AppleNotificationsEndpoint: Endpoint {
             throw EndpointError.endpointUnknown
         }
         let body = try readBody(of: context)
-        guard let envelope = try? JSONDecoder().decode(Envelope.self, from: Data(body)) else {
+        guard let envelope = try? UntrustedJSON.decode(Envelope.self, from: body) else {
             throw EndpointError.outOfRange("the body must be a JSON object with the text payload")
         }
         let notice = try account.notice(in: envelope.payload, through: context.accountClient)

@@ -24,22 +24,27 @@ struct CheckCredsEndpoint: Endpoint {
     /// If another request has stored something in between, what is new is worked out again on top of that: a refresh token
     /// that a code was exchanged for is never lost to an access token that came at the same time.
     private func takeOver(_ exchange: CredentialExchange, _ context: RequestContext) throws {
-        let sealer = context.services.storage.sealer
+        let vault = context.services.storage.vault
         let userID = context.caller.userID
         for _ in 0..<Self.maximumAttempts {
-            let sealed = try context.store.withSession { try $0.credentials(of: userID) }
-            let stored = try sealed.map { try sealer.open($0.record, from: .user(userID)) } ?? StoredCredentials()
-            guard let updated = try exchange.update(of: stored) else { return }
-            let record = try sealer.seal(updated, for: .user(userID))
-            let isStored = try context.store.transaction { session in
-                try session.storeCredentials(record, of: userID, ifVersion: sealed?.version)
+            guard let kept = try vault.load(userID, context.logger) else { throw EndpointError.userUnknown }
+            guard let updated = try newCredentials(exchange, kept) else {
+                return OfflineAccess.note(kept.credentials, of: exchange.presented.accountType, isNew: false, context)
             }
-            if isStored { return }
-            guard try context.store.withSession({ try $0.user(userID) != nil }) else {
-                throw EndpointError.userUnknown
+            if try vault.keep(updated, of: userID, over: kept) {
+                return OfflineAccess.note(updated, of: exchange.presented.accountType, isNew: true, context)
             }
         }
         throw StoreError.busy
+    }
+
+    /// What to store; `nil` if nothing is new.
+    private func newCredentials(
+        _ exchange: CredentialExchange, _ kept: CredentialVault.Kept
+    ) throws -> StoredCredentials? {
+        guard let stored = kept.credentials else { return try exchange.replacement(isReplacement: kept.isUnreadable) }
+        // What came back with its key is stored anew in the place of the record that cannot be opened.
+        return try exchange.update(of: stored) ?? (kept.isUnreadable ? stored : nil)
     }
 }
 

@@ -44,26 +44,20 @@ struct CredentialConfirmation {
     }
 
     private func isDue() throws -> Bool {
-        guard let stored = try load() else { return false }
-        return account.isConfirmationDue(stored.credentials)
+        guard let stored = try load()?.credentials else { return false }
+        return account.isConfirmationDue(stored)
     }
 
     private func keep(_ change: (StoredCredentials) -> StoredCredentials) throws {
-        let userID = context.caller.userID
+        let vault = context.services.storage.vault
         for _ in 0..<Self.maximumAttempts {
-            guard let stored = try load() else { return }
-            let record = try context.services.storage.sealer.seal(change(stored.credentials), for: .user(userID))
-            let isStored = try context.store.transaction { session in
-                try session.storeCredentials(record, of: userID, ifVersion: stored.version)
-            }
-            if isStored { return }
+            guard let kept = try load(), let stored = kept.credentials else { return }
+            if try vault.keep(change(stored), of: context.caller.userID, over: kept) { return }
         }
         throw StoreError.busy
     }
 
-    private func load() throws -> (credentials: StoredCredentials, version: Int64)? {
-        let userID = context.caller.userID
-        guard let sealed = try context.store.withSession({ try $0.credentials(of: userID) }) else { return nil }
-        return (try context.services.storage.sealer.open(sealed.record, from: .user(userID)), sealed.version)
+    private func load() throws -> CredentialVault.Kept? {
+        try context.services.storage.vault.load(context.caller.userID, context.logger)
     }
 }

@@ -13,9 +13,8 @@ import UserStorage
 /// outside the endpoint's transaction.
 struct CredentialExchange {
     private static let pollInterval: Duration = .milliseconds(50)
-    /// Longer than asking the provider may take, ``askingLimit``.
+    /// Longer than asking the provider may take, ``RequestContext/signInTime``.
     private static let leaseSeconds = 45
-    private static let askingLimit: Duration = .seconds(40)
 
     let context: RequestContext
     let presented: PresentedCredentials
@@ -44,7 +43,25 @@ struct CredentialExchange {
     }
 
     private func exchangeToken() throws -> StoredCredentials? {
-        try account.exchange(presented, of: context.profile, through: context.accountClient)
+        guard account.exchangesTokens else { return nil }
+        try context.store.transaction { try context.use(.codeExchangesPerHour, in: &$0) }
+        return try account.exchange(presented, of: context.profile, through: context.accountClient)
+    }
+
+    /// What to store for a user for whom there is nothing that counts.
+    ///
+    /// - Parameter isReplacement: whether something is stored that cannot be opened. Then the presented code may be the very
+    ///   one that its tokens came from, so that a code that no longer works is no reason to turn the user away.
+    func replacement(isReplacement: Bool) throws -> StoredCredentials {
+        do {
+            return try credentialsOfNewUser(keeping: nil)
+        } catch AccountError.codeRejected where isReplacement {
+            context.logger.warning("Authorization code refused; what was stored cannot be opened")
+            var credentials = account.credentials(from: presented)
+            // Apps send a code again and again: this one is not to be tried again.
+            credentials.codeHash = presented.authorizationCode.map { Self.hash($0).hexLowercase }
+            return credentials
+        }
     }
 
     /// What to store for a user who has `stored`; `nil` if nothing is new.
@@ -90,9 +107,10 @@ struct CredentialExchange {
         let user = try context.store.withSession { session in
             try session.user(presented.accountType, context.profile.providerUserID, device: nil)?.user.userID
         }
-        if let user, let sealed = try context.store.withSession({ try $0.credentials(of: user) }) {
-            let stored = try context.services.storage.sealer.open(sealed.record, from: .user(user))
-            if stored.codeHash == hash.hexLowercase { return }
+        if let user, let kept = try context.services.storage.vault.load(user, context.logger),
+            kept.credentials?.codeHash == hash.hexLowercase
+        {
+            return
         }
         do {
             guard try exchange(code) != nil else { throw AccountError.rejected }
@@ -108,36 +126,41 @@ struct CredentialExchange {
     private func exchange(_ code: String) throws -> StoredCredentials? {
         let key = Self.key(Self.hash(code), context.profile)
         let owner = try context.services.makeUUID()
+        // Who waits for another request's exchange holds a thread as well.
+        let deadline = context.deadline.orAfter(RequestContext.signInTime)
         repeat {
             let reservation = try context.store.transaction { session in
-                try session.reserveCode(
+                let reservation = try session.reserveCode(
                     key, of: presented.accountType, context.profile.providerUserID, for: owner,
                     seconds: Self.leaseSeconds, at: context.now)
+                if reservation == .reserved { try context.use(.codeExchangesPerHour, in: &session) }
+                return reservation
             }
             switch reservation {
             case .reserved: return try exchange(code, under: key, as: owner)
-            case .exchanged(let record): return try context.services.storage.sealer.open(record, from: .code(key))
+            case .exchanged(let record):
+                guard let result = try open(record, key) else { throw AccountError.codeRejected }
+                return result
             case .spent: throw AccountError.codeRejected
             case .underWay: break
             }
-        } while context.services.storage.backoff.pause(Self.pollInterval, deadline: context.deadline)
+        } while context.services.storage.backoff.pause(Self.pollInterval, deadline: deadline)
         throw AccountError.timedOut
     }
 
     private func exchange(_ code: String, under key: [UInt8], as owner: String) throws -> StoredCredentials? {
         let credentials: StoredCredentials
         do {
-            let client = AccountClient(
-                transport: context.transport, deadline: context.deadline.orAfter(Self.askingLimit),
-                backoff: context.services.storage.backoff)
-            guard let exchanged = try account.exchange(code: code, of: context.profile, through: client) else {
+            guard
+                let exchanged = try account.exchange(code: code, of: context.profile, through: context.accountClient)
+            else {
                 try giveBack(key, owner)
                 return nil
             }
             credentials = exchanged
         } catch {
             switch error {
-            case AccountError.notAsked, AccountError.misconfigured: try giveBack(key, owner)
+            case AccountError.notAsked, AccountError.withheld, AccountError.misconfigured: try giveBack(key, owner)
             default: _ = try context.store.transaction { try $0.endCodeExchange(key, by: owner, credentials: nil) }
             }
             throw error
@@ -157,7 +180,11 @@ struct CredentialExchange {
     private func rememberedResult(_ hash: [UInt8]) throws -> StoredCredentials? {
         let key = Self.key(hash, context.profile)
         guard let record = try context.store.withSession({ try $0.exchangedCode(key) }) else { return nil }
-        return try context.services.storage.sealer.open(record, from: .code(key))
+        return try open(record, key)
+    }
+
+    private func open(_ record: [UInt8], _ key: [UInt8]) throws -> StoredCredentials? {
+        try context.services.storage.vault.open(record, from: .code(key), context.logger)
     }
 
     private static func hash(_ code: String) -> [UInt8] {

@@ -28,7 +28,7 @@ struct EarlierGrant {
             switch pending {
             case .none: credentials = nil
             case .waiting(let record, let userID):
-                credentials = try context.services.storage.sealer.open(record, from: .user(userID))
+                credentials = try context.services.storage.vault.open(record, from: .user(userID), context.logger)
             case .underWay: continue
             }
             return

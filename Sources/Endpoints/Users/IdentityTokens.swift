@@ -17,9 +17,7 @@ struct IdentityTokens {
     func admit(_ token: IdentityToken, of accountType: AccountType, _ providerUserID: String) throws {
         guard token.isExpired else { return }
         let user = try context.store.withSession { try $0.user(accountType, providerUserID, device: nil)?.user }
-        guard let user, let stored = try load(user.userID), stored.credentials.identity?.admits(token) == true else {
-            throw AccountError.rejected
-        }
+        guard let user, let kept = try load(user.userID), kept.admits(token) else { throw AccountError.rejected }
     }
 
     /// Keeps in mind that `user` has shown a token before its end.
@@ -29,21 +27,15 @@ struct IdentityTokens {
     func remember(_ token: IdentityToken, of user: UserID) throws {
         guard !token.isExpired else { return }
         for _ in 0..<Self.maximumAttempts {
-            let stored = try load(user)
-            if let record = stored?.credentials.identity, !record.admits(token) { throw AccountError.rejected }
-            let credentials = stored?.credentials ?? StoredCredentials()
-            guard let updated = credentials.remembering(token) else { return }
-            let record = try context.services.storage.sealer.seal(updated, for: .user(user))
-            let isStored = try context.store.transaction { session in
-                try session.storeCredentials(record, of: user, ifVersion: stored?.version)
-            }
-            if isStored { return }
+            guard let kept = try load(user) else { return }
+            guard kept.admits(token) else { throw AccountError.rejected }
+            guard let updated = (kept.credentials ?? StoredCredentials()).remembering(token) else { return }
+            if try context.services.storage.vault.keep(updated, of: user, over: kept) { return }
         }
         context.logger.info("Identity token not remembered: the credentials keep changing")
     }
 
-    private func load(_ user: UserID) throws -> (credentials: StoredCredentials, version: Int64)? {
-        guard let sealed = try context.store.withSession({ try $0.credentials(of: user) }) else { return nil }
-        return (try context.services.storage.sealer.open(sealed.record, from: .user(user)), sealed.version)
+    private func load(_ user: UserID) throws -> CredentialVault.Kept? {
+        try context.services.storage.vault.load(user, context.logger)
     }
 }

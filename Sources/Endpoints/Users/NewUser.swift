@@ -40,7 +40,8 @@ struct NewUser {
         try earlierGrant.keep(in: &session)
         // The user's number is bound into the record, so it can be sealed only now.
         let record = try context.services.storage.sealer.seal(credentials, for: .user(userID))
-        try session.storeCredentials(record, of: userID)
+        try session.storeCredentials(
+            NewCredentials(record, hasRefreshToken: credentials.refreshToken != nil), of: userID)
         return userID
     }
 }

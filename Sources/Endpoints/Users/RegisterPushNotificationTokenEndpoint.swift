@@ -12,7 +12,10 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
         guard !request.pushNotificationToken.isEmpty else {
             throw EndpointError.outOfRange("pushNotificationToken must not be empty")
         }
-        switch try service(for: request.pushNotificationKind, of: context.services.push) {
+        let service = try service(for: request.pushNotificationKind, of: context.services.push)
+        // Counted by itself: Amazon is asked before anything else is stored.
+        try context.store.transaction { try context.use(.pushRegistrationsPerHour, in: &$0) }
+        switch service {
         case .sns(let sns): try subscribe(request.pushNotificationToken, at: sns, context)
         case .apns:
             guard APNs.isDeviceToken(request.pushNotificationToken) else {
@@ -36,11 +39,11 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
     /// Clients that name no service have a token of APNs and were made for SNS.
     private func service(for kind: PushNotificationKind?, of services: PushServices) throws -> Service {
         switch kind {
-        case .apns where services.apns != nil: return .apns
-        case .fcm where services.fcm != nil: return .fcm
+        case .apns where services.has(.apns): return .apns
+        case .fcm where services.has(.fcm): return .fcm
         case nil:
             if let sns = services.sns { return .sns(sns) }
-            if services.apns != nil { return .apns }
+            if services.has(.apns) { return .apns }
         case .apns, .fcm: break
         }
         throw EndpointError.pushNotConfigured

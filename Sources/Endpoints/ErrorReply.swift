@@ -1,0 +1,45 @@
+import SyncProtocol
+
+/// An error reply as it goes over the wire, but for its length.
+struct ErrorReply {
+    private static let problemType = "application/problem+json"
+
+    var status: Int
+    /// All but `content-length`.
+    var headers: [(name: String, value: String)]
+    /// One line of JSON.
+    var body: [UInt8]
+    /// Whether it has the type of problem details.
+    var isProblem: Bool
+
+    /// - Parameter accept: the request's header of that name.
+    init(
+        _ response: ErrorResponse, requestID: String?, accept: String?,
+        commonHeaders: [(name: String, value: String)]
+    ) {
+        isProblem = accept.map(Self.namesProblemType) ?? false
+        status = response.status
+        body =
+            ErrorBody(
+                error: response.message, code: response.code, requestId: requestID ?? "-",
+                retryable: response.isRetryable, goneReason: response.goneReason, status: response.status,
+                isProblem: isProblem
+            ).body
+        headers = commonHeaders
+        headers.append((name: "content-type", value: isProblem ? Self.problemType : "application/json"))
+        headers.append((name: ResponseHeader.errorCode.rawValue, value: response.code))
+        if let method = response.allowedMethod { headers.append((name: "allow", value: method)) }
+        if let delay = response.retryAfter {
+            headers.append((name: "retry-after", value: "\(max(1, delay.components.seconds))"))
+        }
+    }
+
+    /// Whether a header `Accept` names problem details (RFC 9457) by their own type. Deployed clients send `*/*`, and get
+    /// what they know.
+    private static func namesProblemType(_ accept: String) -> Bool {
+        accept.split(separator: ",").contains { range in
+            let type = range.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
+            return type.lowercased() == problemType
+        }
+    }
+}
