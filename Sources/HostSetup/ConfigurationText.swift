@@ -97,10 +97,23 @@ public enum ConfigurationText {
             case .socket(let path): [("socket", .text(path))]
             case .tcp(let host, let port): [("host", .text(host)), ("port", .number(port))]
             }
-        return address + [
+        let owner: [(String, Value)] = [
             ("name", .text(answers.databaseName)), ("user", .text(answers.databaseUser)),
             ("passwordFile", .text(SecretName.databasePassword.rawValue)),
         ]
+        guard answers.usesRoleAccounts else { return address + owner }
+        var roles: [(String, Value)] = []
+        for secret in SecretName.ofRoles {
+            guard let role = secret.role else { continue }
+            roles.append(
+                (
+                    role,
+                    .object([
+                        ("user", .text(answers.databaseUser(ofRole: role))), ("passwordFile", .text(secret.rawValue)),
+                    ])
+                ))
+        }
+        return address + owner + [("roles", .object(roles))]
     }
 
     private static func registration(

@@ -3,12 +3,15 @@
 public struct DatabaseStatements: Sendable {
     private let name: String
     private let account: String
+    private let host: String
+    private let answers: SetupAnswers
 
     /// - Parameter answers: without ``SetupAnswers/problems()``.
     public init(_ answers: SetupAnswers) {
+        self.answers = answers
         name = answers.databaseName
         // Whoever comes by the socket is local; by TCP the server may be on any host.
-        let host = if case .socket = answers.database { "localhost" } else { "%" }
+        host = if case .socket = answers.database { "localhost" } else { "%" }
         account = "'\(answers.databaseUser)'@'\(host)'"
     }
 
@@ -21,8 +24,23 @@ public struct DatabaseStatements: Sendable {
     ///
     /// In a grant `_` stands for any letter, unless it is escaped.
     public func createUser(password: String) -> String {
-        let pattern = name.split(separator: "_", omittingEmptySubsequences: false).joined(separator: "\\_")
-        return "GRANT ALL PRIVILEGES ON `\(pattern)`.* TO \(account) IDENTIFIED BY \(Self.quoted(password))"
+        "GRANT ALL PRIVILEGES ON `\(pattern)`.* TO \(account) IDENTIFIED BY \(Self.quoted(password))"
+    }
+
+    /// Makes the accounts of the roles, which may do nothing yet, and lets the server's account hand out rights in its own
+    /// database: `syncctl migrate` gives each role what it needs, whenever there are other tables. An account that is
+    /// there keeps its password.
+    public func createRoleUsers(passwords: [(role: String, password: String)]) -> String {
+        let accounts = passwords.map { role, password in
+            "CREATE USER IF NOT EXISTS '\(answers.databaseUser(ofRole: role))'@'\(host)' IDENTIFIED BY "
+                + Self.quoted(password)
+        }
+        return (accounts + ["GRANT USAGE ON `\(pattern)`.* TO \(account) WITH GRANT OPTION"]).joined(separator: ";\n")
+    }
+
+    /// The database as grants have it.
+    private var pattern: String {
+        name.split(separator: "_", omittingEmptySubsequences: false).joined(separator: "\\_")
     }
 
     /// A text as an SQL literal, for sessions without NO_BACKSLASH_ESCAPES, as ours are.

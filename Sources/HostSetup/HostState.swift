@@ -4,10 +4,13 @@ public struct HostState: Sendable, Equatable {
     public struct Database: Sendable, Equatable {
         public var hasDatabase: Bool
         public var hasUser: Bool
+        /// Roles whose accounts are there, by the secrets with their passwords.
+        public var roleUsers: Set<SecretName>
 
-        public init(hasDatabase: Bool, hasUser: Bool) {
+        public init(hasDatabase: Bool, hasUser: Bool, roleUsers: Set<SecretName> = []) {
             self.hasDatabase = hasDatabase
             self.hasUser = hasUser
+            self.roleUsers = roleUsers
         }
     }
 

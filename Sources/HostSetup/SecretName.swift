@@ -1,6 +1,9 @@
 /// The files below /etc/syncd/secrets.
 public enum SecretName: String, Sendable, CaseIterable {
     case databasePassword = "database-password"
+    case apiDatabasePassword = "database-password-api"
+    case transferDatabasePassword = "database-password-transfer"
+    case jobsDatabasePassword = "database-password-jobs"
     case sealingKey = "sealing-key"
     case google = "google-client-secret"
     case dropbox = "dropbox-app-secret"
@@ -13,6 +16,19 @@ public enum SecretName: String, Sendable, CaseIterable {
 
     /// The secrets of push services, of which there is one each.
     public static let ofPush: [SecretName] = [.apns, .fcm, .sns]
+
+    /// The passwords of the roles' own accounts in the database.
+    public static let ofRoles: [SecretName] = [.apiDatabasePassword, .transferDatabasePassword, .jobsDatabasePassword]
+
+    /// The role whose account it is for, as the configuration names it; `nil` for other secrets.
+    public var role: String? {
+        switch self {
+        case .apiDatabasePassword: "api"
+        case .transferDatabasePassword: "transfer"
+        case .jobsDatabasePassword: "jobs"
+        default: nil
+        }
+    }
 
     /// Where it lies.
     public var path: String { SetupPaths.secrets + "/" + rawValue }

@@ -105,6 +105,8 @@ public struct SetupAnswers: Sendable, Equatable {
     public var database = DatabaseAddress.socket("/run/mysqld/mysqld.sock")
     public var databaseName = "syncserver"
     public var databaseUser = "syncd"
+    /// Whether each role of the server gets an account of its own in the database, with the rights that it needs.
+    public var usesRoleAccounts = false
     public var google: Registration?
     /// Client ids of the apps at Google.
     public var googleAppClientIDs: [String] = []
@@ -121,6 +123,9 @@ public struct SetupAnswers: Sendable, Equatable {
 
     /// Whether there is an account type that brings storage.
     public var hasStorage: Bool { google != nil || dropbox != nil || microsoft != nil }
+
+    /// The database account of a role.
+    public func databaseUser(ofRole role: String) -> String { "\(databaseUser)_\(role)" }
 
     /// Whether there is any push service.
     public var hasPush: Bool { apns != nil || fcm != nil || sns != nil }

@@ -8,6 +8,8 @@ extension SetupPlan.Action {
         case .createDatabase: "make the database \(answers.databaseName)"
         case .createDatabaseUser:
             "make the database user \(answers.databaseUser), who may do everything in \(answers.databaseName)"
+        case .createRoleUsers:
+            "make a database user for each role of the server, with the rights that it needs and no others"
         case .write(let path, _): "write \(path)"
         case .enableSite: "link \(SetupPaths.siteLink)"
         case .enableSandboxSite: "link \(SetupPaths.sandboxSiteLink)"

@@ -8,6 +8,8 @@ public struct SetupPlan: Sendable, Equatable {
         case createDatabase
         /// With all rights in the database, and none elsewhere.
         case createDatabaseUser
+        /// Accounts for the roles, which get their rights with the tables.
+        case createRoleUsers
         case write(path: String, text: String)
         case enableSite
         case enableSandboxSite
@@ -76,6 +78,7 @@ extension SetupPlan {
                 actions.append(.makeSecret(name))
             }
         }
+        planRoleSecrets(answers, host)
         var wanted: [(SecretName, SetupAnswers.SecretSource??)] = [
             (.google, answers.google.map(\.secretSource)), (.dropbox, answers.dropbox.map(\.secretSource)),
             (.microsoft, answers.microsoft.map(\.secretSource)), (.facebook, answers.facebook.map(\.secretSource)),
@@ -99,6 +102,26 @@ extension SetupPlan {
         }
     }
 
+    /// Accounts of roles come with a new configuration only: one that is there may have its reasons to have none.
+    private func makesRoleUsers(_ answers: SetupAnswers, _ host: HostState) -> Bool {
+        answers.usesRoleAccounts && !host.hasConfiguration && host.database != nil
+    }
+
+    private mutating func planRoleSecrets(_ answers: SetupAnswers, _ host: HostState) {
+        guard makesRoleUsers(answers, host) else { return }
+        for name in SecretName.ofRoles {
+            if host.secrets.contains(name) {
+                kept.append("\(name.path) is there")
+            } else if host.database?.roleUsers.contains(name) == true {
+                obstacles.append(
+                    "the database user \(answers.databaseUser(ofRole: name.role ?? "")) exists, and its password is not in "
+                        + "\(name.path): put it there (mode 0600), or drop the user")
+            } else {
+                actions.append(.makeSecret(name))
+            }
+        }
+    }
+
     private mutating func planDatabase(_ answers: SetupAnswers, _ host: HostState) {
         guard let database = host.database else {
             kept.append("database and user are left as they are")
@@ -113,6 +136,12 @@ extension SetupPlan {
             kept.append("the database user \(answers.databaseUser) is there, with the rights that it has")
         } else {
             actions.append(.createDatabaseUser)
+        }
+        guard makesRoleUsers(answers, host) else { return }
+        if database.roleUsers.isSuperset(of: SecretName.ofRoles) {
+            kept.append("the database users of the roles are there")
+        } else {
+            actions.append(.createRoleUsers)
         }
     }
 

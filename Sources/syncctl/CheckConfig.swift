@@ -11,7 +11,7 @@ struct CheckConfig: ParsableCommand {
 
     func run() throws {
         let report = ConfigurationReport(of: options.file.path)
-        print(options.isJSON ? try report.json() : report.text)
+        try Output.write(report, asJSON: options.isJSON)
         if !report.isGood { throw ExitCode(ExitStatus.configuration.rawValue) }
     }
 }

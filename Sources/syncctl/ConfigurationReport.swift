@@ -37,7 +37,7 @@ struct ConfigurationReport: Report {
 
     var isGood: Bool { problems.isEmpty }
 
-    var text: String {
+    var lines: [String] {
         var lines: [String] = []
         if !isGood { lines += ["\(path) has \(Self.count(problems, "problem")):"] + problems.map(\.text) }
         if !warnings.isEmpty {
@@ -51,7 +51,7 @@ struct ConfigurationReport: Report {
             ]
         }
         if isGood { lines.append("\(path) is good.") }
-        return lines.joined(separator: "\n")
+        return lines
     }
 
     private static func count(_ findings: [Finding], _ what: String) -> String {

@@ -9,6 +9,6 @@ struct GenerateKey: ParsableCommand {
         discussion: "Keep a copy elsewhere: without it all stored tokens are lost, and all owners must sign in again.")
 
     func run() throws {
-        print(Data(try RandomBytes.generate(count: SealingKey.byteCount)).base64EncodedString())
+        Output.write([Data(try RandomBytes.generate(count: SealingKey.byteCount)).base64EncodedString()])
     }
 }

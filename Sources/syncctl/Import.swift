@@ -40,8 +40,12 @@ struct Import: ParsableCommand {
         var database = try SourceDatabase(source.settings())
         let importer = Importer(
             into: store, sealer: CredentialSealer(keys: keys), isDryRun: isDryRun,
-            now: { WireDate(secondsSince1970: WallClock.secondsSince1970()) })
+            now: { store.now })
         let report = try importer.run(from: &database)
-        print(isJSON ? try ReportText.json(report) : ReportText.plain(report))
+        if isJSON {
+            Output.write(json: try ReportText.json(report))
+        } else {
+            Output.write(ReportText.plain(report))
+        }
     }
 }

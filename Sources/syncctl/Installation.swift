@@ -29,6 +29,8 @@ struct Installation {
             pool: ConnectionPool(settings: settings, maximumConnections: 1, leaseTimeout: .seconds(30)),
             pause: { Pause.sleep($0) })
         store.open()
+        // From here on the database's time is known.
+        try store.check()
     }
 
     static func patient(_ settings: ConnectionSettings) -> ConnectionSettings {
@@ -37,7 +39,8 @@ struct Installation {
         return settings
     }
 
-    var now: WireDate { WireDate(secondsSince1970: WallClock.secondsSince1970()) }
+    /// The present by the database's clock, like all times in it.
+    var now: WireDate { store.now }
 
     /// Where the database is, for people.
     var databaseDescription: String {

@@ -9,6 +9,6 @@ struct OpenAPI: ParsableCommand {
     @Argument(help: "The server's version.") var version: String
 
     func run() throws {
-        print(try OpenAPIDocument.json(version: version).text(), terminator: "")
+        Output.write(json: try OpenAPIDocument.json(version: version).text())
     }
 }

@@ -6,7 +6,7 @@ enum ReportText {
     /// Rows named for each reason; the rest is in the JSON report.
     private static let maximumRows = 5
 
-    static func plain(_ report: ImportReport) -> String {
+    static func plain(_ report: ImportReport) -> [String] {
         let users = report.users
         let groups = report.groups
         var lines = [
@@ -18,7 +18,7 @@ enum ReportText {
             "  files   \(groups.filesWritten) written, \(groups.stagedChangesAdded) staged changes and "
                 + "\(groups.invitationsAdded) invitations added",
         ]
-        if report.notes.isEmpty { return lines.joined(separator: "\n") }
+        if report.notes.isEmpty { return lines }
         lines.append("Not as it was (docs/operations.md explains each word):")
         for entry in report.summary {
             lines.append("  \(entry.count) \(entry.outcome.rawValue): \(entry.reason.rawValue)")
@@ -26,7 +26,7 @@ enum ReportText {
             for note in rows.prefix(maximumRows) { lines.append("      \(note.table) \(note.row)") }
             if rows.count > maximumRows { lines.append("      … and \(rows.count - maximumRows) more: --json") }
         }
-        return lines.joined(separator: "\n")
+        return lines
     }
 
     static func json(_ report: ImportReport) throws -> String {

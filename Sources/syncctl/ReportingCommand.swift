@@ -10,12 +10,15 @@ protocol ReportingCommand: ParsableCommand {
 extension ReportingCommand {
     func run() throws {
         let report = try report()
-        print(options.isJSON ? try report.json() : report.text)
+        try Output.write(report, asJSON: options.isJSON)
         if !report.isGood { throw ExitCode(ExitStatus.foundSomething.rawValue) }
     }
 
     /// Says how things go, unless a program reads.
-    func progress(_ sentence: String) {
-        if !options.isJSON { StandardError.write(sentence) }
+    func progress(_ lines: String...) { progress(lines) }
+
+    /// Says how things go, unless a program reads.
+    func progress(_ lines: [String]) {
+        if !options.isJSON { Output.complain(lines) }
     }
 }

@@ -24,7 +24,7 @@ struct Syncctl: ParsableCommand {
             CommandGroup(
                 name: "Keeping", subcommands: [BackupCommand.self, Restore.self, VerifyBackup.self, RotateKeys.self]),
             CommandGroup(name: "People's rights", subcommands: [ExportUser.self, EraseUser.self]),
-            CommandGroup(name: "For developers", subcommands: [OpenAPI.self]),
+            CommandGroup(name: "For developers", subcommands: [OpenAPI.self, UnitSettingsCommand.self]),
         ])
 
     static func main() {
@@ -34,10 +34,21 @@ struct Syncctl: ParsableCommand {
             var command = try parseAsRoot()
             try command.run()
         } catch {
-            guard let failure = CommandFailure(error) else { exit(withError: error) }
-            StandardError.write("syncctl: \(failure.message)")
+            guard let failure = CommandFailure(error) else { end(with: error) }
+            Output.complain(text: "syncctl: \(failure.message)")
             Glibc.exit(failure.status.rawValue)
         }
+    }
+
+    /// Ends as ``ParsableArguments/exit(withError:)`` does, which writes by itself: help and versions are results, and
+    /// what is wrong with the command line is none.
+    private static func end(with error: any Error) -> Never {
+        let status = exitCode(for: error)
+        let text = fullMessage(for: error)
+        if !text.isEmpty {
+            if status.isSuccess { Output.write(text: text) } else { Output.complain(text: text) }
+        }
+        Glibc.exit(status.rawValue)
     }
 }
 

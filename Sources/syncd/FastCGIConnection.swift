@@ -3,23 +3,36 @@ import FastCGI
 import Metrics
 import SyncProtocol
 
-/// A phone behind nginx, as the endpoints see it; one per worker thread, for all its requests.
+/// A phone behind nginx, as the endpoints see it; one per worker thread, for all its requests, unless one of these waits
+/// for its turn: then the connection goes on with the thread whose turn it gets.
 final class FastCGIConnection: ClientConnection {
     private static let headerParameters = RequestHeader.allCases.map { ($0, $0.fastCGIParameter) }
 
     private var slot: RequestSlot
-    private let activity: WorkerActivity
+    private var activity: WorkerActivity
     private let transferred: MetricsWiring.TransferObserver?
+    /// The least rate of a transfer, as it is at its beginning; `nil` where there is none.
+    private let slowestPace: TransferPace?
+    private var pace: TransferPace?
+    /// Whether bytes of the body may still come: then they are dropped at the end, in a moment.
+    private var hasUnreadBody = false
     private var announcesLength = false
     /// Of a file whose bytes this request moves.
     private var direction: TransferDirection?
     /// Whether the reply's head is sent: what follows is the file.
     private var hasStarted = false
 
-    /// - Parameter transferred: told of the bytes of files, as they come and go.
+    /// How long the web server may take to end its side, once it has a reply before the end of the body.
+    private static let endOfUnread: Duration = .seconds(2)
+
+    /// - Parameters:
+    ///   - slowestPace: what every transfer must keep.
+    ///   - transferred: told of the bytes of files, as they come and go.
     init(
-        on socket: ListeningSocket, activity: WorkerActivity, transferred: MetricsWiring.TransferObserver?
+        on socket: ListeningSocket, activity: WorkerActivity, slowestPace: TransferPace?,
+        transferred: MetricsWiring.TransferObserver?
     ) throws(FastCGIError) {
+        self.slowestPace = slowestPace
         slot = try RequestSlot(on: socket)
         self.activity = activity
         self.transferred = transferred
@@ -28,6 +41,8 @@ final class FastCGIConnection: ClientConnection {
     /// What somebody asks for.
     enum Incoming {
         case request(RequestHead)
+        /// The web server asks whether this request, a transfer, may begin. Only a location of its own says so.
+        case admission(RequestHead)
         /// From this host itself: only a location of the web server's own says so, never a client.
         case page(OperatorPage)
     }
@@ -42,12 +57,17 @@ final class FastCGIConnection: ClientConnection {
             if let value = slot.parameter(parameter) { headers[name] = value }
         }
         let path = slot.parameter("DOCUMENT_URI") ?? ""
-        direction = transferred == nil ? nil : Self.direction(of: path)
-        return .request(
-            RequestHead(
-                method: slot.parameter("REQUEST_METHOD") ?? "", path: path, query: slot.parameter("QUERY_STRING") ?? "",
-                contentLength: slot.parameter("CONTENT_LENGTH").flatMap { Int64($0) },
-                requestID: slot.parameter("REQUEST_ID"), headers: headers))
+        let isAdmission = slot.parameter("SYNCD_ADMISSION") != nil
+        direction = isAdmission ? nil : Self.direction(of: path)
+        pace = direction == nil ? nil : slowestPace
+        hasUnreadBody = direction == .upload
+        if direction == .download, let pace { slot.limitWriting(to: pace.longestStandstill) }
+        let head = RequestHead(
+            method: slot.parameter("REQUEST_METHOD") ?? "", path: path, query: slot.parameter("QUERY_STRING") ?? "",
+            contentLength: slot.parameter("CONTENT_LENGTH").flatMap { Int64($0) },
+            clientAddress: slot.parameter("REMOTE_ADDR"), requestID: slot.parameter("REQUEST_ID"), headers: headers,
+            signInTicket: slot.parameter("SYNCD_SIGNED_IN").flatMap { $0.isEmpty ? nil : $0 })
+        return isAdmission ? .admission(head) : .request(head)
     }
 
     private static func direction(of path: String) -> TransferDirection? {
@@ -62,9 +82,39 @@ final class FastCGIConnection: ClientConnection {
         waitForPhone()
         defer { activity.progress() }
         let count: Int
-        do { count = try slot.read(into: &buffer) } catch { throw ClientGone() }
+        if pace == nil {
+            do { count = try slot.read(into: &buffer) } catch { throw ClientGone() }
+        } else {
+            count = try readKeepingPace(into: &buffer)
+        }
+        if count < buffer.count { hasUnreadBody = false }
         if direction == .upload { transferred?(count, .upload) }
         return count
+    }
+
+    /// Looks at the time whenever something has arrived: a phone may send byte by byte.
+    private func readKeepingPace(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
+        var filled = 0
+        while filled < buffer.count {
+            let began = ContinuousClock.now
+            let count: Int
+            do { count = try slot.readArriving(into: &buffer, at: filled) } catch { throw ClientGone() }
+            if count == 0 { break }
+            filled += count
+            try keepPace(count, since: began)
+        }
+        return filled
+    }
+
+    private func keepPace(_ bytes: Int, since began: ContinuousClock.Instant) throws(ClientGone) {
+        pace?.moved(bytes, in: began.duration(to: .now))
+        if let pace, !pace.isKept { throw ClientGone(.tooSlow) }
+    }
+
+    func goOn(onThreadOf other: any ClientConnection) {
+        guard let other = other as? FastCGIConnection else { preconditionFailure("all connections are of one kind") }
+        activity = other.activity
+        activity.begin()
     }
 
     func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone) {
@@ -83,19 +133,20 @@ final class FastCGIConnection: ClientConnection {
     func write(_ bytes: Span<UInt8>) throws(ClientGone) {
         waitForPhone()
         defer { activity.progress() }
-        do { try slot.write(bytes) } catch { throw ClientGone() }
-        if direction == .download, hasStarted { transferred?(bytes.count, .download) }
+        let began = ContinuousClock.now
+        do { try slot.write(bytes) } catch { throw ClientGone(error == .timedOut ? .tooSlow : .hungUp) }
+        guard direction == .download, hasStarted else { return }
+        try keepPace(bytes.count, since: began)
+        transferred?(bytes.count, .download)
     }
 
     func finish() {
-        slot.finish()
+        if hasUnreadBody { slot.finishUnread(within: Self.endOfUnread) } else { slot.finish() }
         activity.end()
     }
 
     func abandon() {
-        // A reply that ends before its Content-Length is complete makes nginx cut the phone off at once. A connection that
-        // just ends looks to nginx, while it does not buffer, like the proper end of a reply; where it buffers, which it
-        // does wherever no length is announced, it cuts the phone off then, too.
+        // A reply that ends before its Content-Length is complete makes nginx cut the phone off at once.
         if announcesLength { slot.finish() } else { slot.abandon() }
         activity.end()
     }

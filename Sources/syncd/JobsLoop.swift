@@ -1,5 +1,4 @@
-import Curl
-import CurlTransport
+import HTTPTransport
 import Jobs
 import Logging
 import Posix
@@ -14,8 +13,7 @@ struct JobsLoop: Sendable {
 
     let worker: OutboxWorker
     let housekeeper: Housekeeper
-    let senders: CurlSenderPool
-    let metrics: MetricsWiring
+    let makeTransport: @Sendable () -> Transport
     let logger: Logger
 
     func run(activity: WorkerActivity, until stop: StopFlag) {
@@ -35,8 +33,7 @@ struct JobsLoop: Sendable {
                 try housekeeper.run()
                 nextHousekeeping = .now + Self.housekeepingInterval
             }
-            let transport = metrics.measured(senders.transport)
-            return try worker.run(transport: transport, beforeItem: activity.progress) == 0 ? Self.idlePause : nil
+            return try worker.run(transport: makeTransport(), beforeItem: activity.progress) == 0 ? Self.idlePause : nil
         } catch {
             logger.warning("Jobs wait", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
             return Self.pauseAfterError

@@ -37,7 +37,9 @@ struct LineLogHandler: LogHandler {
             for (key, value) in metadata where event.metadata?[key] == nil { Self.add(key, value, to: &writer) }
             for (key, value) in event.metadata ?? [:] { Self.add(key, value, to: &writer) }
         }
-        file.write(line: file.isJournal ? Self.priority(event.level) + writer.bytes : writer.bytes)
+        // Providers' texts stand in some values, and operators read logs at terminals.
+        let line = Array(PrintableText.json(String(decoding: writer.bytes, as: UTF8.self)).utf8)
+        file.write(line: file.isJournal ? Self.priority(event.level) + line : line)
     }
 
     /// The priority as the journal wants it: a number of syslog(3).

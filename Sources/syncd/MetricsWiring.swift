@@ -21,7 +21,7 @@ struct MetricsWiring: Sendable {
 
     /// A directory that cannot be used is a warning: numbers are no reason not to serve.
     init(
-        directory: String?, role: Syncd.Role, processID: String, pool: ConnectionPool, store: Store,
+        directory: String?, role: ServerRole, processID: String, pool: ConnectionPool, store: Store,
         now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {
         self.pool = pool
@@ -48,7 +48,9 @@ struct MetricsWiring: Sendable {
             ended: { endpoint, status, isStale, took in
                 metrics.requestEnded(endpoint, status: status, isStale: isStale, took: took)
             },
-            committed: { endpoint in metrics.committed(by: endpoint) })
+            committed: { endpoint in metrics.committed(by: endpoint) },
+            refused: { quota in metrics.refused(for: quota) },
+            lackedOfflineAccess: { metrics.lackedOfflineAccess() })
     }
 
     var transferred: TransferObserver? {
@@ -62,10 +64,21 @@ struct MetricsWiring: Sendable {
         return { bytes in metrics.partsGrew(by: bytes) }
     }
 
+    /// Takes note of a sealed record that cannot be opened.
+    var unreadable: @Sendable () -> Void {
+        guard let metrics else { return {} }
+        return { metrics.couldNotOpenRecord() }
+    }
+
     /// A transport whose requests are counted.
     func measured(_ transport: Transport) -> Transport {
         guard let metrics else { return transport }
         return transport.measured { call, outcome, took in metrics.called(call, outcome, took: took) }
+    }
+
+    /// A host of a provider is no longer asked, or is asked again.
+    func circuitChanged(_ provider: ServiceProvider, isOpen: Bool) {
+        metrics?.circuitChanged(provider, isOpen: isOpen)
     }
 
     /// Takes over what the pool of connections has counted; now and then.
@@ -90,7 +103,7 @@ struct MetricsWiring: Sendable {
 }
 
 extension ProcessRole {
-    fileprivate init(_ role: Syncd.Role) {
+    fileprivate init(_ role: ServerRole) {
         switch role {
         case .api: self = .api
         case .transfer: self = .transfer

@@ -7,8 +7,9 @@ import UserStorage
 
 /// What the main thread does while workers work: checks the schema, gives signs of life, stops in good order.
 struct Supervisor {
-    /// The longest that a request may go without a byte moved; beyond it the process counts as stuck.
-    private static let patience: Duration = .seconds(300)
+    /// A request that goes so many signs of life without a byte moved makes the process count as stuck: 300 s by
+    /// `WatchdogSec=60` of the units.
+    private static let patienceInSigns = 10
     /// How long requests in flight may take after the process was asked to stop. The service manager is less patient:
     /// TimeoutStopSec of each role's unit says how long an upload in progress is worth waiting for.
     private static let drainLimit: Duration = .seconds(3_600)
@@ -48,7 +49,7 @@ struct Supervisor {
             if let interval = manager.watchdogInterval, nextSign <= .now {
                 // That the check comes back counts, not what it says: a database that is down is no reason to restart.
                 do { try store.check() } catch {}
-                if pool.longestTimeWithoutProgress < Self.patience { manager.aliveNow() }
+                if pool.longestTimeWithoutProgress < interval * Self.patienceInSigns { manager.aliveNow() }
                 nextSign = .now + interval
             }
         }

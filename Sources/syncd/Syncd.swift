@@ -1,10 +1,11 @@
-import ArgumentParser
+public import ArgumentParser
 import Curl
 import FastCGI
 import Logging
 import MariaDB
 import Posix
 import ServerConfiguration
+public import SyncProtocol
 import UserStorage
 
 /// The server: one process in one role.
@@ -19,14 +20,8 @@ struct Syncd: ParsableCommand {
             """,
         version: ServerVersion.text)
 
-    enum Role: String, ExpressibleByArgument, CaseIterable {
-        case api
-        case transfer
-        case jobs
-    }
-
-    @Option(help: "What this process does: \(Role.allCases.map(\.rawValue).joined(separator: ", ")).")
-    var role: Role
+    @Option(help: "What this process does: \(ServerRole.allCases.map(\.rawValue).joined(separator: ", ")).")
+    var role: ServerRole
 
     @Option(help: "The configuration file.", completion: .file(extensions: ["json"]))
     var config = "/etc/syncd/syncd.json"
@@ -38,7 +33,7 @@ struct Syncd: ParsableCommand {
         Signals.block()
         let configuration: ServerConfiguration
         do {
-            configuration = try ServerConfiguration(readingFrom: config)
+            configuration = try ServerConfiguration(readingFrom: config, for: role)
         } catch {
             StandardError.write("syncd: the configuration has mistakes\n\(error)")
             throw ExitCode(78)  // EX_CONFIG of sysexits.h
@@ -59,8 +54,7 @@ struct Syncd: ParsableCommand {
         let server = try Server(
             configuration: configuration, role: role, logger: logger, logFile: logFile)
         switch role {
-        case .api: try server.respond(threads: configuration.apiThreads)
-        case .transfer: try server.respond(threads: configuration.transferThreads)
+        case .api, .transfer: try server.respond(as: role)
         case .jobs: try server.work()
         }
     }
@@ -75,12 +69,15 @@ struct Syncd: ParsableCommand {
     }
 }
 
+extension ServerRole: ExpressibleByArgument {}
+
 /// Says something before the log exists.
 enum StandardError {
     static func write(_ text: String) {
         let file = LogFile.standardError
-        guard file.isJournal else { return file.write(line: text) }
+        let lines = text.split(separator: "\n").map { PrintableText.escaping(String($0)) }
+        guard file.isJournal else { return file.write(line: lines.joined(separator: "\n")) }
         // Each line is a record of its own there; 3 is an error (sd-daemon(3)).
-        for line in text.split(separator: "\n") { file.write(line: "<3>\(line)") }
+        for line in lines { file.write(line: "<3>\(line)") }
     }
 }

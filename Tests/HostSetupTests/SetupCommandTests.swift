@@ -134,6 +134,37 @@ struct SetupCommandTests {
         #expect(throws: MariaDBError.self) { try connection.executeScript("CREATE DATABASE \(name)x") }
     }
 
+    @Test("Each role has an account that may do what the role needs and nothing else; doctor says so, migrate mends it")
+    func roleAccounts() throws {
+        #expect(try setUp().status == 0)
+        let configuration = ["--config", root.appending(path: "/etc/syncd/syncd.json").path]
+        var settings = database.settings(database: name)
+        settings.user = name + "_jobs"
+        settings.password = try text("/etc/syncd/secrets/database-password-jobs").trimmingCharacters(in: .newlines)
+        var jobs = try Connection(settings)
+        var administrator = try Connection(database.settings(database: name))
+        let doctor = { try Command(Self.program.path, ["doctor"] + configuration).output }
+
+        try jobs.executeScript("DELETE FROM invitations")
+        #expect(throws: MariaDBError.self) { try jobs.executeScript("UPDATE invitations SET permission = 'admin'") }
+        for role in ["api", "transfer", "jobs"] {
+            #expect(try doctor().contains("\(name)_\(role)@localhost may do what its role needs, and no more"))
+        }
+
+        try administrator.executeScript(
+            "REVOKE DELETE ON invitations FROM \(name)_jobs@localhost; GRANT UPDATE ON invitations TO \(name)_jobs@localhost"
+        )
+        #expect(try doctor().contains("\(name)_jobs@localhost lacks rights: DELETE on invitations"))
+        let check = try Command(Self.program.path, ["migrate", "--check"] + configuration)
+        #expect(check.status == 78 && check.output.contains("DELETE on invitations"), "\(check.output)")
+        let migrated = try Command(Self.program.path, ["migrate"] + configuration)
+        #expect(migrated.output.contains("\(name)_jobs@localhost has the rights"), "\(migrated.output)")
+        #expect(try Command(Self.program.path, ["migrate", "--check"] + configuration).status == 0)
+        #expect(!(try doctor().contains("UPDATE on invitations")))
+        try administrator.executeScript("GRANT SELECT ON `\(name)`.* TO \(name)_jobs@localhost")
+        #expect(try doctor().contains("may do more than the role jobs needs: SELECT on the database"))
+    }
+
     @Test("Run again, it changes nothing, not even what an administrator has changed")
     func again() throws {
         #expect(try setUp().status == 0)

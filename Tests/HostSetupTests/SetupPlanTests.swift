@@ -38,6 +38,7 @@ struct SetupPlanTests {
             case .makeSecret(let name), .copySecret(let name, _): state.secrets.insert(name)
             case .createDatabase: state.database?.hasDatabase = true
             case .createDatabaseUser: state.database?.hasUser = true
+            case .createRoleUsers: state.database?.roleUsers = Set(SecretName.ofRoles)
             case .write(SetupPaths.configuration, _): state.hasConfiguration = true
             case .write(SetupPaths.site, let text): state.site = text
             case .enableSite: state.isSiteEnabled = true
@@ -74,6 +75,37 @@ struct SetupPlanTests {
             ])
         #expect(plan.remaining.count == 1)
         #expect(plan.remaining[0].contains("Keep a copy"))
+    }
+
+    @Test(
+        "Each role gets a database user of its own, unless the database is to be left alone, or there is a configuration"
+    )
+    func roleUsers() throws {
+        var answers = answers
+        answers.usesRoleAccounts = true
+        let plan = try SetupPlan(answers, on: fresh)
+        let passwords = SecretName.ofRoles.map { SetupPlan.Action.makeSecret($0) }
+        #expect(passwords.allSatisfy(plan.actions.contains))
+        let order = plan.actions.filter { action in
+            [.createDatabaseUser, .createRoleUsers, .migrate].contains(action)
+        }
+        #expect(order == [.createDatabaseUser, .createRoleUsers, .migrate])
+
+        var taken = fresh
+        taken.database?.roleUsers = [.jobsDatabasePassword]
+        #expect(
+            try SetupPlan(answers, on: taken).obstacles.contains {
+                $0.contains("syncd_jobs exists") && $0.contains("database-password-jobs")
+            })
+        var configured = after(try SetupPlan(self.answers, on: fresh), on: fresh)
+        configured.database?.hasUser = true
+        #expect(changes(try SetupPlan(answers, on: configured)) == [])
+        for count in 0...plan.actions.count {
+            var part = plan
+            part.actions = Array(plan.actions.prefix(count))
+            let rest = try SetupPlan(answers, on: after(part, on: fresh))
+            #expect(rest.obstacles.isEmpty && changes(part) + changes(rest) == changes(plan), "after \(count)")
+        }
     }
 
     @Test("A second run changes nothing")

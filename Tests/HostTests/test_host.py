@@ -99,13 +99,34 @@ class HostTests(unittest.TestCase):
     def test_reload_of_one_instance(self) -> None:
         """An instance can be reloaded by itself; systemctl comes back when it serves again, with new secrets."""
         before = self.host.pids()
-        self.host.write("/etc/syncd/secrets/new-secret", "planted", 0o600)
+        secret = self.host.container.path("/etc/syncd/secrets/facebook-client-secret").read_text(encoding="ascii")
+        # Ends of lines at the end do not count: the secret works as before.
+        self.host.write("/etc/syncd/secrets/facebook-client-secret", secret + "\n", 0o600)
         self.inside("systemctl", "reload", "syncd-api@2")
         after = self.host.pids()
         self.assertTrue(self.host.is_active("syncd-api@2"))
         self.assertNotEqual(after.pop("syncd-api@2"), before.pop("syncd-api@2"))
         self.assertEqual(after, before)
-        self.inside("test", "-e", "/run/credentials/syncd-api@2.service/secret_new-secret")
+        self.inside(
+            "cmp", "/etc/syncd/secrets/facebook-client-secret",
+            "/run/credentials/syncd-api@2.service/secret_facebook-client-secret")
+
+    def test_least_privilege(self) -> None:
+        """Each role gets the secrets that it needs, and its own account; private networks are kept away."""
+        shared = {"sealing-key", "google-client-secret", "dropbox-app-secret", "microsoft-client-secret"}
+        expected = {
+            "api": shared | {"facebook-client-secret"}, "transfer": shared | {"facebook-client-secret"}, "jobs": shared,
+        }
+        for role, names in expected.items():
+            unit = f"syncd-{role}@1.service"
+            found = self.inside("ls", f"/run/credentials/{unit}").stdout.split()
+            self.assertEqual(
+                set(found), {f"secret_{name}" for name in names | {f"database-password-{role}"}}, unit)
+            (denied,) = self.host.show(unit, "IPAddressDeny")
+            for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"):
+                self.assertIn(network, denied, unit)
+        doctor = self.inside("syncctl", "doctor", check=False).stdout
+        self.assertEqual(doctor.count("may do what its role needs, and no more"), 3, doctor)
 
     def test_reload_with_a_mistake(self) -> None:
         """A broken configuration is refused with its text, and what runs goes on."""

@@ -32,7 +32,7 @@ struct ExportUser: ReportingCommand {
     func run() throws {
         let report = try report()
         // Without a folder the data are the result, which only programs read.
-        print(options.isJSON || to == nil ? try report.json() : report.text)
+        try Output.write(report, asJSON: options.isJSON || to == nil)
         if !report.isGood { throw ExitCode(ExitStatus.foundSomething.rawValue) }
     }
 

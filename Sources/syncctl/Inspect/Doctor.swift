@@ -31,6 +31,7 @@ struct Doctor: ReportingCommand {
         }
         var diagnoses = Self.diagnoses(of: configuration, options.file.path)
         diagnoses += database(configuration)
+        if !diagnoses.contains(where: { $0.verdict == .bad }) { diagnoses += RoleAccounts.diagnoses(configuration) }
         diagnoses += [
             Examination.socket("apiSocket", apiSocket), Examination.socket("transferSocket", transferSocket),
         ]

@@ -13,7 +13,11 @@ struct FsckCommand: ReportingCommand {
             """)
 
     @OptionGroup var options: CommonOptions
-    @Flag(help: "Also asks the clouds whether each file's object is there, with the right size and hash.")
+    @Flag(
+        help: """
+            Also asks the clouds whether each file's object is there, with the right size and hash, and whether there are \
+            objects that nothing refers to (not with --group).
+            """)
     var clouds = false
     @Option(help: "With --clouds: only files in this user's storage, by their number.") var owner: Int64?
     @Option(help: "With --clouds: only files of this group, by its UUID.") var group: String?
@@ -32,7 +36,7 @@ struct FsckCommand: ReportingCommand {
         let fsck = Fsck(store: installation.store, sealer: try installation.sealer(), rowLimit: rows)
         var report = FsckReport(findings: try fsck.run())
         if repair, report.findings.contains(where: { $0.repair != nil }) {
-            progress(report.text)
+            progress(report.lines)
             let repairs = try fsck.repair(report.findings, at: installation.now)
             report = FsckReport(findings: try fsck.run(), repairs: repairs)
         }

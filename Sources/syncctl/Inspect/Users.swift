@@ -1,5 +1,6 @@
 import Administration
 public import ArgumentParser
+import ServerConfiguration
 import Store
 public import SyncProtocol
 
@@ -19,6 +20,7 @@ struct UsersList: ReportingCommand {
     @Option(help: "Only names with this text in them.") var name: String?
     @Option(help: "Only this account, by the provider's own identifier.") var account: String?
     @Option(help: "Only members of this group, by its UUID.") var group: String?
+    @Flag(help: "Only users who have used 80 percent of a quota or more; looks at every user.") var nearQuota = false
     @Option(help: "Begin after this number.") var after: Int64?
 
     func report() throws -> any Report {
@@ -26,8 +28,13 @@ struct UsersList: ReportingCommand {
         let filter = UserFilter(
             accountType: type, namePart: name, providerUserID: account,
             group: try group.map { try Installation.group($0) })
+        let after = after.map { UserID($0) }
+        let quotas = installation.configuration.quotas
+        let now = installation.now
         let users = try installation.store.snapshot { session in
-            try session.listUsers(filter, after: after.map { UserID($0) }, limit: page.limit + 1)
+            try nearQuota
+                ? session.listUsersNearQuota(filter, after: after, limit: page.limit + 1, quotas, at: now)
+                : session.listUsers(filter, after: after, limit: page.limit + 1, quotas, at: now)
         }
         return Page(users, limit: page.limit) { "\($0.userID)" }
     }
@@ -42,7 +49,10 @@ struct UsersShow: ReportingCommand {
 
     func report() throws -> any Report {
         let installation = try Installation(options)
-        guard let details = try installation.store.snapshot({ try $0.userDetails(UserID(user)) }) else {
+        let quotas = installation.configuration.quotas
+        let now = installation.now
+        guard let details = try installation.store.snapshot({ try $0.userDetails(UserID(user), quotas, at: now) })
+        else {
             throw CommandFailure(.foundSomething, "there is no user \(user)")
         }
         return details

@@ -42,13 +42,13 @@ struct Setup: ParsableCommand {
 
     func run() throws {
         guard Terminal.isRoot || !root.isEmpty || isDryRun else {
-            LogFile.standardError.write(line: "syncctl: setup must be run by root")
+            Output.complain(["syncctl: setup must be run by root"])
             throw ExitCode(77)  // EX_NOPERM of sysexits.h
         }
         do {
             try setUp()
         } catch let failure as SetupFailure {
-            LogFile.standardError.write(line: "syncctl: \(failure.sentence)")
+            Output.complain(text: "syncctl: \(failure.sentence)")
             throw ExitCode.failure
         }
     }

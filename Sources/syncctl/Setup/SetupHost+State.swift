@@ -67,7 +67,14 @@ extension SetupHost {
                 "SELECT COUNT(*) FROM mysql.user WHERE user = ? AND host = ?",
                 [.text(answers.databaseUser), .text(host)]
             ) { row throws(MariaDBError) in users = try row.int(0) }
-            return HostState.Database(hasDatabase: databases > 0, hasUser: users > 0)
+            var roleUsers: Set<SecretName> = []
+            for name in SecretName.ofRoles {
+                try connection.query(
+                    "SELECT COUNT(*) FROM mysql.user WHERE user = ? AND host = ?",
+                    [.text(answers.databaseUser(ofRole: name.role ?? "")), .text(host)]
+                ) { row throws(MariaDBError) in if try row.int(0) > 0 { roleUsers.insert(name) } }
+            }
+            return HostState.Database(hasDatabase: databases > 0, hasUser: users > 0, roleUsers: roleUsers)
         }
     }
 

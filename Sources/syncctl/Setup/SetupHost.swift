@@ -39,10 +39,13 @@ struct SetupHost {
                 try AtomicFile.write(Array(text.utf8), to: place(path), permissions: 0o644)
             case .enableSite: try link(SetupPaths.siteLink, to: SetupPaths.siteLinkTarget)
             case .enableSandboxSite: try link(SetupPaths.sandboxSiteLink, to: SetupPaths.sandboxSiteLinkTarget)
-            case .createDatabase, .createDatabaseUser: try administer(action, answers)
+            case .createDatabase, .createDatabaseUser, .createRoleUsers: try administer(action, answers)
             case .migrate: return try migrate()
             case .reloadNginx: return try call(["systemctl", "reload-or-restart", "nginx.service"])
-            case .startUnits: return try call(["systemctl", "enable", "--now", "syncd.target"])
+            case .startUnits:
+                // The generator has the units follow the configuration.
+                _ = try call(["systemctl", "daemon-reload"])
+                return try call(["systemctl", "enable", "--now", "syncd.target"])
             case .check(let check): return try perform(check, answers)
             }
         } catch let error as PosixError {
@@ -135,6 +138,12 @@ struct SetupHost {
         if action == .createDatabaseUser {
             sql = statements.createUser(password: try secret(.file(place(SecretName.databasePassword.path))).value)
         }
+        if action == .createRoleUsers {
+            sql = statements.createRoleUsers(
+                passwords: try SecretName.ofRoles.map { name in
+                    (role: name.role ?? "", password: try secret(.file(place(name.path))).value)
+                })
+        }
         let text = sql
         try withAdministrator { connection throws(MariaDBError) in try connection.executeScript(text) }
     }
@@ -147,9 +156,11 @@ struct SetupHost {
 
     private func migrate() throws -> String {
         do {
-            var runner = try MigrationRunner(try configuration().database, leaseOwner: try RandomBytes.uuidText())
+            let configuration = try configuration()
+            var runner = try MigrationRunner(configuration.database, leaseOwner: try RandomBytes.uuidText())
             let applied = try runner.migrate()
             try runner.verify()
+            _ = try RoleAccounts.settle(configuration)
             return applied.isEmpty ? "the tables are up to date" : "applied \(applied.joined(separator: ", "))"
         } catch let error as MigrationError {
             throw SetupFailure("\(error)")

@@ -124,6 +124,7 @@ struct SetupOptions: ParsableArguments {
             databaseHost.map { .tcp(host: $0, port: databasePort) } ?? .socket(databaseSocket)
         answers.databaseName = databaseName
         answers.databaseUser = databaseUser
+        answers.usesRoleAccounts = !existingDatabase
         answers.google = registration(googleClientId, googleClientSecretFile)
         answers.googleAppClientIDs = googleAppClientId
         answers.dropbox = registration(dropboxAppKey, dropboxAppSecretFile)

@@ -27,7 +27,7 @@ struct SetupQuestions {
     }
 
     private mutating func askForAccounts(_ answers: inout SetupAnswers) throws {
-        print("With which accounts may people sign in? An empty answer leaves a provider out.")
+        Output.write(["With which accounts may people sign in? An empty answer leaves a provider out."])
         answers.google = try registration("Google: the server's OAuth client id: ", .google)
         if answers.google != nil {
             let ids = try ask("Google: client ids of the apps, if they are of another project, with blanks between: ")
@@ -45,7 +45,7 @@ struct SetupQuestions {
     }
 
     private mutating func askForPush(_ answers: inout SetupAnswers) throws {
-        print("How are phones told of changes? An empty answer leaves a service out.")
+        Output.write(["How are phones told of changes? An empty answer leaves a service out."])
         let topic = try ask("Push through Apple: the app's bundle identifier: ")
         if !topic.isEmpty {
             answers.apns = SetupAnswers.APNs(

@@ -35,8 +35,8 @@ struct SetupReport: Encodable {
         steps.append(Step(outcome: outcome, step: step, remark: remark))
         guard !isJSON else { return }
         let word = outcome == .failed ? "FAILED" : outcome.rawValue
-        print(word + String(repeating: " ", count: 9 - word.utf8.count) + step)
-        if let remark { print("           " + Self.indented(remark, by: 11)) }
+        Output.write(Self.lines(word + String(repeating: " ", count: 9 - word.utf8.count) + step, indentedBy: 11))
+        if let remark { Output.write(Self.lines("           " + remark, indentedBy: 11)) }
     }
 
     /// Says what is to be said at the end.
@@ -44,14 +44,17 @@ struct SetupReport: Encodable {
         guard !isJSON else {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-            return print(String(decoding: try encoder.encode(self), as: UTF8.self))
+            return Output.write(json: String(decoding: try encoder.encode(self), as: UTF8.self))
         }
         guard !remaining.isEmpty else { return }
-        print("\nWhat remains for you:")
-        for sentence in remaining { print("  - " + Self.indented(sentence, by: 4)) }
+        Output.write(["", "What remains for you:"])
+        for sentence in remaining { Output.write(Self.lines("  - " + sentence, indentedBy: 4)) }
     }
 
-    private static func indented(_ text: String, by count: Int) -> String {
-        text.split(separator: "\n").joined(separator: "\n" + String(repeating: " ", count: count))
+    /// The lines of a text, of which all but the first stand further to the right.
+    private static func lines(_ text: String, indentedBy count: Int) -> [String] {
+        let lines = text.split(separator: "\n")
+        return lines.prefix(1).map(String.init)
+            + lines.dropFirst().map { String(repeating: " ", count: count) + $0 }
     }
 }

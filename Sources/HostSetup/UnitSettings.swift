@@ -1,0 +1,107 @@
+/// What systemd is told about one role's units besides what the package says: which secrets it hands over, and which networks
+/// it keeps away. Both follow from the configuration.
+public struct UnitSettings: Sendable, Equatable {
+    /// Such as `api`.
+    public var role: String
+    /// Names of files in the folder of secrets; `nil` if one of them cannot stand in a unit: then all are handed over.
+    public var secrets: [String]?
+    /// The folder of secrets.
+    public var secretsFolder: String
+    public var networks: Networks
+
+    /// What the configuration has to be reached in networks that are not the internet.
+    public struct Networks: Sendable, Equatable {
+        /// Whether something in a private network is needed: the database, or a name server.
+        public var needsPrivate: Bool
+        /// Whether something on this machine is needed by IP: the database, a name server, the sandbox.
+        public var needsLoopback: Bool
+
+        public init(needsPrivate: Bool, needsLoopback: Bool) {
+            self.needsPrivate = needsPrivate
+            self.needsLoopback = needsLoopback
+        }
+
+        /// - Parameters:
+        ///   - database: the database's host; `nil` by unix socket. A name counts as anywhere.
+        ///   - resolvConf: the text of resolv.conf(5); without a name server in it, one on this machine is asked.
+        public init(database: String?, usesSandbox: Bool, resolvConf: String) {
+            let servers = resolvConf.split(separator: "\n").compactMap { line -> String? in
+                let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
+                return words.count > 1 && words[0] == "nameserver" ? String(words[1]) : nil
+            }
+            let hosts = (servers.isEmpty ? ["127.0.0.1"] : servers) + (database.map { [$0] } ?? [])
+            let kinds = hosts.map(Kind.of)
+            needsPrivate = kinds.contains(.private) || kinds.contains(.unknown)
+            needsLoopback = usesSandbox || kinds.contains(.loopback) || kinds.contains(.unknown)
+        }
+    }
+
+    /// Where an address is.
+    private enum Kind {
+        case `public`
+        case `private`
+        case loopback
+        /// No address, but a name.
+        case unknown
+
+        static func of(_ host: String) -> Kind {
+            let text = host.lowercased()
+            if text.contains(":") {
+                if text == "::1" { return .loopback }
+                // fc00::/7, unique local (RFC 4193); fe80::/10, link-local, with an interface behind a percent sign.
+                return ["fc", "fd", "fe8", "fe9", "fea", "feb"].contains(where: text.hasPrefix) || text.hasPrefix("::")
+                    ? .private : .public
+            }
+            let parts = text.split(separator: ".", omittingEmptySubsequences: false).compactMap { UInt8($0) }
+            guard parts.count == 4, text.split(separator: ".").count == 4 else { return .unknown }
+            switch (parts[0], parts[1]) {
+            case (127, _): return .loopback
+            case (10, _), (172, 16...31), (192, 168), (100, 64...127), (169, 254), (0, _): return .private
+            default: return .public
+            }
+        }
+    }
+
+    public init(role: String, secrets: [String], secretsFolder: String, networks: Networks) {
+        self.role = role
+        // What would mean something else in a unit: a colon, a percent sign, a blank, a slash.
+        let isPlain = secrets.allSatisfy { name in
+            !name.isEmpty && name.utf8.allSatisfy { Self.isAlphanumeric($0) || "-._".utf8.contains($0) }
+        }
+        self.secrets = isPlain ? Set(secrets).sorted() : nil
+        self.secretsFolder = secretsFolder
+        self.networks = networks
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+    }
+
+    /// Where it belongs, below a folder of units. Its name comes after the package's `common.conf`, and before the
+    /// `override.conf` of `systemctl edit`.
+    public var path: String { "syncd-\(role)@.service.d/least-privilege.conf" }
+
+    /// The drop-in.
+    public var text: String {
+        var lines = [
+            "# Made from /etc/syncd/syncd.json and /etc/resolv.conf by systemd's generator \"syncserver\": at the start of the",
+            "# machine, by systemctl daemon-reload, and so by systemctl reload syncd.",
+            "",
+            "[Service]",
+        ]
+        if let secrets {
+            lines.append("# The secrets that this role needs, in place of the whole folder.")
+            lines.append("LoadCredential=")
+            lines += secrets.map { "LoadCredential=secret_\($0):\(secretsFolder)/\($0)" }
+        }
+        if !networks.needsPrivate {
+            lines.append("# Nothing that the configuration names is in a private network.")
+            lines.append("IPAddressDeny=10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7")
+        }
+        if !networks.needsLoopback {
+            lines.append("# Nor on this machine, but for unix sockets.")
+            lines.append("IPAddressDeny=localhost")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

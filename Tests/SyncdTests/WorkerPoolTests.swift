@@ -1,0 +1,50 @@
+import Dispatch
+import Posix
+import TestSupport
+import Testing
+
+@testable import syncd
+
+@Suite("Worker threads and what is known of them")
+struct WorkerPoolTests {
+    init() { Signals.prepareWaking() }
+
+    @Test("Time without progress counts while a request is handled, and neither before, after, nor in a phone's time")
+    func progress() async throws {
+        let steps = (0..<4).map { _ in DispatchSemaphore(value: 0) }
+        let pool = try WorkerPool(threads: 1, name: "test") { _, activity, _ in
+            steps[0].wait()
+            activity.begin()
+            steps[1].wait()
+            activity.end()
+            steps[2].wait()
+            activity.progress()
+            steps[3].wait()
+        }
+        #expect(pool.longestTimeWithoutProgress == .zero)
+
+        steps[0].signal()
+        try await eventually("the time counts") { pool.longestTimeWithoutProgress > .milliseconds(20) }
+        steps[1].signal()
+        try await eventually("the phone's time does not") { pool.longestTimeWithoutProgress == .zero }
+        steps[2].signal()
+        try await eventually("it counts again") { pool.longestTimeWithoutProgress > .milliseconds(20) }
+        #expect(!pool.hasLostWorkers)
+        steps[3].signal()
+        try await eventually("a thread that has ended is missed") { pool.hasLostWorkers }
+    }
+
+    @Test("Threads that were asked to end are not missed; one that does not end in time is told")
+    func drain() throws {
+        let obstacle = DispatchSemaphore(value: 0)
+        let pool = try WorkerPool(threads: 3, name: "test") { index, _, stop in
+            while !stop.isSet { Pause.sleep(.milliseconds(1)) }
+            if index == 1 { obstacle.wait() }
+        }
+
+        #expect(!pool.drain(within: .milliseconds(50)))
+        obstacle.signal()
+        #expect(pool.drain(within: .seconds(30)))
+        #expect(!pool.hasLostWorkers)
+    }
+}
