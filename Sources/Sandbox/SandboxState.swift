@@ -26,6 +26,8 @@ struct SandboxState: Sendable {
     var pushTokens: [String: PushTokenScript] = [:]
     /// Access tokens of the service account, with the ends of their lives.
     var serviceTokens: [String: Date] = [:]
+    /// Texts handed out as secrets that no account keeps: signed ones are made whenever they are asked for.
+    var unkeptTokens: Set<String> = []
 
     /// Adds or replaces an account and indexes its tokens.
     mutating func put(_ account: Account) {

@@ -32,6 +32,26 @@ extension PrivateStackTests {
             expectError(try server.newcomer(.facebook).redeem(alice.invite()), 401)
         }
 
+        @Test("syncctl names users who are near a limit, and the refusals are counted")
+        func nearQuota() throws {
+            let tool = try OperatorTool(server)
+            let alice = try server.signUpOwningUser()
+            let bob = try server.signUpOwningUser()
+            #expect(try alice.checkCredentials().status == 200)
+            #expect(try alice.onAnotherDevice().checkCredentials().status == 200)
+            expectError(try alice.onAnotherDevice().checkCredentials(), 409)
+
+            let near = try tool.json("users", "--near-quota", "--limit", "10000")
+            let list = try tool.run("users", "--account", alice.account.id)
+
+            let found = near.items?.array ?? []
+            let quotas = found.first { $0.userID?.integer == alice.userID }?.quotas?.array ?? []
+            let devices = try #require(quotas.first { $0.quota?.text == "devices" })
+            #expect(devices.used?.integer == 2 && devices.limit?.integer == 2)
+            #expect(!found.contains { $0.userID?.integer == bob.userID })
+            #expect(list.output.contains("NOTES") && list.output.contains("devices 2/2"), "\(list.output)")
+        }
+
         @Test("A user has no more devices than configured [329]")
         func devices() throws {
             let alice = try server.signUpOwningUser()
@@ -44,6 +64,28 @@ extension PrivateStackTests {
             expectJSON(try alice.checkCredentials())
             expectJSON(try second.checkCredentials())
             expectJSON(try server.signUpOwningUser().checkCredentials())
+        }
+
+        @Test("An upload that comes byte by byte is ended with 408, and leaves nothing")
+        func tooSlow() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 100_000)
+
+            let reply = try await Threads.run {
+                var conversation = try alice.beginUpload(file, sending: 10)
+                let deadline = ContinuousClock.now + .seconds(20)
+                for byte in file.contents.dropFirst(10) {
+                    // Until the server has had enough: then the connection ends soon.
+                    guard (try? conversation.send([byte])) != nil, ContinuousClock.now < deadline else { break }
+                    if conversation.hasReply(within: .milliseconds(200)) { break }
+                }
+                return try conversation.reply()
+            }
+
+            expectError(reply, 408)
+            #expect(reply.json?.code?.text == "transfer_too_slow")
+            #expect(try alice.stagedUploads().isEmpty)
+            try await eventually("nothing is left in the storage") { try alice.stored(file).isEmpty }
         }
 
         @Test("A body of the greatest size is taken, one byte more is a 413 [134]")
@@ -70,7 +112,7 @@ extension PrivateStackTests {
         }
 
         @Test("Phones that hang up leave their threads free")
-        func threadsAreFreed() throws {
+        func threadsAreFreed() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 900_000)
             let query = ClientQuery.text(alice.uploadParameters(file, masterVersion: 0))
@@ -84,7 +126,11 @@ extension PrivateStackTests {
                 conversation.hangUp()
             }
 
-            try alice.publish(file, masterVersion: 0)
+            // A thread learns of it with the next byte that it waits for, a moment later.
+            try await eventually("a thread is free") {
+                try alice.upload(file, masterVersion: 0).status == 200
+            }
+            try alice.commitStaged(masterVersion: 0)
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 

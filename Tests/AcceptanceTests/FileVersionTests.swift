@@ -33,7 +33,7 @@ struct FileVersionTests {
             try alice.download(next, masterVersion: 2, metadataVersion: 1), of: next, metadata: "new metadata")
     }
 
-    @Test("Version 1 is refused while version 0 is only staged, on any device [106] [113]")
+    @Test("Version 1 is refused while version 0 is only staged, on any device [106]")
     func versionOneTooEarly() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -44,6 +44,22 @@ struct FileVersionTests {
 
         #expect(try alice.stagedUploads().map { $0.fileVersion } == [.integer(0)])
         #expect(try alice.commitStaged(masterVersion: 0) == 1)
+    }
+
+    @Test("Version 2 is refused while the same device's version 1 is only staged, which stays as it is [113]")
+    func versionTwoTooEarly() throws {
+        let alice = try server.signUpOwningUser()
+        let file = TestFile("version 0")
+        try alice.publish(file, masterVersion: 0)
+        let first = file.next("version 1")
+        try alice.stage(first, masterVersion: 1)
+
+        expectError(try alice.upload(first.next("version 2"), masterVersion: 1), 409)
+
+        #expect(try alice.stagedUploads().map { $0.fileVersion } == [.integer(1)])
+        #expect(try alice.commitStaged(masterVersion: 1) == 1)
+        expectDownload(try alice.download(first, masterVersion: 2), of: first)
+        try alice.publish(first.next("version 2"), masterVersion: 2)
     }
 
     @Test("Version 0 again after its commit is refused, and nothing changes [107]")

@@ -12,7 +12,7 @@ struct MetricsPages {
     /// The numbers by their series, as one scrape gives them.
     func samples() throws -> [String: Double] {
         let reply = try get("/metrics")
-        try #require(reply.status == 200)
+        guard reply.status == 200 else { throw UnexpectedReply("metrics", reply) }
         var samples: [String: Double] = [:]
         for line in String(decoding: reply.body, as: UTF8.self).split(separator: "\n") where !line.hasPrefix("#") {
             guard let blank = line.lastIndex(of: " ") else { continue }

@@ -93,7 +93,7 @@ struct MicrosoftTests {
 
     // MARK: Files
 
-    @Test("Text, picture and URL go up, simply and by session, and come down with their SHA-1 [355] [356] [357] [359]")
+    @Test("Text, picture and URL go up, simply and by session, and come down with their SHA-1 [356] [357] [359]")
     func files() throws {
         let mia = try signUp()
         var masterVersion: Int64 = 0

@@ -103,6 +103,19 @@ extension PrivateStackTests {
             #expect(try calls(to: "/oauth2/v3/userinfo", since: number) < processes)
         }
 
+        @Test("Transfers pass two roles, and the provider is asked by the first one only")
+        func transfersAskOnce() throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile("asked once")
+            let processes = try server.processes("syncd_api").count
+            let number = try server.sandbox.lastRequest()
+
+            try alice.publish(file, masterVersion: 0)
+            for _ in 0..<10 { expectDownload(try alice.download(file, masterVersion: 1), of: file) }
+
+            #expect(try calls(to: "/oauth2/v3/userinfo", since: number) < processes)
+        }
+
         @Test("A code that was used is not exchanged again [71]")
         func usedCode() throws {
             let alice = try server.signUpOwningUser()

@@ -75,10 +75,33 @@ struct ControlTests {
         #expect(try debug.json()["data"]?["app_id"] == "666")
     }
 
+    @Test("Every token that was handed out is listed, those that accounts have forgotten and Apple's too")
+    func tokens() throws {
+        let sandbox = try TestSandbox()
+        let (google, apple) = (try sandbox.account(), try sandbox.account(["provider": "apple"]))
+        let id = try #require(google["id"]?.string)
+        var handedOut = Set<String>()
+        for _ in 0..<105 {
+            let account = try sandbox.send("GET", "/sandbox/accounts/\(id)").json()
+            handedOut.formUnion([account["accessToken"], account["authorizationCode"]].compactMap { $0?.string })
+            sandbox.send("POST", "/sandbox/accounts/\(id)/expire-access-token", json: ["which": "all"])
+        }
+        #expect(handedOut.count == 106)
+        handedOut.insert(try #require(apple["accessToken"]?.string))
+        let applesID = try #require(apple["id"]?.string)
+        let identity = sandbox.send("POST", "/sandbox/accounts/\(applesID)/identity-token", json: ["secondsOld": 5])
+        handedOut.insert(try #require(try identity.json()["identityToken"]?.string))
+
+        let listed = try sandbox.send("GET", "/sandbox/tokens").json().array?.compactMap(\.string) ?? []
+
+        #expect(handedOut.subtracting(listed) == [])
+        #expect(sandbox.send("POST", "/sandbox/tokens", json: [:]).status == 405)
+    }
+
     @Test("The page shows accounts, files and pictures, and escapes what users write")
     func page() throws {
         let sandbox = try TestSandbox()
-        let user = try DriveUser(sandbox, ["provider": "google", "name": "<b>Alice</b>"])
+        let user = try DriveUser(sandbox, ["provider": "google", "name": "<b>Alice</b>\u{202e}gnp"])
         sandbox.send(
             "PUT", "/sandbox/accounts/\(user.id)/files/cat%20%22.jpg?folder=Images",
             headers: [("Content-Type", "image/jpeg")], body: [1])
@@ -87,6 +110,7 @@ struct ControlTests {
 
         #expect(page.contains("&lt;b&gt;Alice"))
         #expect(!page.contains("<b>Alice"))
+        #expect(page.contains("\\u{202e}gnp") && !page.unicodeScalars.contains("\u{202e}"))
         #expect(page.contains("<h3>Images</h3>"))
         #expect(page.contains("<img src=\"/sandbox/accounts/\(user.id)/files/cat%20%22.jpg?folder=Images\""))
     }

@@ -213,7 +213,7 @@ struct DropboxTests {
     func namespaceLock() throws {
         let second = Mutex<SandboxResponse?>(nil)
         let again = Mutex<(@Sendable () -> SandboxResponse)?>(nil)
-        let directory = try StateDirectory("/tmp/sandbox-tests/" + RandomText.token(16))
+        let directory = try StateDirectory.ofOneTest()
         defer { try? FileManager.default.removeItem(atPath: directory.path) }
         let server = try SandboxServer(
             directory: directory,

@@ -5,13 +5,21 @@ import Testing
 
 @testable import Sandbox
 
+extension StateDirectory {
+    /// A directory of its own for one test, which removes it.
+    static func ofOneTest() throws -> StateDirectory {
+        try StateDirectory(
+            FileManager.default.temporaryDirectory.appending(path: "sandbox-tests-\(UUID().uuidString)").path)
+    }
+}
+
 /// A sandbox of its own for one test, in a directory that goes with it.
 final class TestSandbox: Sendable {
     let server: SandboxServer
     let directory: StateDirectory
 
     init(breaks: Set<SandboxServer.Break> = [], directory: StateDirectory? = nil) throws {
-        let directory = try directory ?? StateDirectory("/tmp/sandbox-tests/" + RandomText.token(16))
+        let directory = try directory ?? StateDirectory.ofOneTest()
         self.directory = directory
         let waited = WaitedTime()
         server = try SandboxServer(

@@ -54,6 +54,13 @@ public struct ClientSocket: ~Copyable {
         }
     }
 
+    /// Whether ``receive(upTo:)`` would return at once, after waiting for at most `limit`.
+    public func isReadable(within limit: Duration) -> Bool {
+        var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        let milliseconds = limit.components.seconds * 1_000 + limit.components.attoseconds / 1_000_000_000_000_000
+        return unsafe poll(&state, 1, Int32(clamping: milliseconds)) > 0
+    }
+
     /// Says that nothing more will be sent, and still reads.
     public func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 

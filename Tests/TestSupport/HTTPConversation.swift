@@ -14,6 +14,9 @@ public struct HTTPConversation: ~Copyable {
     /// Sends text as it is.
     public func send(_ text: String) throws { try socket.send(text.utf8) }
 
+    /// Whether something of a reply, or the end of the connection, is there after at most `limit`.
+    public func hasReply(within limit: Duration) -> Bool { !buffer.isEmpty || socket.isReadable(within: limit) }
+
     /// Closes the sending direction only.
     public func finishSending() { socket.finishSending() }
 

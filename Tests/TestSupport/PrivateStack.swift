@@ -19,16 +19,29 @@ public final class PrivateStack: Sendable {
     /// - Parameters:
     ///   - name: a word for the folder's name.
     ///   - responders: processes of the `api` role, and as many of the `transfer` role.
+    ///   - clocks: by how much the wall clock of a role's processes is off, such as `["jobs": "+2h"]`.
     ///   - overrides: members of the server's configuration that differ from the stack's usual ones, as JSON.
-    public init(_ name: String, responders: Int = 2, overrides: String? = nil) throws {
+    ///   - resolvesNames: providers' names are looked up, which needs root.
+    ///   - environment: variables that the processes get besides those of this one.
+    public init(
+        _ name: String, responders: Int = 2, clocks: [String: String] = [:], overrides: String? = nil,
+        resolvesNames: Bool = false,
+        environment: [String: String] = [:]
+    ) throws {
         folder = FileManager.default.temporaryDirectory
             .appending(path: "syncserver-\(name)-\(ProcessInfo.processInfo.processIdentifier)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         if let overrides {
             try Data(overrides.utf8).write(to: folder.appending(path: "syncd-overrides.json"))
         }
-        guardInput = try Self.startGuard(of: folder)
-        try Self.runScript(["up", folder.path, "--responders", String(responders)])
+        let findings = ProcessInfo.processInfo.environment["SYNC_CANARY_DIR"].map {
+            "\($0)/\(name)-\(ProcessInfo.processInfo.processIdentifier)"
+        }
+        if let findings { try Data().write(to: URL(filePath: findings + ".pending")) }
+        guardInput = try Self.startGuard(of: folder, findings: findings)
+        var options = clocks.flatMap { ["--clock", "\($0.key)=\($0.value)"] }
+        if resolvesNames { options.append("--resolve-names") }
+        try Self.runScript(["up", folder.path, "--responders", String(responders)] + options, environment)
     }
 
     /// What `scripts/stack env` says now.
@@ -40,24 +53,35 @@ public final class PrivateStack: Sendable {
     public func restore() throws { try Self.runScript(["up", folder.path]) }
 
     /// A shell that waits for the end of its input, which is the end of this process.
-    private static func startGuard(of folder: URL) throws -> FileHandle {
+    ///
+    /// It searches the stack's logs for tokens, if somebody wants to know: `findings` is the path of what is written about
+    /// that, without `.pending`, or `.done` once it is complete.
+    private static func startGuard(of folder: URL, findings: String?) throws -> FileHandle {
         let script = """
             trap '' INT HUP TERM
             cat >/dev/null
+            [ -z "$4" ] || { "$3" "$2" >"$4.pending" 2>&1; mv "$4.pending" "$4.done"; }
             "$1" down "$2"
             [ -n "$SYNC_TEST_KEEP" ] || rm -rf "$2"
             """
         let input = Pipe()
         defer { try? input.fileHandleForReading.close() }
         _ = try ChildProcess(
-            ["/bin/sh", "-c", script, "stack-guard", repository.appending(path: "scripts/stack").path, folder.path],
+            [
+                "/bin/sh", "-c", script, "stack-guard", repository.appending(path: "scripts/stack").path, folder.path,
+                repository.appending(path: "scripts/lib/canary").path, findings ?? "",
+            ],
             input: input.fileHandleForReading.fileDescriptor, hasOwnGroup: true)
         return input.fileHandleForWriting
     }
 
     @discardableResult
-    private static func runScript(_ arguments: [String]) throws -> String {
-        let command = try Command(repository.appending(path: "scripts/stack").path, arguments)
+    private static func runScript(
+        _ arguments: [String], _ environment: [String: String] = [:]
+    ) throws -> String {
+        let variables = environment.map { "\($0.key)=\($0.value)" }
+        let command = try Command(
+            "/usr/bin/env", variables + [repository.appending(path: "scripts/stack").path] + arguments)
         guard command.status == 0 else { throw StackError.scriptFailed(command.output) }
         return command.output
     }

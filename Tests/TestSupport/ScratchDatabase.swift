@@ -22,6 +22,7 @@ public final class ScratchDatabase: Sendable {
     public let socketPath: String
 
     private let folder: String
+    private let options: [String]
     private let databases = Atomic<Int>(0)
     private let supervisor = Mutex<Supervisor?>(nil)
 
@@ -43,7 +44,9 @@ public final class ScratchDatabase: Sendable {
     }
 
     /// Installs and starts a server; takes a few seconds.
-    public init() throws {
+    /// - Parameter options: more of the server's, such as `--innodb-file-per-table=0`.
+    public init(options: [String] = []) throws {
+        self.options = options
         folder = NSTemporaryDirectory() + "syncserver-db-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
         socketPath = folder + "/db.sock"
         // A folder for temporary tables of its own too: a starting server removes those of others (seen: 1051).
@@ -93,7 +96,7 @@ public final class ScratchDatabase: Sendable {
                 "--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=64M",
                 "--innodb-log-file-size=32M", "--sync-frm=OFF", "--skip-name-resolve", "--performance-schema=OFF",
                 "--log-error=\(folder)/error.log",
-            ] + Self.userArguments
+            ] + Self.userArguments + options
         let supervisor = try Supervisor(folder: folder, program: "/usr/sbin/mariadbd", arguments: arguments)
         self.supervisor.withLock { $0 = supervisor }
         let deadline = ContinuousClock.now + .seconds(60)

@@ -9,10 +9,12 @@ public struct StackProcess: Sendable, Hashable {
     /// Names a process by its id.
     public init(_ id: Int32) { self.id = id }
 
-    /// True while it runs; a zombie has ended.
+    /// True while it runs; a zombie has ended, unless other threads than its first still have to: until the last of them
+    /// has, its sockets are open, and take requests that nobody answers.
     public var isRunning: Bool {
         guard let status = try? text("status") else { return false }
-        return !status.contains("State:\tZ") && !status.contains("State:\tX")
+        if !status.contains("State:\tZ") && !status.contains("State:\tX") { return true }
+        return ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []).count > 1
     }
 
     /// Sends a signal, such as `SIGKILL` or `SIGSTOP`.

@@ -29,13 +29,24 @@ public struct TestServer: Sendable {
         {
             "allowedSignInTypes": {"Google": true}, "iOSMinimumClientVersion": "19.3.0",
             "maxNumberDeviceUUIDPerUser": 2, "maximumUploadBytes": 1000000, "signInTokenTimeToLive": 2,
-            "transferThreads": 4, "apns": {}, "fcm": {}
+            "transferThreads": 4, "transferGraceTime": 2, "apns": {}, "fcm": {}
         }
         """
     private static let narrowResult = Result {
         try TestServer(
             PrivateStack(
                 "narrow", responders: 8, overrides: #"{"transferThreads": 1, "allowDropboxBareTokens": false}"#))
+    }
+    private static let namesResult = Result {
+        try TestServer(PrivateStack("names", responders: 1, resolvesNames: true))
+    }
+    private static let strangersResult = Result {
+        try TestServer(PrivateStack("strangers", responders: 1, overrides: #"{"failedSignInsPerMinute": 6}"#))
+    }
+    /// None is behind: a certificate that is valid from today on must be so for all of them.
+    private static let clocksResult = Result {
+        try TestServer(
+            PrivateStack("clocks", responders: 1, clocks: ["api": "+30m", "transfer": "+5h", "jobs": "+2h"]))
     }
     private static let conversationResult = Result { try TestServer(PrivateStack("conversation", responders: 3)) }
     private static let largeResult = Result { try TestServer(PrivateStack("gigabytes")) }
@@ -54,8 +65,18 @@ public struct TestServer: Sendable {
     /// with Dropbox need a code. Its tests run one at a time.
     public static func ofNarrowProcesses() throws -> TestServer { try narrowResult.get() }
 
+    /// A stack whose server looks up the providers' names at a name server of the stack; needs root. Its tests run one at a
+    /// time.
+    public static func withNames() throws -> TestServer { try namesResult.get() }
+
+    /// A stack of one process of each role that bears little from strangers.
+    public static func ofStrangers() throws -> TestServer { try strangersResult.get() }
+
     /// A third stack, for tests that stop and kill its processes. They run one at a time.
     public static func toBreak() throws -> TestServer { try fragileResult.get() }
+
+    /// A stack whose roles have wall clocks that are hours apart.
+    public static func withWrongClocks() throws -> TestServer { try clocksResult.get() }
 
     /// A stack for the random conversation alone, which breaks what it likes.
     public static func toConverse() throws -> TestServer { try conversationResult.get() }

@@ -22,13 +22,13 @@ struct AppleControl {
         switch action {
         case "identity-token":
             let token = try tokens.identityToken(of: account, at: now, try oddity(json))
-            return SandboxResponse(201, json: ["identityToken": .string(token)])
+            return SandboxResponse(201, json: ["identityToken": .string(server.issued(token))])
         case "notice":
             guard let type = json["type"]?.string else { throw ControlError.badRequest("type is missing") }
             let payload = try tokens.notice(
                 type, about: account, identifier: json["identifier"]?.string ?? RandomText.token(22),
                 isText: json["eventsAs"]?.string != "object", at: now, try oddity(json))
-            return SandboxResponse(201, json: ["payload": .string(payload)])
+            return SandboxResponse(201, json: ["payload": .string(server.issued(payload))])
         default:
             let code = AppleTokens.code(for: account, at: now)
             return SandboxResponse(201, json: showing(try server.changeAccount(account.id) { $0.add(code) }))
@@ -54,7 +54,7 @@ struct AppleControl {
     static func headers(of account: Account, on server: SandboxServer) -> JSONObject {
         let now = server.now
         let token = (try? AppleTokens(keys: server.appleKeys).identityToken(of: account, at: now)) ?? ""
-        var headers: JSONObject = ["X-token-type": "AppleSignInToken", "access_token": .string(token)]
+        var headers: JSONObject = ["X-token-type": "AppleSignInToken", "access_token": .string(server.issued(token))]
         headers["SyncServer-authorization-code"] = .string(account.freshCode(at: now)?.value)
         let details: JSONValue = ["fullName": .string(account.name), "email": .string(account.email)]
         headers["X-account-details"] = .string(details.text())

@@ -73,9 +73,11 @@ struct AppleRoutes {
             SandboxResponse(
                 200,
                 json: [
-                    "access_token": .string("a" + RandomText.token(60)), "token_type": "Bearer", "expires_in": 3_600,
+                    "access_token": .string(server.issued("a" + RandomText.token(60))), "token_type": "Bearer",
+                    "expires_in": 3_600,
                     "refresh_token": .string(refresh.value),
-                    "id_token": .string(try AppleTokens(keys: server.appleKeys).identityToken(of: account, at: now)),
+                    "id_token": .string(
+                        server.issued(try AppleTokens(keys: server.appleKeys).identityToken(of: account, at: now))),
                 ])
         }
     }

@@ -55,6 +55,8 @@ struct ControlInterface {
             server.withState { $0.faults = [] }
             return SandboxResponse(204)
         case ("GET", "requests", 2): return try requests(request)
+        case ("GET", "tokens", 2):
+            return SandboxResponse(200, json: .array(server.issuedTokens.sorted().map { .string($0) }))
         case (_, "pushes", 2), (_, "push-tokens", 2): return try PushControl(server: server).respond(to: request)
         case ("GET", "violations", 2):
             return SandboxResponse(200, json: .array(server.withState { $0.violations }.map(\.json)))
@@ -70,7 +72,7 @@ struct ControlInterface {
         case ("POST", "settings", 2):
             try change(try Self.json(request))
             return SandboxResponse(200, json: server.withState { $0.settings }.json)
-        case (_, "faults", 2), (_, "requests", 2), (_, "violations", 2), (_, "clock", 2),
+        case (_, "faults", 2), (_, "requests", 2), (_, "tokens", 2), (_, "violations", 2), (_, "clock", 2),
             (_, "settings", 2):
             throw ControlError.methodNotAllowed
         default: throw ControlError.notFound("no such route: \(request.path)")

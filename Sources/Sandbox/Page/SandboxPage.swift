@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Posix
 
 /// The page for people: accounts, their folders, and what is in them, pictures as pictures.
 struct SandboxPage {
@@ -101,10 +102,11 @@ struct SandboxPage {
         return ""
     }
 
-    /// Text, safe inside elements and quoted attributes.
+    /// Text, safe inside elements and quoted attributes; what nobody could see, or would turn a line around, by its
+    /// number.
     static func escape(_ text: String) -> String {
         var output = ""
-        for character in text {
+        for character in PrintableText.escaping(text) {
             switch character {
             case "&": output += "&amp;"
             case "<": output += "&lt;"

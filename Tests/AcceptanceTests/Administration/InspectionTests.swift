@@ -76,6 +76,28 @@ struct InspectionTests {
         #expect(deleted.output.contains("told at their next sync that the file is deleted"))
     }
 
+    @Test("Names of people and groups give the terminal no orders and forge no rows, also in JSON and in complaints")
+    func hostileNames() throws {
+        let name = "Eve\u{1b}[2J\u{9b}31m\u{202e}live \(UUID().uuidString)"
+        let eve = try server.signUpOwningUser(name: name, groupName: name)
+
+        let outputs = try [
+            tool.run("users", "list", "--group", eve.group), tool.run("users", "show", "\(eve.userID)"),
+            tool.run("users", "show", "\(eve.userID)", "--json"), tool.run("groups", "--member", "\(eve.userID)"),
+            tool.run("groups", "show", eve.group), tool.run("export-user", "\(eve.userID)"),
+            tool.run("files", "explain", "\u{1b}[2J\u{9b}31m\u{202e}live"), tool.runPlain("no\u{1b}[2J\u{202e}live"),
+        ]
+
+        for output in outputs.map(\.output) {
+            #expect(output.contains("live"))
+            #expect(output.unicodeScalars.allSatisfy { $0 == "\n" || $0.value >= 0x20 && !(0x7F...0x9F ~= $0.value) })
+            #expect(!output.unicodeScalars.contains("\u{202e}"), "\(output)")
+        }
+        #expect(outputs[0].output.split(separator: "\n").count == 2)
+        let shown = JSONValue(Array(outputs[2].output.utf8))
+        #expect(shown?.user?.name?.text == eve.account.name)
+    }
+
     @Test("The exit status says what is the matter: 0, 1, 64, 69, 78")
     func statuses() throws {
         #expect(try tool.run("status").status == 0)
@@ -105,7 +127,7 @@ struct InspectionTests {
         func verdict(_ check: String) -> String? { verdicts.first { $0.check?.text == check }?.verdict?.text }
         #expect(verdict("configuration") == "warning")
         for check in [
-            "database", "schema", "clock", "apiSocket", "transferSocket", "uploadLimit", "certificate", "dns",
+            "database", "schema", "clock", "rights", "apiSocket", "transferSocket", "uploadLimit", "certificate", "dns",
         ] {
             #expect(verdict(check) == "good", "\(doctor.output)")
         }
@@ -184,6 +206,32 @@ struct InspectionTests {
         #expect(rows("objectMissing", in: before).isEmpty && rows("objectChanged", in: before).isEmpty)
         #expect(rows("objectMissing", in: after) == ["file \(files[1].uuid) of group \(alice.group)"])
         #expect(rows("objectChanged", in: after) == ["file \(files[2].uuid) of group \(alice.group)"])
+    }
+
+    @Test(
+        "fsck finds objects with names of ours to which nothing refers, and only those",
+        arguments: [SandboxProvider.google, .dropbox, .microsoft])
+    func strayObjects(provider: SandboxProvider) throws {
+        let alice = try server.signUpOwningUser(provider)
+        let masterVersion = try #require(try alice.index().masterVersion)
+        let (kept, staged, deleted) = (
+            TestFile("kept").stored(at: provider), TestFile("staged").stored(at: provider),
+            TestFile("deleted").stored(at: provider)
+        )
+        try alice.publish(kept, masterVersion: masterVersion)
+        try alice.publish(deleted, masterVersion: masterVersion + 1)
+        try alice.stage(staged, masterVersion: masterVersion + 2)
+        let stray = TestFile("stray").stored(at: provider)
+        for name in [stray.cloudName(device: alice.device), "holiday.txt"] {
+            try server.sandbox.store(
+                Array("stray".utf8), as: name, in: alice.account,
+                folder: provider == .google ? alice.folder : nil)
+        }
+
+        let report = try examinedClouds(of: alice)
+
+        let rows = report.findings?.array?.first { $0.code?.text == "objectUnknown" }?.rows?.array ?? []
+        #expect(rows.map { $0.detail?.text } == ["\(stray.cloudName(device: alice.device)), 5 bytes"])
     }
 
     /// What fsck says about a user's objects, whatever else it finds: other tests write rows that no phone could.

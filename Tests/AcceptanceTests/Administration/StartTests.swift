@@ -47,6 +47,29 @@ struct StartTests {
         #expect(told.contains("FacebookClientSecret is a secret: better in a file of its own"))
     }
 
+    @Test("A role starts without the secrets that only others need, and not without its own")
+    func secretsOfOthers() throws {
+        let path = try configuration { settings in
+            var apns = settings["apns"] as? [String: Any] ?? [:]
+            apns["privateKeyFile"] = "/nowhere/apns"
+            settings["apns"] = apns
+            var database = settings["database"] as? [String: Any] ?? [:]
+            database["passwordFile"] = "/nowhere/password"
+            settings["database"] = database
+        }
+        let program = try #require(try server.processes("syncd_api").first).executable()
+
+        for role in ["api", "transfer"] {
+            // Without a socket it ends, but after it has read its configuration.
+            let ended = try Command(
+                "/bin/sh", ["-c", "exec \"$0\" \"$@\" </dev/null", program, "--role", role, "--config", path])
+            #expect(ended.output.contains("no listening socket"), "\(ended.output)")
+        }
+        let jobs = try Command(program, ["--role", "jobs", "--config", path])
+        #expect(jobs.status == 78)
+        #expect(jobs.output.contains("apns.privateKeyFile names /nowhere/apns") && !jobs.output.contains("password"))
+    }
+
     @Test("A log file that cannot be written is a mistake in the configuration, and named")
     func logFile() throws {
         let path = try configuration { $0["log"] = ["file": "/nowhere/syncd.log"] }
@@ -59,11 +82,38 @@ struct StartTests {
         #expect(ended.output == "syncd: log.file names /nowhere/syncd.log, which cannot be written: \(reason)\n")
     }
 
+    @Test("After SIGUSR1 lines go into a new log file, where the one that logrotate has moved was")
+    func reopenedLog() async throws {
+        let log = folder.url.appending(path: "syncd.log")
+        let moved = folder.url.appending(path: "syncd.log.1")
+        let path = try configuration { settings in
+            // It waits for a database, and so does no work.
+            var database = settings["database"] as? [String: Any] ?? [:]
+            database["socket"] = "/nowhere/socket"
+            settings["database"] = database
+            settings["log"] = ["file": log.path]
+        }
+        let program = try #require(try server.processes("syncd_jobs").first).executable()
+        let process = try ChildProcess([program, "--role", "jobs", "--config", path])
+        defer { process.send(SIGKILL) }
+        try await eventually("it runs") { try String(contentsOf: log, encoding: .utf8).contains(#""Ready""#) }
+
+        try FileManager.default.moveItem(at: log, to: moved)
+        process.send(SIGUSR1)
+        try await eventually("there is a new file") { FileManager.default.fileExists(atPath: log.path) }
+        process.send(SIGTERM)
+
+        #expect(try process.wait() == 0)
+        #expect(try String(contentsOf: log, encoding: .utf8).contains(#""Stopped""#))
+        #expect(try !String(contentsOf: moved, encoding: .utf8).contains(#""Stopp"#))
+    }
+
     @Test("Who waits for a database that refuses its account says so as an error, once, and stops when asked to")
     func refusedByDatabase() async throws {
         let path = try configuration { settings in
             var database = settings["database"] as? [String: Any] ?? [:]
             database["user"] = "somebody else"
+            database["roles"] = nil
             settings["database"] = database
         }
         let program = try #require(try server.processes("syncd_jobs").first).executable()

@@ -88,7 +88,8 @@ private struct LogTail {
 extension TestServer {
     /// Waits until the database has carried out what responders asked for, also those that were killed since.
     func awaitQuietDatabase() async throws {
-        let question = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'syncd' AND command <> 'Sleep'"
+        let question =
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE user LIKE 'syncd%' AND command <> 'Sleep'"
         try await eventually("the database is idle") {
             try askDatabase(question).trimmingCharacters(in: .whitespacesAndNewlines) == "0"
         }

@@ -1,0 +1,121 @@
+import Foundation
+import SyncProtocol
+import TestSupport
+import Testing
+
+/// Every endpoint and every kind of caller, as the table of endpoints has them.
+@Suite("Who may do what")
+struct AccessTests {
+    /// Who asks.
+    enum Caller: CaseIterable {
+        /// Without credentials.
+        case nobody
+        /// With good credentials, but no user.
+        case newcomer
+        /// A user who is no member of the group.
+        case stranger
+        case reader, writer, admin
+
+        var permission: Permission? {
+            switch self {
+            case .nobody, .newcomer, .stranger: nil
+            case .reader: .read
+            case .writer: .write
+            case .admin: .admin
+            }
+        }
+    }
+
+    /// What they get.
+    struct Answer: Equatable {
+        var status: Int
+        var code: String?
+        static let served = Answer(status: 200)
+    }
+
+    /// The whole of the rules.
+    private static func expected(_ route: EndpointRoute, _ caller: Caller) -> Answer {
+        switch (route.endpoint, caller) {
+        case (.appleNotifications, _): return Answer(status: 400, code: "parameter_out_of_range")
+        case (_, .nobody) where route.authentication != .none: return Answer(status: 401, code: "credentials_missing")
+        case (_, .newcomer) where route.authentication == .secondary: return Answer(status: 401, code: "user_unknown")
+        case (.addUser, .stranger), (.addUser, .reader), (.addUser, .writer), (.addUser, .admin):
+            return Answer(status: 409, code: "user_exists")
+        case (.redeemSharingInvitation, .reader), (.redeemSharingInvitation, .writer),
+            (.redeemSharingInvitation, .admin):
+            return Answer(status: 409, code: "already_member")
+        default: break
+        }
+        switch route.groupAccess {
+        case .none: return .served
+        case .checkedByEndpoint:
+            return caller == .stranger ? Answer(status: 404, code: "group_unknown") : .served
+        case .membership:
+            return caller == .stranger ? Answer(status: 410, code: "not_a_member") : .served
+        case .permission(let needed):
+            guard let permission = caller.permission else { return Answer(status: 410, code: "not_a_member") }
+            return permission >= needed ? .served : Answer(status: 409, code: "permission_too_low")
+        }
+    }
+
+    /// A well-formed request that does no harm to the others' part: a stale master version, where there is one.
+    private func parameters(_ endpoint: EndpointName, _ group: TestUser, _ invitation: String) -> [String: String?] {
+        let inGroup: [String: String?] = ["sharingGroupUUID": group.group]
+        let stale = inGroup.merging(["masterVersion": "77"]) { $1 }
+        let ofFile = stale.merging(["fileUUID": UUID().uuidString, "fileVersion": "0"]) { $1 }
+        return switch endpoint {
+        case .healthCheck, .checkPrimaryCreds, .checkCreds, .removeUser, .appleNotifications: [:]
+        case .addUser, .createSharingGroup: ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "Folder"]
+        case .index, .getUploads, .discardUploads, .getSharingInvitations, .getSharingGroupMembers: inGroup
+        case .uploadFile: ofFile.merging(["mimeType": "text/plain", "checkSum": TestFile().checkSum]) { $1 }
+        case .uploadAppMetaData:
+            ofFile.merging(["fileVersion": nil, "appMetaData": TestMetadata(0, "x").parameter]) { $1 }
+        case .uploadDeletion, .downloadFile: ofFile
+        case .downloadAppMetaData: ofFile.merging(["fileVersion": nil, "appMetaDataVersion": "0"]) { $1 }
+        case .doneUploads, .removeSharingGroup, .removeUserFromSharingGroup: stale
+        case .updateSharingGroup: stale.merging(["sharingGroupName": "New"]) { $1 }
+        case .createSharingInvitation: inGroup.merging(["permission": "read"]) { $1 }
+        case .getSharingInvitationInfo: ["sharingInvitationUUID": invitation]
+        case .redeemSharingInvitation: ["sharingInvitationUUID": invitation, "cloudFolderName": "Folder"]
+        case .revokeSharingInvitation: inGroup.merging(["sharingInvitationUUID": UUID().uuidString]) { $1 }
+        case .registerPushNotificationToken:
+            ["pushNotificationToken": UUID().uuidString.filter { $0 != "-" }, "pushNotificationKind": "apns"]
+        case .updateSharingGroupMember: stale.merging(["userId": "\(group.userID)", "permission": "read"]) { $1 }
+        case .removeSharingGroupMember: stale.merging(["userId": "\(group.userID)"]) { $1 }
+        }
+    }
+
+    @Test(
+        "Each endpoint serves whom the table says, and tells all others why not",
+        arguments: EndpointName.allCases.filter { !$0.route.isDebugOnly })
+    func access(endpoint: EndpointName) throws {
+        let server = try TestServer.shared()
+        let route = endpoint.route
+        let owner = try server.signUpOwningUser()
+        let invitation = try owner.invite(.read, acceptors: 10)
+        let people: [Caller: TestUser] = [
+            .newcomer: try server.newcomer(), .stranger: try server.signUpOwningUser(name: "Stranger"),
+            .reader: try owner.newMember(.read, provider: .google),
+            .writer: try owner.newMember(.write, provider: .google),
+            .admin: try owner.newMember(.admin, provider: .google),
+        ]
+
+        for caller in Caller.allCases {
+            let device = [(name: "SyncServer-Device-UUID", value: UUID().uuidString)]
+            let reply = try server.call(
+                route.method.rawValue, endpoint.rawValue, parameters(endpoint, owner, invitation),
+                headers: people[caller]?.headers ?? device, body: endpoint == .uploadFile ? TestFile().contents : nil)
+
+            let answer = Answer(status: reply.status, code: reply.json?.code?.text)
+            #expect(answer == Self.expected(route, caller), "\(endpoint) of \(caller): \(reply)")
+        }
+        // Three have joined beforehand, and nobody has done anything to the group since but come or go.
+        let changes: Int64 =
+            switch endpoint {
+            case .removeUser: 3
+            case .redeemSharingInvitation: 2
+            default: 0
+            }
+        #expect(try owner.index().masterVersion == 3 + changes)
+    }
+}

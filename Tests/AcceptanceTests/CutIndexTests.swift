@@ -1,0 +1,43 @@
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    @Suite("Replies that the server cannot finish")
+    struct CutIndexTests {
+        @Test("A long Index that fails behind its beginning is cut off, and does not end as if it were whole")
+        func cutIndex() throws {
+            let server = try TestServer.withFaults()
+            let alice = try server.signUpOwningUser()
+            _ = try server.askDatabase(
+                """
+                INSERT INTO files
+                       (sharing_group_id, file_uuid, owning_user_id, storage_type, device_uuid, created_at, updated_at,
+                        mime_type, file_version, check_sum, changed_at_master_version)
+                SELECT g.sharing_group_id, CONCAT('00000000-0000-0000-0000-', LPAD(seq, 12, '0')), \(alice.userID),
+                       'Google', '00000000-0000-0000-0000-000000000001', '2026-01-01', '2026-01-01', 'text/plain', 0,
+                       'ab', 0
+                  FROM seq_1_to_3000, sharing_groups g
+                 WHERE g.sharing_group_uuid = '\(alice.group)'
+                """)
+            let whole = try alice.call("GET", "Index", ["sharingGroupUUID": alice.group])
+            #expect(whole.status == 200 && whole.isComplete)
+            // A version that no file can have, in the last row.
+            _ = try server.askDatabase("ALTER TABLE files MODIFY file_version BIGINT NOT NULL")
+            defer {
+                _ = try? server.askDatabase("UPDATE files SET file_version = 0 WHERE file_version > 2147483647")
+                _ = try? server.askDatabase("ALTER TABLE files MODIFY file_version INT NOT NULL")
+            }
+            _ = try server.askDatabase(
+                """
+                UPDATE files SET file_version = 99999999999
+                 WHERE owning_user_id = \(alice.userID) AND file_uuid LIKE '%3000'
+                """)
+
+            let cut = try alice.call("GET", "Index", ["sharingGroupUUID": alice.group])
+
+            #expect(cut.status == 200)
+            #expect(!cut.isComplete && cut.json == nil)
+            #expect(cut.body.count > 100_000)
+        }
+    }
+}

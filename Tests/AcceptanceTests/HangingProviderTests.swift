@@ -1,0 +1,72 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    @Suite("A provider that hangs")
+    final class HangingProviderTests: Sendable {
+        let server: TestServer
+
+        init() throws {
+            server = try TestServer.withFaults()
+            try server.sandbox.clearFaults()
+        }
+
+        deinit { try? server.sandbox.clearFaults() }
+
+        @Test("Its people are told within ten seconds, then at once; others notice nothing; then all is as before")
+        func hanging() async throws {
+            let dora = try server.signUpOwningUser(.dropbox)
+            let people = try (0..<40).map { _ in try server.newcomer(.google) }
+            for host in ["www.googleapis.com", "oauth2.googleapis.com", "openidconnect.googleapis.com"] {
+                var fault = SandboxFault(host: host)
+                fault.latencyMilliseconds = 39_000
+                try server.sandbox.inject(fault)
+            }
+            let metrics = try MetricsPages(server)
+
+            async let hangingReplies = Threads.run(people.count) { number in
+                let start = ContinuousClock.now
+                let reply = try people[number].checkCredentials()
+                return (reply, start.duration(to: .now))
+            }
+            // Long enough for a tenth of the calls to hang, and for all others to have been refused.
+            try await eventually("calls are withheld") {
+                try metrics.samples().contains { $0.key.contains("outcome=\"withheld\"") && $0.value > 0 }
+            }
+            for _ in 0..<50 {
+                let start = ContinuousClock.now
+                #expect(try server.call("GET", "HealthCheck").status == 200)
+                #expect(try dora.call("GET", "Index").status == 200)
+                #expect(start.duration(to: .now) < .seconds(2))
+            }
+
+            for (reply, took) in try await hangingReplies {
+                expectError(reply, 502, 504)
+                #expect(reply.json?.retryable == .bool(true))
+                #expect(took < .seconds(11), "\(took)")
+                if reply.json?.code?.text == "provider_busy" {
+                    #expect(reply.values(of: "retry-after") == ["1"])
+                }
+            }
+            try await eventually("the provider is not asked for a while") {
+                let reply = try people[0].checkCredentials()
+                return reply.status == 502 && reply.json?.code?.text == "provider_circuit_open"
+                    && reply.values(of: "retry-after").first.flatMap(Int.init).map { (1...60).contains($0) } == true
+            }
+            let openCircuits = { try metrics.samples()[#"syncd_provider_circuits_open{provider="google"}"#] ?? 0 }
+            #expect(try openCircuits() >= 1)
+
+            try server.sandbox.clearFaults()
+
+            try await eventually("everybody is asked for again", within: .seconds(90)) {
+                // Each process has to find out for itself.
+                _ = concurrently(people.count) { number in try people[number].onAnotherDevice().checkCredentials() }
+                return try openCircuits() == 0
+            }
+            // Nobody was taken for a stranger or told to sign in anew.
+            let alice = try server.signUpOwningUser(.google)
+            try alice.publish(TestFile(), masterVersion: 0)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import Posix
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    /// On a stack whose processes give two signs of life a second, so that a request counts as stuck after two seconds.
+    @Suite("Signs of life to the service manager")
+    struct WatchdogTests {
+        private static let result = Result {
+            try TestServer(PrivateStack("watchdog", responders: 1, environment: ["WATCHDOG_USEC": "400000"]))
+        }
+        private let server: TestServer
+
+        init() throws { server = try Self.result.get() }
+
+        /// How many signs the processes of a role have given so far.
+        private func signs(of role: String) throws -> Int {
+            let file = URL(filePath: try server.environment.value("STACK_DIR"))
+                .appending(path: "run/syncd-\(role).pids.signs")
+            return try Data(contentsOf: file).count { $0 == UInt8(ascii: "\n") }
+        }
+
+        @Test("A process with a stuck thread gives none, until the thread gets on")
+        func stuckThread() async throws {
+            try await eventually("there are signs") { try signs(of: "jobs") > 2 }
+            let input = Pipe()
+            let holder = try ChildProcess(
+                [
+                    "/usr/bin/mariadb", "--no-defaults", "--socket=\(server.environment.value("DB_SOCKET"))",
+                    server.environment.value("DB_NAME"),
+                ], input: input.fileHandleForReading.fileDescriptor)
+            // The jobs threads ask this table for work all the time; what the main thread asks does not need it.
+            try input.fileHandleForWriting.write(contentsOf: Data("LOCK TABLES outbox WRITE;\n".utf8))
+
+            var (known, since) = (try signs(of: "jobs"), ContinuousClock.now)
+            try await eventually("the signs end", within: .seconds(18)) {
+                let now = try signs(of: "jobs")
+                if now != known { (known, since) = (now, .now) }
+                return since.duration(to: .now) > .seconds(3)
+            }
+            #expect(try signs(of: "api") > 0)
+            try input.fileHandleForWriting.close()
+            _ = try holder.wait()
+
+            try await eventually("there are signs again") { try signs(of: "jobs") > known + 2 }
+        }
+
+        @Test("A thread that waits for a slow phone is not stuck")
+        func slowPhone() async throws {
+            let alice = try server.signUpOwningUser()
+            let file = TestFile(randomBytes: 100_000)
+            let upload = try alice.beginUpload(file, sending: 50_000)
+            try await eventually("the upload is in progress") {
+                try !server.askDatabase("SELECT 1 FROM outbox WHERE user_id = \(alice.userID)").isEmpty
+            }
+            let before = try signs(of: "transfer")
+
+            // Five seconds' worth.
+            try await eventually("the process goes on giving signs", within: .seconds(60)) {
+                try signs(of: "transfer") > before + 10
+            }
+
+            upload.hangUp()
+        }
+    }
+}
