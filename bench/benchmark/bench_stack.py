@@ -1,5 +1,6 @@
 """The stack that is measured, with the baselines beside the server in the same nginx and the same database."""
 
+import json
 import os
 import shlex
 import shutil
@@ -8,12 +9,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from demonstration.web import Website
 from syncstack.errors import StackError
 from syncstack.layout import REPOSITORY, Layout, write
 from syncstack.ports import choose
 from syncstack.processes import run, wait_until
 from syncstack.responders import Responders
+
+from .running_stack import RunningStack
 
 BASELINES = Path(__file__).resolve().parents[1] / "baselines"
 PROGRAMS = {
@@ -22,8 +24,10 @@ PROGRAMS = {
     "cycles": ("loop.c",),
 }
 LIBRARIES = ("-lmariadb", "-lfcgi", "-lcurl", "-lpthread")
-API_THREADS = 8  # as scripts/lib/syncstack/configuration.py has it
+API_THREADS = 16  # as scripts/lib/syncstack/configuration.py has it
 RESPONDERS = 2
+# Each measurement is the load of one person, who would meet the limits of a user.
+ONE_PERSON = {"apiThreads": API_THREADS, "maximumRequestsPerUser": API_THREADS, "maximumTransfersPerUser": 4096}
 SHARED_MEMORY = Path("/dev/shm")
 SHARED_MEMORY_BYTES = 4 << 30
 
@@ -67,14 +71,14 @@ server {{
 """
 
 
-class BenchStack:
+class BenchStack(RunningStack):
     """Up between `__enter__` and `__exit__`; everything is in `directory`."""
 
     def __init__(self, directory: Path):
+        super().__init__()
         self.directory = directory / "stack"
         self.programs = directory / "programs"
         self.layout = Layout(str(self.directory))
-        self.environment: dict[str, str] = {}
         self.responder_url = self.proxy_url = self.plain_proxy_url = ""
         self.baseline: Responders | None = None
         self.cloud_directory: Path | None = None
@@ -83,6 +87,8 @@ class BenchStack:
         self.programs.mkdir(parents=True, exist_ok=True)
         try:
             self._keep_clouds_in_memory()
+            self.directory.mkdir(parents=True, exist_ok=True)
+            write(self.directory / "syncd-overrides.json", json.dumps(ONE_PERSON))
             self._stack("up", "--responders", str(RESPONDERS))
             self.refresh()
             for name in PROGRAMS:
@@ -112,27 +118,6 @@ class BenchStack:
     def pids(self, name: str) -> list[int]:
         self.refresh()
         return [int(pid) for pid in self.environment[f"PIDS_{name}"].split()]
-
-    @property
-    def server(self) -> Website:
-        return Website(self.environment["SYNC_URL"], self.environment["CA_FILE"])
-
-    @property
-    def sandbox(self) -> Website:
-        return Website(self.environment["SANDBOX_URL"])
-
-    def sql(self, statements: str) -> str:
-        """Runs statements as the database's administrator."""
-        return run(
-            ["mariadb", "--no-defaults", f"--socket={self.environment['DB_SOCKET']}", "--batch",
-             "--skip-column-names", self.environment["DB_NAME"]],
-            text_input=statements)
-
-    def metric(self, sample: str) -> float:
-        """What the server's metrics say for a name with its labels, or 0 if nothing yet."""
-        page = Website(self.environment["METRICS_URL"]).call("GET", "/metrics").body.decode()
-        values = [line.removeprefix(sample + " ") for line in page.splitlines() if line.startswith(sample + " ")]
-        return float(values[0]) if values else 0.0
 
     def database_environment(self) -> dict[str, str]:
         """How the baselines reach the database: as the same user as syncd."""

@@ -11,7 +11,7 @@ from .load import LoadError, requests_per_second
 from .people import Person, give_many_files, sign_up
 from .table import Result
 
-CONNECTIONS = 16  # as many as there are threads in all responders
+CONNECTIONS = 32  # as many as there are threads in all responders
 FILES = 1000
 FEW_FILES, MANY_FILES, LONG_INDEX = 100, 100_000, 10_000
 

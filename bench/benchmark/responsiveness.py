@@ -12,7 +12,7 @@ from .requests import FEW_FILES, interleaved
 from .slow_phones import SlowPhones
 from .table import Result
 
-UPLOADS = 500  # two responders have 512 threads
+UPLOADS = 500  # two responders take 1,536
 BYTES_PER_SECOND = 20_000  # each
 # As long as a part of 256 KiB takes: from then on parts go to the cloud evenly spread.
 BEGIN_SECONDS = 13.1

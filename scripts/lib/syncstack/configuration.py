@@ -36,10 +36,12 @@ WARNING_FILE = (
 )
 
 
-def prepare(layout: Layout, sandbox_port: int, role_sockets: dict[str, Path]) -> str:
+def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Path]) -> str:
     """Writes the files, and secrets that are missing; returns their text.
 
-    The roles' files differ in the database's socket only; the one of `api` is the stack's. Members of DIR/syncd-overrides.json, if there is such a file, replace those of the same name.
+    The roles' files differ in the database's socket only; the one of `api` is the stack's. Members of
+    DIR/syncd-overrides.json, if there is such a file, replace those of the same name. Without `sandbox_port` the providers
+    are found by their names.
     """
     sealing_key = layout.secret("sealing-key")
     if not sealing_key.exists():
@@ -58,6 +60,13 @@ def prepare(layout: Layout, sandbox_port: int, role_sockets: dict[str, Path]) ->
             "name": database.NAME,
             "user": database.USER,
             "passwordFile": str(layout.secret("database-password")),
+            "roles": {
+                role: {
+                    "user": f"{database.USER}_{role}",
+                    "passwordFile": str(layout.secret(f"database-password-{role}")),
+                }
+                for role in database.ROLES
+            },
         },
         "sealing": {"keyFile": str(sealing_key)},
         "allowedSignInTypes": {
@@ -77,12 +86,15 @@ def prepare(layout: Layout, sandbox_port: int, role_sockets: dict[str, Path]) ->
         "apns": APNS | {"privateKeyFile": str(apns_key)},
         "fcm": {"serviceAccountFile": str(fcm_account)},
         "maximumUploadBytes": 5368709120,
-        "apiThreads": 8,
-        "transferThreads": 256,
+        "apiThreads": 16,
+        "transferThreads": 1024,
         "databaseConnections": 8,
+        # All tests come from one address, and many bring tokens that are none.
+        "failedSignInsPerMinute": 1000000,
         "metrics": {"directory": str(layout.run / "metrics")},
-        "sandbox": {"connectTo": f"127.0.0.1:{sandbox_port}", "caFile": str(layout.ca_file)},
     }
+    if sandbox_port is not None:
+        values["sandbox"] = {"connectTo": f"127.0.0.1:{sandbox_port}", "caFile": str(layout.ca_file)}
     overrides = layout.directory / "syncd-overrides.json"
     if overrides.exists():
         values.update(json.loads(overrides.read_text(encoding="utf-8")))

@@ -13,6 +13,7 @@ from .processes import pid_from_file, run, start, stop_one, wait_until
 
 NAME = "syncserver"
 USER = "syncd"
+ROLES = ("api", "transfer", "jobs")
 START_SECONDS = 60.0  # recovery after a crash included
 STOP_SECONDS = 60.0
 
@@ -58,7 +59,10 @@ class Database:
             raise StackError(f"MariaDB did not answer within {START_SECONDS:.0f} s.", self.log)
 
     def create(self) -> None:
-        """Makes the database and its user where they are missing."""
+        """Makes the database, its owner, and an account for each role, where they are missing.
+
+        The roles get their rights from `syncctl migrate`: every test runs with those and no others.
+        """
         if not self.password_file.exists():
             write(self.password_file, secrets.token_hex(24))
         password = self.password_file.read_text(encoding="ascii").strip()
@@ -66,8 +70,20 @@ class Database:
             CREATE DATABASE IF NOT EXISTS {NAME} CHARACTER SET utf8mb4;
             CREATE USER IF NOT EXISTS {USER}@localhost;
             ALTER USER {USER}@localhost IDENTIFIED BY '{password}';
-            GRANT ALL PRIVILEGES ON {NAME}.* TO {USER}@localhost;
+            GRANT ALL PRIVILEGES ON {NAME}.* TO {USER}@localhost WITH GRANT OPTION;
             """)
+        for role in ROLES:
+            file = self.role_password_file(role)
+            if not file.exists():
+                write(file, secrets.token_hex(24))
+            password = file.read_text(encoding="ascii").strip()
+            self.sql(f"""
+                CREATE USER IF NOT EXISTS {USER}_{role}@localhost;
+                ALTER USER {USER}_{role}@localhost IDENTIFIED BY '{password}';
+                """)
+
+    def role_password_file(self, role: str) -> Path:
+        return self.layout.secret(f"database-password-{role}")
 
     def down(self) -> None:
         stop_one(self.pid(), signal.SIGTERM, STOP_SECONDS)
@@ -108,7 +124,9 @@ class Database:
             return
         shutil.rmtree(self.data, ignore_errors=True)  # left over from an attempt that was interrupted
         user = getpass.getuser()
-        run(["mariadb-install-db", "--no-defaults", f"--user={user}", f"--datadir={self.data}", "--skip-test-db",
+        # A temporary directory of its own: a server that starts clears away the tables of all that share one.
+        run(["mariadb-install-db", "--no-defaults", f"--user={user}", f"--datadir={self.data}",
+             f"--tmpdir={self._temporary_directory()}", "--skip-test-db",
              "--auth-root-authentication-method=socket", f"--auth-root-socket-user={user}",
              "--innodb-log-file-size=64M"], self.log)
         os.chmod(self.data, 0o700)

@@ -13,17 +13,24 @@ LAUNCHER = REPOSITORY / "scripts" / "lib" / "responders"
 START_SECONDS = 10.0
 DRAIN_SECONDS = 50.0  # a request takes at most 40 s
 FAILURES_TO_GIVE_UP = 4
+FAKETIME = "libfaketimeMT.so.1"  # Debian's libfaketime; the variant for programs with threads
 
 
 @dataclass
 class Responders:
-    """`count` processes of one command, which share a socket unless that is absent."""
+    """`count` processes of one command, which share a socket unless that is absent.
+
+    With `clock`, such as +2h or -90s, their wall clock is off by that much; their monotonic clock is not.
+    """
 
     layout: Layout
     name: str
     command: list
     count: int
     socket: Path | None
+    clock: str | None = None
+    # What the command line begins with.
+    wrapper: tuple = ()
 
     @property
     def log(self) -> Path:
@@ -37,14 +44,14 @@ class Responders:
         """Differs if a restart is needed: another program, number or configuration."""
         digest = hashlib.sha256(configuration.encode()).hexdigest()
         program = Path(self.command[0]).resolve().stat()
-        return f"{self.command} {self.count} {program.st_ino} {program.st_mtime_ns} {digest}"
+        return f"{self.command} {self.count} {program.st_ino} {program.st_mtime_ns} {digest} {self.clock} {self.wrapper}"
 
     def up(self) -> None:
         self.pids_file.unlink(missing_ok=True)
         options = ["--count", self.count, "--pids", self.pids_file, "--log", self.log]
         if self.socket is not None:
             options += ["--socket", self.socket]
-        process = start([LAUNCHER, *options, "--", *self.command], self.log)
+        process = start([LAUNCHER, *options, "--", *self.wrapper, *self._clock_command(), *self.command], self.log)
 
         def ready() -> bool:
             if process.poll() is not None:
@@ -53,6 +60,17 @@ class Responders:
 
         if not wait_until(ready, START_SECONDS):
             raise StackError(f"{self.name} did not start within {START_SECONDS:.0f} s.", self.log)
+
+    def _clock_command(self) -> list:
+        """What makes a program see another time; it replaces itself by the program (env(1))."""
+        if not self.clock:
+            return []
+        found = sorted(Path("/usr/lib").glob(f"*/faketime/{FAKETIME}"))
+        if not found:
+            raise StackError(f"{FAKETIME} is not installed; scripts/bootstrap installs what is missing.")
+        # Without FAKETIME_SHARED the library would change the environment, next to which Swift looks for the arguments.
+        return ["/usr/bin/env", f"LD_PRELOAD={found[0]}", f"FAKETIME={self.clock}", "FAKETIME_DONT_FAKE_MONOTONIC=1",
+                "FAKETIME_SHARED=none none"]
 
     def down(self) -> None:
         """Drains: the launcher asks its children to finish what they have, and ends after the last of them."""

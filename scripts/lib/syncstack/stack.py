@@ -15,6 +15,7 @@ from .cluster import Cluster
 from .database import NAME as DATABASE_NAME
 from .errors import StackError
 from .layout import REPOSITORY, Layout
+from .names import Names
 from .processes import run, wait_until
 from .responders import Responders
 from .webserver import WebServer
@@ -22,15 +23,18 @@ from .webserver import WebServer
 ROLES = ("api", "transfer", "jobs")
 DEFAULT_RESPONDERS = 2
 READY_SECONDS = 60.0
+SANDBOX_THREADS = 1024
 
 
 class Stack:
     def __init__(self, directory: str):
         self.layout = Layout(directory)
         self.database = Cluster(self.layout, self._known_settings()["databaseNodes"])
+        self.names = Names(self.layout)
         self.web_server = WebServer(self.layout)
 
-    def up(self, responders: int | None, port: int | None, build: str | None, nodes: int | None = None) -> None:
+    def up(self, responders: int | None, port: int | None, build: str | None, nodes: int | None = None,
+           clocks: dict[str, str] | None = None, resolves_names: bool = False) -> None:
         """Starts what is not running, restarts what has changed, and returns when requests are answered.
 
         Options that are left out stay as they were at the last start.
@@ -41,6 +45,8 @@ class Stack:
         if nodes is not None and nodes != settings.setdefault("databaseNodes", nodes):
             raise StackError(f"The database in {self.layout.directory} has {settings['databaseNodes']} nodes already.")
         self.database = Cluster(self.layout, settings.setdefault("databaseNodes", 1))
+        settings["clocks"] = {**settings.get("clocks", {}), **(clocks or {})}
+        settings["resolvesNames"] = resolves_names or settings.get("resolvesNames", False)
         self._check_programs(settings)
         self.layout.create()
         with self._lock():
@@ -97,12 +103,15 @@ class Stack:
 
     def _up(self, settings: dict, port: int | None) -> None:
         certificates.prepare(self.layout)
-        self.web_server.up(settings, port)
+        if settings["resolvesNames"]:
+            self.names.up()
+        self.web_server.up(settings, port, self.names.address if settings["resolvesNames"] else None)
         self.layout.save(settings)
         self.database.up(settings)
         self.layout.save(settings)
         sockets = {role: self.database.socket(number) for number, role in enumerate(ROLES)}
-        text = configuration.prepare(self.layout, settings["ports"]["sandboxTLS"], sockets)
+        sandbox_port = None if settings["resolvesNames"] else settings["ports"]["sandboxTLS"]
+        text = configuration.prepare(self.layout, sandbox_port, sockets)
         run([self._program(settings, "syncctl"), "migrate", "--config", self.layout.configuration],
             self.layout.logs / "syncctl.log")
         fingerprints = settings.setdefault("fingerprints", {})
@@ -122,6 +131,7 @@ class Stack:
         for group in self._groups(settings):
             group.down()
         self.database.down()
+        self.names.down()
 
     def _groups(self, settings: dict) -> list[Responders]:
         layout = self.layout
@@ -131,12 +141,16 @@ class Stack:
             return [syncd, "--role", name, "--config", layout.configuration_of(name)]
 
         count = settings["responders"]
+        clock = settings.get("clocks", {}).get
+        names = tuple(self.names.command()) if settings.get("resolvesNames") else ()
         return [
-            Responders(layout, "syncd-api", role("api"), count, layout.api_socket),
-            Responders(layout, "syncd-transfer", role("transfer"), count, layout.transfer_socket),
-            Responders(layout, "syncd-jobs", role("jobs"), 1, None),
-            Responders(layout, "sandbox", [self._program(settings, "syncsandbox"), "--state", layout.sandbox], 1,
-                       layout.sandbox_socket),
+            Responders(layout, "syncd-api", role("api"), count, layout.api_socket, clock("api"), names),
+            Responders(layout, "syncd-transfer", role("transfer"), count, layout.transfer_socket, clock("transfer"), names),
+            Responders(layout, "syncd-jobs", role("jobs"), 1, None, clock("jobs"), names),
+            # A thread for each slow download that the server has in progress: clouds have room for them.
+            Responders(layout, "sandbox", [
+                self._program(settings, "syncsandbox"), "--state", layout.sandbox, "--threads", SANDBOX_THREADS], 1,
+                layout.sandbox_socket),
         ]
 
     def _wait_until_ready(self, settings: dict) -> None:

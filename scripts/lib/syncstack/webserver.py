@@ -18,12 +18,12 @@ PORTS = ("https", "http", "sandboxTLS", "sandboxHTTP", "metrics")
 CONFIGURATION = """\
 # Made by scripts/stack; changes are lost.
 {user}worker_processes auto;
-worker_rlimit_nofile 16384;
+worker_rlimit_nofile 65536;
 pid {run}/nginx.pid;
 error_log {logs}/nginx-error.log;
 
 events {{
-    worker_connections 4096;
+    worker_connections 16384;
 }}
 
 http {{
@@ -102,14 +102,14 @@ class WebServer:
         master = self.pid()
         return [] if master is None else [master, *children(master)]
 
-    def up(self, settings: dict, wanted_port: int | None) -> None:
+    def up(self, settings: dict, wanted_port: int | None, named_address: str | None = None) -> None:
         """Starts nginx and puts the ports it got into `settings`; the ones of the last start, if they are free.
 
-        Another process may take a port between choosing it and listening; then other ports are tried.
+        At `named_address` the emulated providers are found at https' own port, too. Another process may take a port between choosing it and listening; then other ports are tried.
         """
         for attempt in range(ATTEMPTS):
             ports = self._choose_ports(settings.get("ports", {}) if attempt == 0 else {}, wanted_port)
-            fingerprint = self.write_configuration(ports)
+            fingerprint = self.write_configuration(ports, named_address)
             if self.pid() is not None and settings.get("nginx") == fingerprint:
                 return
             self.down()
@@ -141,7 +141,7 @@ class WebServer:
             raise StackError(f"Port {wanted_port} is in use.")
         return ports
 
-    def write_configuration(self, ports: dict) -> str:
+    def write_configuration(self, ports: dict, named_address: str | None = None) -> str:
         """Writes all that nginx reads and returns a digest of it."""
         layout = self.layout
         temporary = layout.nginx / "temporary"
@@ -157,6 +157,9 @@ class WebServer:
         sandbox = (sources / "sandbox.conf").read_text(encoding="utf-8")
         for placeholder, value in replacements.items():
             sandbox = sandbox.replace(placeholder, value)
+        if named_address is not None:
+            listen = f"    listen 127.0.0.1:{ports['sandboxTLS']} ssl http2;\n"
+            sandbox = sandbox.replace(listen, f"{listen}    listen {named_address}:443 ssl http2;\n", 1)
         user = "user root;\n" if os.geteuid() == 0 else ""
         files = {
             "nginx.conf": CONFIGURATION.format(

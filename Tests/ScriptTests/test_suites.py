@@ -1,0 +1,144 @@
+"""How scripts/test runs Swift's tests (scripts/lib/testrun), with a few lines in place of their program.
+
+usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
+"""
+
+import contextlib
+import io
+import sys
+import tempfile
+import textwrap
+import unittest
+import unittest.mock
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
+sys.dont_write_bytecode = True
+
+# pylint: disable=wrong-import-position
+from testrun.account import Account  # noqa: E402
+from testrun.steps import Steps, closing_line, unittest_results, verdicts  # noqa: E402
+from testrun.suites import TESTS_AT_ONCE, Suite, SuiteRunner, suites_of  # noqa: E402
+
+PROGRAM = """\
+    #!/usr/bin/python3
+    # Tests good, good2, bad (two issues), warned, and, unless they are skipped, crashing and hanging.
+    import json, os, re, signal, sys
+    arguments = sys.argv[1:]
+    stream = open(arguments[arguments.index("--event-stream-output-path") + 1], "w")
+    def write(record, **payload):
+        stream.write(json.dumps({"version": 0, "kind": record, "payload": payload}) + "\\n")
+        stream.flush()
+    patterns = [arguments[index + 1] for index, word in enumerate(arguments) if word == "--skip"]
+    names = os.environ["FAKE_TESTS"].split()
+    ids = {name: f"T.S/{name}()/File.swift:1:6" for name in names}
+    ids = {name: id for name, id in ids.items() if not any(re.search(pattern, id) for pattern in patterns)}
+    write("test", kind="suite", id="T.S", name="S")
+    for name, id in ids.items():
+        write("test", kind="function", id=id, name=name + "()", displayName="It is " + name)
+    write("event", kind="testStarted", testID="T.S")
+    for name, id in ids.items():
+        write("event", kind="testStarted", testID=id)
+        if name == "crashing":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if name == "hanging":
+            signal.pause()
+        if name == "bad":
+            for text in ("first", "second"):
+                write("event", kind="issueRecorded", testID=id, issue={
+                    "isKnown": False, "sourceLocation": {"fileID": "T/File.swift", "line": 7}},
+                    messages=[{"symbol": "fail", "text": text}])
+        if name == "warned":
+            write("event", kind="issueRecorded", testID=id, issue={"isKnown": True}, messages=[])
+        write("event", kind="testEnded", testID=id)
+    write("event", kind="runEnded")
+    sys.exit(1 if "bad" in ids else 3 if "late" in ids else 0)
+"""
+
+
+class SuiteTests(unittest.TestCase):
+    def run_tests(self, names: str) -> tuple[Account, str]:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        program = Path(folder.name) / "program"
+        program.write_text(textwrap.dedent(PROGRAM), encoding="utf-8")
+        program.chmod(0o700)
+        account = Account()
+        output = io.StringIO()
+        with unittest.mock.patch.dict("os.environ", {"FAKE_TESTS": names}), contextlib.redirect_stdout(output):
+            # Patience for half a second, of five minutes.
+            SuiteRunner(program, account, Path(folder.name), 1 / 600).run([Suite("S", (), 2)])
+            account.close()
+        return account, output.getvalue()
+
+    def test_what_passes_is_counted_and_not_printed(self) -> None:
+        account, output = self.run_tests("good good2 warned")
+
+        self.assertEqual((account.passed, account.failures), (3, []))
+        self.assertNotIn("It is", output)
+        self.assertEqual(output.splitlines()[-1], "3 passed, 0 failed")
+
+    def test_a_failure_is_named_with_its_place(self) -> None:
+        account, output = self.run_tests("good bad good2")
+
+        self.assertEqual((account.passed, len(account.failures)), (2, 1))
+        self.assertIn("FAILED T.S/bad()/File.swift:1:6 “It is bad”\n       T/File.swift:7: first\n", output)
+        self.assertIn("second", output)
+        self.assertEqual(output.splitlines()[-1], "2 passed, 1 failed")
+
+    def test_a_crash_hides_no_other_result(self) -> None:
+        account, output = self.run_tests("good crashing bad good2")
+
+        self.assertEqual((account.passed, len(account.failures)), (2, 2))
+        self.assertIn("“It is crashing” was running when the process ended with -11", output)
+        self.assertIn("“It is bad”", output)
+
+    def test_a_test_that_hangs_is_named_and_the_others_go_on(self) -> None:
+        account, output = self.run_tests("good hanging good2 crashing bad")
+
+        self.assertEqual((account.passed, len(account.failures)), (2, 3))
+        self.assertIn("“It is hanging” came to no end", output)
+
+    def test_a_process_that_fails_after_its_tests_is_a_failure(self) -> None:
+        account, output = self.run_tests("good late")
+
+        self.assertEqual((account.passed, len(account.failures)), (2, 1))
+        self.assertIn("S: the process ended with 3 after its tests", output)
+
+    def test_every_test_belongs_to_just_one_suite(self) -> None:
+        suites = suites_of(["StoreTests.A/a()", "AcceptanceTests.B/b()", "StoreTests.C/c()"])
+
+        names = [suite.name for suite in suites]
+        self.assertEqual(names, [
+            "AcceptanceTests", "PrivateStackTests", "RandomisedTests", "GigabyteTests", "StoreTests"])
+        self.assertEqual(sum(suite.width for suite in suites[:4]), TESTS_AT_ONCE)
+        self.assertEqual([word for word in suites[0].arguments if word.startswith("^Acc")], [
+            r"^AcceptanceTests\.", *[arg for suite in suites[1:4] for arg in suite.arguments if arg != "--filter"]])
+
+
+class StepTests(unittest.TestCase):
+    def test_steps_are_counted_by_what_they_say(self) -> None:
+        self.assertEqual(closing_line("5 passed, 9 failed\nx\n12 passed, 1 failed\n"), (12, ["something"]))
+        self.assertEqual(closing_line("✔ Test run with 70 tests in 9 suites passed after 3 seconds.\n"), (70, []))
+        self.assertEqual(verdicts("ok    a\nFAIL  b c\nok    d\n"), (2, ["b c"]))
+        self.assertEqual(
+            unittest_results("FAIL: test_a (x.Y.test_a) (n=1)\nFAIL: test_a (x.Y.test_a) (n=2)\nRan 3 tests in 1s\n"),
+            (2, ["test_a"]))
+
+    def test_a_step_that_fails_ends_nothing(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        account = Account()
+        steps = Steps(account, Path(folder.name))
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            self.assertFalse(steps.run("One", ["/bin/sh", "-c", "echo complaint >&2; exit 7"]))
+            self.assertFalse(steps.run("None", ["/nowhere/command"]))
+            self.assertTrue(steps.run("Two", ["/bin/sh", "-c", "echo 3 passed, 0 failed"], counted_by=closing_line))
+        self.assertEqual((account.passed, account.failures), (3, ["One", "None"]))
+        self.assertIn("complaint", output.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()

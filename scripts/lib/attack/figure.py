@@ -1,0 +1,28 @@
+"""What was measured, and what it may be."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Figure:
+    """A number with its limit, both in `unit`; `alone` is the same without the attack, where there is such a thing."""
+
+    what: str
+    value: float
+    limit: float
+    unit: str
+    alone: float | None = None
+
+    @classmethod
+    def ratio(cls, what: str, alone: float, attacked: float, times: float, floor: float = 0.0) -> "Figure":
+        """Milliseconds, of which there may be so many times as many as alone, or `floor`, whichever is more."""
+        return cls(what, attacked, max(alone * times, floor), "ms", alone)
+
+    @property
+    def is_kept(self) -> bool:
+        return self.value <= self.limit
+
+    def __str__(self) -> str:
+        compared = "" if self.alone is None else f" (alone {self.alone:.1f}, {self.value / self.alone:.2f} times)"
+        verdict = "ok  " if self.is_kept else "FAIL"
+        return f"{verdict} {self.what}: {self.value:.1f} {self.unit}{compared}, limit {self.limit:.1f}"

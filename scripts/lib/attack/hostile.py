@@ -1,0 +1,123 @@
+"""Connections that mean no good: many, from many addresses, each sending and reading next to nothing."""
+
+import contextlib
+import multiprocessing
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+CONNECT_SECONDS = 10.0
+AGAIN_SECONDS = 1.0  # after the server has ended one, it comes again
+RECEIVE_BUFFER = 4096  # little is taken off the server's hands by the kernel
+
+
+@dataclass
+class Caller:
+    """One connection: what it sends first, and then, byte by byte; `reads` a few bytes of the reply each time."""
+
+    address: str
+    opening: bytes
+    trickle: bytes
+    reads: bool = False
+    connection: socket.socket | None = None
+    next_turn: float = 0.0
+
+    def begin(self, server: tuple[str, int]) -> None:
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        connection.settimeout(CONNECT_SECONDS)
+        try:
+            connection.bind((self.address, 0))
+            connection.connect(server)
+            connection.sendall(self.opening)
+            connection.setblocking(False)
+        except OSError:
+            connection.close()
+            return
+        self.connection = connection
+
+    def go_on(self) -> None:
+        """A byte, or a few; an end of the connection is taken note of."""
+        with contextlib.suppress(BlockingIOError):
+            try:
+                if self.reads:
+                    if not self.connection.recv(64):
+                        self.end()
+                else:
+                    self.connection.send(self.trickle)
+            except BlockingIOError:
+                raise
+            except OSError:
+                self.end()
+
+    def look(self) -> None:
+        """Whether the server has ended it, for one that does not read on purpose."""
+        with contextlib.suppress(BlockingIOError):
+            try:
+                if not self.connection.recv(65536):
+                    self.end()
+            except BlockingIOError:
+                raise
+            except OSError:
+                self.end()
+
+    def end(self) -> None:
+        self.connection.close()
+        self.connection = None
+
+
+def _carry_on(server: tuple[str, int], callers: list[Caller], interval: float, over, ready) -> None:
+    """Runs in a process of its own, so that those who measure have their own interpreter."""
+    while not over.is_set():
+        began = time.monotonic()
+        for caller in callers:
+            now = time.monotonic()
+            if caller.next_turn > now:
+                continue
+            if caller.connection is None:
+                caller.begin(server)
+                caller.next_turn = now + (interval if caller.connection else AGAIN_SECONDS)
+            else:
+                caller.go_on()
+                if caller.connection is not None and not caller.reads:
+                    caller.look()
+                caller.next_turn = now + (interval if caller.connection else AGAIN_SECONDS)
+            if over.is_set():
+                break
+        ready.set()
+        over.wait(max(0.0, 0.1 - (time.monotonic() - began)))
+
+
+@contextlib.contextmanager
+def calling(server: tuple[str, int], callers: list[Caller], interval: float) -> Iterator[None]:
+    """All of them call, each again whenever it was thrown out, from when all have called once to the end of the block."""
+    context = multiprocessing.get_context("fork")
+    over, ready = context.Event(), context.Event()
+    process = context.Process(target=_carry_on, args=(server, callers, interval, over, ready), daemon=True)
+    process.start()
+    try:
+        if not ready.wait(120):
+            raise TimeoutError("the hostile callers do not get through")
+        yield
+    finally:
+        over.set()
+        process.join(20)
+        if process.is_alive():
+            process.kill()
+
+
+@contextlib.contextmanager
+def held(server: tuple[str, int], addresses: list[str], count: int, opening: bytes) -> Iterator[list[socket.socket]]:
+    """So many connections on which only the beginning was sent."""
+    connections = []
+    try:
+        for number in range(count):
+            connection = socket.create_connection(server, CONNECT_SECONDS, (addresses[number % len(addresses)], 0))
+            connections.append(connection)
+            with contextlib.suppress(OSError):  # refused before its end
+                connection.sendall(opening)
+        yield connections
+    finally:
+        for connection in connections:
+            connection.close()

@@ -1,0 +1,104 @@
+"""The list of single faults, Tests/Mutations/*.toml."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+FORMS = ("expression", "statement", "sql")
+
+
+class FaultError(Exception):
+    """A fault that is not described as it must be, or no longer fits the sources."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One change of one place.
+
+    `search` stands exactly once in `file`. It is an expression, one or more statements that declare nothing others
+    need, or, in the form `sql`, a piece of a string literal of several lines. `tests` is a filter of the test runner.
+    """
+
+    id: str
+    file: str
+    search: str
+    replacement: str
+    tests: str
+    form: str = "expression"
+
+    def place(self, text: str) -> tuple[int, int]:
+        """Where the text begins and ends of which there will be two variants: for `sql`, the whole literal."""
+        start = self._position(text)
+        end = start + len(self.search)
+        if self.form == "sql":
+            start, end = text.rindex('"""', 0, start), text.index('"""', end) + 3
+        return start, end
+
+    def variant(self, original: str) -> str:
+        return original.replace(self.search, self.replacement)
+
+    def _position(self, text: str) -> int:
+        count = text.count(self.search)
+        if count != 1:
+            raise FaultError(f"{self.id}: its search text stands {count} times in {self.file}")
+        return text.index(self.search)
+
+    def check(self) -> None:
+        path = REPOSITORY / self.file
+        if not path.is_file():
+            raise FaultError(f"{self.id}: there is no {self.file}")
+        if self.form not in FORMS or self.search == self.replacement:
+            raise FaultError(f"{self.id}: an unknown form, or no change")
+        re.compile(self.tests)
+        self.place(path.read_text(encoding="utf-8"))
+
+
+def load() -> list[Fault]:
+    faults = []
+    for path in sorted((REPOSITORY / "Tests" / "Mutations").glob("*.toml")):
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+        for entry in entries.get("fault", []):
+            try:
+                faults.append(Fault(**{"tests": entries.get("tests"), **entry}))
+            except TypeError as error:
+                raise FaultError(f"{path.name}, {entry.get('id')}: {error}") from None
+    identifiers = [fault.id for fault in faults]
+    for identifier in identifiers:
+        if identifiers.count(identifier) > 1:
+            raise FaultError(f"{identifier} stands for two faults")
+    return faults
+
+
+SWITCH = """
+
+fileprivate func mutation(_ id: String) -> Bool {
+    guard let chosen = unsafe getenv("SYNC_MUTATION") else { return false }
+    return unsafe String(cString: chosen) == id
+}
+"""
+
+
+def switch_all(text: str, faults: list[Fault]) -> str:
+    """The text of one file with all variants in it: the environment variable SYNC_MUTATION decides between them."""
+    places: dict[tuple[int, int], list[Fault]] = {}
+    for fault in faults:
+        places.setdefault(fault.place(text), []).append(fault)
+    # From the last to the first, so that none changes where another one stands.
+    begin_of_last = len(text)
+    for (start, end), here in sorted(places.items(), reverse=True):
+        if end > begin_of_last:
+            raise FaultError(f"{here[0].id} overlaps with another fault in {here[0].file}")
+        begin_of_last = start
+        both = original = text[start:end]
+        for fault in here:
+            new = fault.variant(original)
+            if fault.form == "statement":
+                both = f'if mutation("{fault.id}") {{ {new} }} else {{ {both} }}\n'
+            else:
+                both = f'(mutation("{fault.id}") ? ({new}) : ({both}))'
+        text = text[:start] + both + text[end:]
+    if not re.search(r"^(?:\w+ )?import (?:Glibc|Foundation)$", text, re.MULTILINE):
+        text = "private import Glibc\n" + text
+    return text + SWITCH

@@ -1,0 +1,41 @@
+"""What passed and what failed in a whole run, and the few lines about it that are worth reading."""
+
+import sys
+import threading
+import time
+
+
+class Account:
+    """Shared by threads."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+        self.failures: list[str] = []
+        self._begin = time.monotonic()
+        self._lock = threading.Lock()
+
+    def say(self, text: str) -> None:
+        """Prints lines with the minutes and seconds that the run has taken, without mixing them with others'."""
+        seconds = int(time.monotonic() - self._begin)
+        with self._lock:
+            print(f"{seconds // 60:2}:{seconds % 60:02}  {text}", flush=True)
+
+    def count_passed(self, number: int = 1) -> None:
+        with self._lock:
+            self.passed += number
+
+    def fail(self, name: str, detail: str = "") -> None:
+        """Counts a failure and prints it at once; `name` comes again in the summary."""
+        with self._lock:
+            self.failures.append(name)
+        self.say("\n       ".join([f"FAILED {name}", *detail.strip().splitlines()]))
+
+    def close(self) -> int:
+        """The summary, whose last line is the plain count; the exit status."""
+        sys.stdout.flush()
+        if self.failures:
+            print("\nWhat failed:")
+            for name in self.failures:
+                print(f"  {name}")
+        print(f"{self.passed} passed, {len(self.failures)} failed", flush=True)
+        return 1 if self.failures or not self.passed else 0

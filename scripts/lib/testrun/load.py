@@ -1,0 +1,18 @@
+"""Two processes that compute all the time, for runs that must not depend on a quiet machine."""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+
+HOGS = 2
+
+
+@contextlib.contextmanager
+def cpu_hogs(wanted: bool) -> Iterator[None]:
+    hogs = [subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) for _ in range(HOGS if wanted else 0)]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()

@@ -1,0 +1,76 @@
+"""Steps of a run that are commands: each writes a log, and is counted by what it says at its end."""
+
+import re
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from .account import Account
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+LINES_SHOWN = 25
+
+
+def closing_line(text: str) -> tuple[int, list[str]]:
+    """Of scripts that end in "N passed, N failed", and of the runner of Swift's tests."""
+    match = re.findall(r"^(\d+) passed, (\d+) failed$", text, re.MULTILINE)
+    if match:
+        return int(match[-1][0]), ["something"] * int(match[-1][1])
+    match = re.findall(r"Test run with (\d+) tests? (?:in \d+ suites? )?passed", text)
+    return (int(match[-1]) if match else 0), []
+
+
+def verdicts(text: str) -> tuple[int, list[str]]:
+    """Of scripts/check: a line for each check."""
+    return len(re.findall(r"^ok    ", text, re.MULTILINE)), re.findall(r"^FAIL  (.*)$", text, re.MULTILINE)
+
+
+def unittest_results(text: str) -> tuple[int, list[str]]:
+    """Of Python's unittest, whose failures begin with their names."""
+    ran = re.search(r"^Ran (\d+) tests?", text, re.MULTILINE)
+    # A test may fail in several subtests.
+    failed = list(dict.fromkeys(re.findall(r"^(?:FAIL|ERROR): (\S+)", text, re.MULTILINE)))
+    return max(0, (int(ran[1]) if ran else 0) - len(failed)), failed
+
+
+class Steps:
+    """Runs commands one after the other, or some of them beside each other. None of them ends the run."""
+
+    def __init__(self, account: Account, logs: Path):
+        self.account = account
+        self.logs = logs
+        logs.mkdir(parents=True, exist_ok=True)
+
+    def run(self, name: str, command: list, *, environment: dict[str, str] | None = None,
+            counted_by: Callable[[str], tuple[int, list[str]]] = lambda _: (0, [])) -> bool:
+        """True if the command succeeded. Its output is in a log; if it failed, the end of that is shown."""
+        self.account.say(name)
+        log = self.logs / f"{re.sub('[^a-z0-9]+', '-', name.lower()).strip('-')}.log"
+        with open(log, "wb") as output:
+            try:
+                status = subprocess.run(
+                    [str(part) for part in command], cwd=REPOSITORY, env=environment, stdin=subprocess.DEVNULL,
+                    stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+            except OSError as error:
+                output.write(f"{command[0]}: {error.strerror}\n".encode())
+                status = 127
+        text = log.read_text(encoding="utf-8", errors="replace")
+        passed, failed = counted_by(text)
+        self.account.count_passed(passed)
+        for failure in failed:
+            self.account.fail(f"{name}: {failure}")
+        if status != 0 and not failed:
+            self.account.fail(name)
+        if status != 0:
+            end = [line[:300] for line in text.splitlines()[-LINES_SHOWN:]]
+            self.account.say("\n       ".join([f"The end of {log}:", *end]))
+        return status == 0
+
+    def run_beside(self, *steps: Callable[[], object]) -> None:
+        """Waits for all of them."""
+        threads = [threading.Thread(target=step) for step in steps]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()

@@ -1,0 +1,177 @@
+"""Swift's tests, each suite or test target in a process of its own.
+
+A process that crashes, or in which a test hangs, takes no result of others with it: those of its tests that have not
+ended are begun anew in another process, without the test that did it.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .account import Account
+from .events import Progress
+
+# Tests begun and not ended at any moment. A test that waits for something gets on again when one of these pauses; were
+# all of them begun at once, as the runner would do, that could take minutes, and phones and clouds do not wait so long.
+TESTS_AT_ONCE = 6
+# What a test may take without a sign of life: the whole of it, or one of its cases. Some start a stack first.
+LIMIT_SECONDS = 300.0
+# These move gigabytes, or converse for thousands of requests.
+LIMITS_SECONDS = {"AcceptanceTests.GigabyteTests/": 900.0, "AcceptanceTests.RandomisedTests/": 900.0}
+# Suites with stacks of their own, apart from the other tests of their target.
+APART = ("AcceptanceTests.PrivateStackTests", "AcceptanceTests.RandomisedTests", "AcceptanceTests.GigabyteTests")
+POLL_SECONDS = 0.2
+ISSUES_SHOWN = 5  # of each test
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tests that share a process, of which `width` run at once."""
+
+    name: str
+    arguments: tuple[str, ...]
+    width: int
+
+
+def suites_of(tests: Iterable[str]) -> list[Suite]:
+    """All suites, the longest first; `tests` are names as --list-tests prints them."""
+    targets = dict.fromkeys(test.partition(".")[0] for test in tests)
+    front_door = "AcceptanceTests"
+    everything_else = [arg for name in APART for arg in ("--skip", f"^{re.escape(name)}/")]
+    suites = [Suite(front_door, ("--filter", rf"^{front_door}\.", *everything_else), 3)]
+    suites += [Suite(name.partition(".")[2], ("--filter", f"^{re.escape(name)}/"), 1) for name in APART]
+    return suites + [Suite(name, ("--filter", rf"^{name}\."), 2) for name in targets if name != front_door]
+
+
+class SuiteRunner:
+    def __init__(self, program: Path, account: Account, logs: Path, patience: float = 1.0):
+        self.program = program
+        self.account = account
+        self.logs = logs
+        self.patience = patience
+        self._free = TESTS_AT_ONCE
+        self._changed = threading.Condition()
+        self._is_stopping = False
+
+    def list_tests(self) -> list[str]:
+        done = subprocess.run([self.program, "--testing-library", "swift-testing", "--list-tests"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        return done.stdout.decode().splitlines()
+
+    def run(self, suites: list[Suite]) -> None:
+        """Runs them beside each other, as far as their widths leave room, in this order."""
+        threads: list[threading.Thread] = []
+        try:
+            for suite in suites:
+                with self._changed:
+                    self._changed.wait_for(lambda suite=suite: self._free >= suite.width)
+                    self._free -= suite.width
+                threads.append(threading.Thread(target=self._run_in_its_place, args=(suite,)))
+                threads[-1].start()
+            for thread in threads:
+                thread.join()
+        except BaseException:  # somebody ends the run
+            self._is_stopping = True
+            raise
+
+    def _run_in_its_place(self, suite: Suite) -> None:
+        try:
+            self.run_suite(suite)
+        finally:
+            with self._changed:
+                self._free += suite.width
+                self._changed.notify_all()
+
+    def run_suite(self, suite: Suite) -> None:
+        begin = time.monotonic()
+        passed = failed = 0
+        done: list[str] = []
+        for attempt in range(1, 100):
+            progress, culprits = self._attempt(suite, attempt, done)
+            ended = [test for test in progress.ended if test not in done]
+            failing = [test for test in ended if test in progress.issues]
+            passed += len(ended) - len(failing)
+            failed += len(failing) + len(culprits)
+            done += ended + culprits
+            if progress.is_complete or self._is_stopping or not (ended or culprits):
+                break
+        self.account.count_passed(passed)
+        seconds = int(time.monotonic() - begin)
+        self.account.say(f"{suite.name}: {passed} passed, {failed} failed ({seconds // 60}:{seconds % 60:02})")
+
+    def _attempt(self, suite: Suite, attempt: int, done: list[str]) -> tuple[Progress, list[str]]:
+        """Runs a suite without those tests; also returns the tests that made the process crash, or hung."""
+        stem = suite.name if attempt == 1 else f"{suite.name}-{attempt}"
+        log, events = self.logs / f"{stem}.log", self.logs / f"{stem}.events"
+        events.unlink(missing_ok=True)
+        skip = ["--skip", "^(" + "|".join(map(literally, done)) + ")"] if done else []
+        progress = Progress(events)
+        reported: dict[str, int] = {}
+        hanging: list[str] = []
+        with open(log, "wb") as output:
+            process = subprocess.Popen(
+                [self.program, "--testing-library", "swift-testing", "--event-stream-output-path", events,
+                 "--event-stream-version", "0", "--experimental-maximum-parallelization-width", str(suite.width),
+                 *suite.arguments, *skip],
+                env={**os.environ, "NO_COLOR": "1"}, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                while process.poll() is None and not self._is_stopping:
+                    progress.read()
+                    self._report(suite, progress, reported)
+                    hanging = [test for test, since in progress.running.items()
+                               if time.monotonic() - since > limit_of(test) * self.patience]
+                    if hanging:
+                        break
+                    time.sleep(POLL_SECONDS)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        progress.read()
+        self._report(suite, progress, reported)
+        return progress, self._culprits(suite, progress, hanging, process.returncode, log)
+
+    def _report(self, suite: Suite, progress: Progress, reported: dict[str, int]) -> None:
+        """Says what has failed since the last time, of each test the first things that came to light."""
+        for test, issues in progress.issues.items():
+            known = reported.setdefault(test, 0)
+            if known == 0:
+                self.account.fail(f"{test or suite.name} “{progress.names.get(test, '')}”", issues[0])
+            for issue in issues[max(known, 1):ISSUES_SHOWN]:
+                self.account.say(f"       {test}, too:\n       {issue}")
+            reported[test] = len(issues)
+
+    def _culprits(self, suite: Suite, progress: Progress, hanging: list[str], status: int, log: Path) -> list[str]:
+        """Tests that cannot be begun anew, each of them counted as a failure."""
+        if hanging:
+            for test in hanging:
+                self.account.fail(f"{test} “{progress.names.get(test)}” came to no end", f"The log is {log}")
+            return hanging
+        if not progress.is_complete:
+            # Any of those that ran may have done it.
+            running = list(progress.running)
+            end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
+            for test in running or [suite.name]:
+                self.account.fail(f"{test} “{progress.names.get(test, '')}” was running when the process ended with "
+                                  f"{status}", end)
+            return running
+        if status != 0 and not progress.issues:
+            self.account.fail(f"{suite.name}: the process ended with {status} after its tests", f"The log is {log}")
+        return []
+
+
+def limit_of(test: str) -> float:
+    limit = next((limit for prefix, limit in LIMITS_SECONDS.items() if test.startswith(prefix)), LIMIT_SECONDS)
+    return limit * int(os.environ.get("SYNC_RANDOM_RUNS", "1")) if "RandomisedTests" in test else limit
+
+
+def literally(test: str) -> str:
+    """A pattern for one test; Swift's syntax does not allow all escapes that re.escape makes."""
+    return re.sub(r"([.()\[\]{}*+?^$|\\])", r"\\\1", test)
