@@ -48,6 +48,7 @@ public struct TestServer: Sendable {
         try TestServer(
             PrivateStack("clocks", responders: 1, clocks: ["api": "+30m", "transfer": "+5h", "jobs": "+2h"]))
     }
+    private static let hangingResult = Result { try TestServer(PrivateStack("hanging", responders: 1)) }
     private static let conversationResult = Result { try TestServer(PrivateStack("conversation", responders: 3)) }
     private static let largeResult = Result { try TestServer(PrivateStack("gigabytes")) }
     private static let fragileResult = Result { try TestServer(PrivateStack("resilience", responders: 3)) }
@@ -71,6 +72,9 @@ public struct TestServer: Sendable {
 
     /// A stack of one process of each role that bears little from strangers.
     public static func ofStrangers() throws -> TestServer { try strangersResult.get() }
+
+    /// A stack of one process of each role whose providers hang: what it has learnt of them is no concern of other tests.
+    public static func withHangingProvider() throws -> TestServer { try hangingResult.get() }
 
     /// A third stack, for tests that stop and kill its processes. They run one at a time.
     public static func toBreak() throws -> TestServer { try fragileResult.get() }
