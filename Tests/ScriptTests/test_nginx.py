@@ -37,6 +37,9 @@ from syncstack.webserver import WebServer  # noqa: E402
 
 VERSION = (REPOSITORY / "VERSION").read_text(encoding="ascii").strip()
 REFUSAL = '{"error":"a $sentence","code":"some_code","requestId":"x","retryable":false}'
+# Of a transfer, which is refused without; each caller has a token of their own.
+CREDENTIALS = {"X-token-type": "GoogleToken", "access_token": "a token"}
+CREDENTIAL_LINES = "X-token-type: GoogleToken\r\naccess_token: token %NUMBER%\r\n"
 PARAMS, STDIN, STDOUT, END_REQUEST = 4, 5, 6, 3  # record types of the FastCGI specification, section 8
 
 
@@ -168,7 +171,7 @@ class WebServerTests(unittest.TestCase):
     def request(self, method: str, target: str, body: bytes | None = None, headers: dict | None = None,
                 address: str = "127.0.0.1"):
         connection = self.connect(address)
-        connection.request(method, target, body, headers or {})
+        connection.request(method, target, body, CREDENTIALS if headers is None else headers)
         reply = connection.getresponse()
         return reply, reply.read()
 
@@ -261,7 +264,8 @@ class WebServerTests(unittest.TestCase):
             with self.subTest(status=status):
                 ResponderServer.asked.clear()
                 connection = self.hold("127.0.4.1", 1, (
-                    f"POST /UploadFile/?refuse={status} HTTP/1.1\r\nHost: a\r\nContent-Length: 134217728\r\n\r\nslow"))[0]
+                    f"POST /UploadFile/?refuse={status} HTTP/1.1\r\nHost: a\r\n{CREDENTIAL_LINES}"
+                    "Content-Length: 134217728\r\n\r\nslow"))[0]
 
                 reply = http.client.HTTPResponse(connection)
                 reply.begin()
@@ -282,7 +286,8 @@ class WebServerTests(unittest.TestCase):
 
     def test_a_refused_upload_is_dropped_for_seconds_only(self) -> None:
         connection = self.hold("127.0.4.2", 1, (
-            "POST /UploadFile/?refuse=401 HTTP/1.1\r\nHost: a\r\nContent-Length: 134217728\r\n\r\nslow"))[0]
+            f"POST /UploadFile/?refuse=401 HTTP/1.1\r\nHost: a\r\n{CREDENTIAL_LINES}"
+            "Content-Length: 134217728\r\n\r\nslow"))[0]
         began = time.monotonic()
         with contextlib.suppress(OSError):
             while connection.recv(65536):
@@ -300,7 +305,7 @@ class WebServerTests(unittest.TestCase):
             connection = self.connect("127.0.0.1")
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.request("POST", "/UploadFile/?refuse=411", iter([bytes(65536)] * 16), encode_chunked=True,
-                                   headers={"Transfer-Encoding": "chunked"})
+                                   headers=CREDENTIALS | {"Transfer-Encoding": "chunked"})
             self.assertEqual(connection.getresponse().status, 411)
 
     def test_without_the_api_role_a_transfer_is_answered_with_502(self) -> None:
@@ -423,15 +428,19 @@ class WebServerTests(unittest.TestCase):
     def hold(self, address: str, count: int, head: str) -> list[socket.socket]:
         """So many requests in progress, none of which is answered."""
         held = []
-        for _ in range(count):
+        for number in range(count):
             connection = socket.create_connection(("127.0.0.1", self.ports["http"]), 20, (address, 0))
             self.addCleanup(connection.close)
-            connection.sendall(head.encode())
+            connection.sendall(head.replace("%NUMBER%", str(number)).encode())
             held.append(connection)
         return held
 
-    def expect_limit(self, address: str, limit: int, head: str, target: str) -> None:
-        """`limit` requests may be in progress, one more is 429; when one has ended, there is room again."""
+    def expect_limit(self, address: str, limit: int, head: str, target: str, others_head: str | None = None,
+                     headers: dict | None = None) -> None:
+        """`limit` requests may be in progress, one more is 429, but not of others; when one has ended, there is room again.
+
+        `headers` are those of a short request that counts with them.
+        """
         self.wait_for(0)
         ResponderServer.release.clear()
         self.addCleanup(ResponderServer.release.set)
@@ -443,12 +452,12 @@ class WebServerTests(unittest.TestCase):
         reply.begin()
         self.expect_too_many(reply, reply.read())
         self.assertEqual(select.select(held, [], [], 0)[0], [], "one below the limit was answered")
-        self.hold("127.0.3.100", 1, head)
+        self.hold("127.0.3.100", 1, others_head or head)
         self.wait_for(limit + 1)
 
         held.pop().close()
         deadline = time.monotonic() + 60
-        while self.request("GET", target, address=address)[0].status != 200:
+        while self.request("GET", target, headers=headers, address=address)[0].status != 200:
             self.assertLess(time.monotonic(), deadline, "a place did not become free")
 
     def wait_for(self, count: int) -> None:
@@ -459,12 +468,40 @@ class WebServerTests(unittest.TestCase):
             time.sleep(0.005)
 
     def test_uploads_in_progress_are_limited_for_each_address(self) -> None:
-        head = "POST /UploadFile/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nslow"
+        head = f"POST /UploadFile/ HTTP/1.1\r\nHost: a\r\n{CREDENTIAL_LINES}Content-Length: 1000\r\n\r\nslow"
         self.expect_limit("127.0.3.1", 128, head, "/UploadFile/")
         self.assertEqual(self.request("GET", "/DownloadFile/", address="127.0.3.1")[0].status, 200)
 
     def test_downloads_in_progress_are_limited_for_each_address(self) -> None:
-        self.expect_limit("127.0.3.2", 128, "GET /DownloadFile/?hold HTTP/1.1\r\nHost: a\r\n\r\n", "/DownloadFile/")
+        head = f"GET /DownloadFile/?hold HTTP/1.1\r\nHost: a\r\n{CREDENTIAL_LINES}\r\n"
+        self.expect_limit("127.0.3.2", 128, head, "/DownloadFile/")
+
+    def test_transfers_of_one_token_in_progress_are_limited(self) -> None:
+        """A token longer than nginx's keys counts too, and others that end otherwise do not count with it."""
+        headers = {"X-token-type": "GoogleToken", "access_token": "long" * 300}
+        head = "".join([
+            "GET /DownloadFile/?hold HTTP/1.1\r\nHost: a\r\n", *(f"{name}: {value}\r\n" for name, value in headers.items()),
+            "\r\n"])
+        self.expect_limit("127.0.3.4", 64, head, "/DownloadFile/", head.replace("long\r\n", "short\r\n"), headers)
+
+    def test_a_transfer_without_credentials_is_refused_without_asking(self) -> None:
+        for method, path in (("POST", "/UploadFile"), ("POST", "/UploadFile/"), ("GET", "/DownloadFile/")):
+            for headers in ({}, {"X-token-type": "GoogleToken"}, {"access_token": "a:b:"},
+                            {"X-token-type": "", "access_token": "a"}):
+                with self.subTest(path=path, headers=headers):
+                    ResponderServer.asked.clear()
+
+                    reply, body = self.request(method, path, b"12345" if method == "POST" else None, headers)
+
+                    self.expect_error(reply, body, 401, "credentials_missing")
+                    self.assertEqual(json.loads(body)["retryable"], False)
+                    self.assertEqual(ResponderServer.asked, [])
+        # Others are asked for all the same: syncd says what is wrong with them.
+        for method, path, headers in (("GET", "/UploadFile", {}), ("POST", "/UploadFile", {
+                "X-token-type": "GoogleToken", "access_token": ":"})):
+            ResponderServer.asked.clear()
+            self.assertEqual(self.request(method, path, headers=headers)[0].status, 200)
+            self.assertEqual(len(ResponderServer.asked), 2)
 
     def test_all_requests_in_progress_are_limited_for_each_address(self) -> None:
         self.expect_limit("127.0.3.3", 512, "GET /Index/?hold HTTP/1.1\r\nHost: a\r\n\r\n", "/Index/")

@@ -2,6 +2,7 @@
 
 import contextlib
 import multiprocessing
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -68,7 +69,11 @@ class Caller:
 
 
 def _carry_on(server: tuple[str, int], callers: list[Caller], interval: float, over, ready) -> None:
-    """Runs in a process of its own, so that those who measure have their own interpreter."""
+    """Runs in a process of its own, so that those who measure have their own interpreter.
+
+    With the least priority: in the world the callers' computers are not the server's.
+    """
+    os.nice(19)
     while not over.is_set():
         began = time.monotonic()
         for caller in callers:
