@@ -1,11 +1,12 @@
 # The front door; each verb is a script that can be called by itself.
 
-.PHONY: help run stop test test-host bench check format build deb install clean
+.PHONY: help run stop test test-galera test-host bench check format build deb install clean
 
 help:
 	@echo 'make run      install what is missing, build, start a private stack, demonstrate; leaves the stack up'
 	@echo 'make stop     stop that stack'
 	@echo 'make test     all tests, with a stack of their own'
+	@echo 'make test-galera  the tests through the front door, with a database cluster of three nodes'
 	@echo 'make test-host  the Debian packages, at work in a minimal Debian in a container'
 	@echo 'make check    formatting, lints, configuration files'
 	@echo 'make format   formats all Swift files'
@@ -23,6 +24,9 @@ stop:
 
 test:
 	@scripts/test
+
+test-galera:
+	@scripts/test --galera
 
 test-host:
 	@scripts/bootstrap --packaging
