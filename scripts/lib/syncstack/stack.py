@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import shlex
 import ssl
@@ -23,7 +24,7 @@ from .webserver import WebServer
 ROLES = ("api", "transfer", "jobs")
 DEFAULT_RESPONDERS = 2
 READY_SECONDS = 60.0
-SANDBOX_THREADS = 1024
+SANDBOX_THREADS = 64, 1024  # beside those for downloads, and at most
 
 
 class Stack:
@@ -147,11 +148,19 @@ class Stack:
             Responders(layout, "syncd-api", role("api"), count, layout.api_socket, clock("api"), names),
             Responders(layout, "syncd-transfer", role("transfer"), count, layout.transfer_socket, clock("transfer"), names),
             Responders(layout, "syncd-jobs", role("jobs"), 1, None, clock("jobs"), names),
-            # A thread for each slow download that the server has in progress: clouds have room for them.
             Responders(layout, "sandbox", [
-                self._program(settings, "syncsandbox"), "--state", layout.sandbox, "--threads", SANDBOX_THREADS], 1,
-                layout.sandbox_socket),
+                self._program(settings, "syncsandbox"), "--state", layout.sandbox,
+                "--threads", self._sandbox_threads(count)], 1, layout.sandbox_socket),
         ]
+
+    def _sandbox_threads(self, responders: int) -> int:
+        """One for each slow download that the server may have in progress: clouds have room for them."""
+        others, most = SANDBOX_THREADS
+        configuration = self.layout.configuration_of("transfer")
+        if not configuration.exists():
+            return most
+        downloads = responders * json.loads(configuration.read_text(encoding="utf-8")).get("transferThreads", most)
+        return min(most, others + downloads)
 
     def _wait_until_ready(self, settings: dict) -> None:
         """Waits for each syncd to say so itself, then asks through nginx as a phone would."""
