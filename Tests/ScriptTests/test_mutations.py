@@ -28,9 +28,9 @@ fault = os.environ["SYNC_MUTATION"]
 def say(record, /, **payload):
     events.write(json.dumps({"kind": record, "payload": payload}) + "\\n")
 
-for name in ("A.Sound/one()", "A.Other/two()"):
+for name in ("A.Sound/one()/F.swift:1:1", "A.Other/two()/F.swift:2:1"):
     say("test", kind="function", id=name, name=name)
-for name in ("A.Sound/one()", "A.Other/two()"):
+for name in ("A.Sound/one()/F.swift:1:1", "A.Other/two()/F.swift:2:1"):
     say("event", kind="testStarted", testID=name)
     if fault == "crash":
         sys.exit(0)
@@ -108,17 +108,17 @@ class TrialTests(unittest.TestCase):
         self.trial = Trial(self.folder, self.folder / "logs")
 
     def test_a_fault_is_noticed_by_the_first_test_that_fails(self) -> None:
-        self.assertFalse(self.trial.passes("A", "bad"))
+        self.assertEqual("A.Sound/one()", self.trial.noticed_by("A", "bad"))
 
     def test_a_process_that_ends_before_its_tests_have_is_no_success(self) -> None:
-        self.assertFalse(self.trial.passes("A", "crash"))
+        self.assertEqual("the process, which ended with 0", self.trial.noticed_by("A", "crash"))
 
     def test_a_fault_that_no_test_notices_survives(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()) as output:
             survivors = self.trial.survivors([Fault(fault, "F", "a", "b", "A") for fault in ("bad", "harmless")], 2)
 
         self.assertEqual(["harmless"], [fault.id for fault in survivors])
-        self.assertEqual({"noticed   bad", "SURVIVES  harmless"}, set(output.getvalue().splitlines()))
+        self.assertEqual({"noticed   bad, by A.Sound/one()", "SURVIVES  harmless"}, set(output.getvalue().splitlines()))
 
     def test_tests_that_fail_without_a_fault_or_do_not_exist_prove_nothing(self) -> None:
         filters = (r"^A\.Sound", r"^A\.Other", "^A", "^B")

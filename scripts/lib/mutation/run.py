@@ -60,17 +60,21 @@ class Trial:
         self.logs = logs
         self.logs.mkdir(parents=True, exist_ok=True)
 
-    def passes(self, tests: str, fault: str) -> bool:
-        """Whether all of these tests pass; one that comes to no end does not. Ends with the first that fails."""
+    def noticed_by(self, tests: str, fault: str) -> str | None:
+        """The first of these tests that fails, or whatever else is wrong; `None` if nothing is. Ends with the first."""
         progress, status = self._run(tests, fault, goes_on=lambda progress: not progress.issues)
-        return status == 0 and progress.is_complete and not progress.issues
+        if progress.issues:
+            return next(iter(progress.issues)).rpartition("/")[0] or "a test"
+        if status is None:
+            return "silence in " + ", ".join(progress.running)
+        return None if status == 0 and progress.is_complete else f"the process, which ended with {status}"
 
     def survivors(self, faults: Iterable[Fault], jobs: int) -> list[Fault]:
         """Tries each fault, and says what came of it."""
         def attempt(fault: Fault) -> bool:
-            survives = self.passes(fault.tests, fault.id)
-            print(f"{'SURVIVES' if survives else 'noticed '}  {fault.id}", flush=True)
-            return survives
+            noticed_by = self.noticed_by(fault.tests, fault.id)
+            print(f"noticed   {fault.id}, by {noticed_by}" if noticed_by else f"SURVIVES  {fault.id}", flush=True)
+            return noticed_by is None
 
         faults = list(faults)
         with ThreadPoolExecutor(jobs) as threads:
