@@ -190,7 +190,7 @@ let package = Package(
             dependencies: [
                 "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "Push", "SyncProtocol", "UserStorage",
                 "HTTPTransport", "JSONWebTokens",
-                "OpenSSLCrypto", "MariaDB", "TestSupport", logging,
+                "OpenSSLCrypto", "MariaDB", "TestSupport", httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -47,7 +47,7 @@ public struct Router: Sendable {
             finish(visit)
             while let next = turns.leave(user) {
                 next.context.connection.goOn(onThreadOf: connection)
-                if next.started.duration(to: .now) > RequestTurns.longestWait {
+                if next.started.duration(to: .now) > turns.longestWait {
                     next.refuse(EndpointError.tooManySimultaneousRequests)
                 }
                 finish(next)

@@ -27,9 +27,10 @@ public final class ConnectionPool: Sendable {
         public var leaseTimeouts = 0
     }
 
-    /// An idle connection that was unused for this long is pinged before it is lent out.
+    /// An idle connection that was unused for this long is pinged before it is lent out, unless the pool was told otherwise.
     public static let pingAfterIdle: Duration = .seconds(5)
 
+    private let pingAfterIdle: Duration
     private let settings: ConnectionSettings
     private let leaseTimeout: Duration
     private let free: DispatchSemaphore
@@ -41,8 +42,13 @@ public final class ConnectionPool: Sendable {
     }
 
     /// Makes a pool of at most `maximumConnections` (1 or more); connects to nothing yet.
-    public init(settings: ConnectionSettings, maximumConnections: Int, leaseTimeout: Duration) {
+    /// - Parameter pingAfterIdle: in place of ``pingAfterIdle``; zero has each idle connection pinged.
+    public init(
+        settings: ConnectionSettings, maximumConnections: Int, leaseTimeout: Duration,
+        pingAfterIdle: Duration = ConnectionPool.pingAfterIdle
+    ) {
         precondition(maximumConnections >= 1, "a pool needs at least one connection")
+        self.pingAfterIdle = pingAfterIdle
         self.settings = settings
         self.leaseTimeout = leaseTimeout
         free = DispatchSemaphore(value: maximumConnections)
@@ -107,7 +113,7 @@ public final class ConnectionPool: Sendable {
     /// A connection that was alive a moment ago: the one used last, or a new one.
     private func checkOut() throws(MariaDBError) -> Connection {
         while let slot = state.withLock({ $0.idle.popLast() }) {
-            if var connection = slot.take(), connection.isAlive(idleFor: slot.idleTime) {
+            if var connection = slot.take(), connection.isAlive(idleFor: slot.idleTime, pingAfter: pingAfterIdle) {
                 state.withLock { $0.statistics.leased += 1 }
                 return connection
             }
@@ -158,9 +164,9 @@ private final class IdleConnection: @unchecked Sendable {
 
 extension Connection {
     /// Whether the connection is good for another lease after that long without use.
-    fileprivate mutating func isAlive(idleFor idleTime: Duration) -> Bool {
+    fileprivate mutating func isAlive(idleFor idleTime: Duration, pingAfter limit: Duration) -> Bool {
         guard !isHungUp else { return false }
-        guard idleTime > ConnectionPool.pingAfterIdle else { return true }
+        guard idleTime > limit else { return true }
         do throws(MariaDBError) { try ping() } catch { return false }
         return true
     }

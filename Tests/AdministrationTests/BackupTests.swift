@@ -102,6 +102,18 @@ struct BackupTests {
         #expect(try checksums(fixture.settings) == before)
     }
 
+    @Test("A database of something else is refused, and gets no table of ours")
+    func foreignDatabase() throws {
+        _ = try backUp(AdministrationFixture())
+        let other = try AdministrationFixture(migrated: false)
+        try other.run("CREATE TABLE theirs (id INT PRIMARY KEY)")
+
+        #expect(throws: RestoreError.foreignTable("theirs")) { try Restorer(into: other.settings).restore(path) }
+
+        #expect(
+            try other.number("SELECT COUNT(*) FROM information_schema.TABLES WHERE table_schema = DATABASE()") == 1)
+    }
+
     @Test("Rows that are missing after a restore are noticed: what is there is counted")
     func rowsLost() throws {
         let fixture = try AdministrationFixture()

@@ -122,6 +122,7 @@ struct DriveUploadSessionTests {
 
         let hopeless = ScriptedStorage(Self.started, Reply(status), Self.started, Reply(status))
         #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(hopeless) }
+        #expect(hopeless.steps.filter { $0.hasPrefix("POST") }.count == 2)
     }
 
     @Test("A session that is lost later fails, for what came before is gone", arguments: [404, 410])

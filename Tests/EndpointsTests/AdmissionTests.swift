@@ -157,6 +157,14 @@ struct SignInTicketTests {
         ] { #expect(tickets.profile(in: ticket, for: other, at: 1_000) == nil) }
     }
 
+    @Test("A sign-in by an identity token gets none: each role looks for itself whether the token still counts")
+    func identityToken() {
+        var profile = profile
+        profile.identityToken = IdentityToken(hash: "h", isExpired: false, issuedAt: 1_000)
+
+        #expect(tickets.issue(profile, for: presented, at: 1_000) == nil)
+    }
+
     @Test("What is no ticket of ours says nothing", arguments: ["", "x", "AAAA", "good alice", "...."])
     func foreign(text: String) throws {
         #expect(tickets.profile(in: text, for: presented, at: 1_000) == nil)

@@ -170,6 +170,18 @@ struct QuotaTests {
         #expect(refused.code == "quota_staged_bytes")
         #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 1)
         #expect(set(files[1], "12345").status == 200)
+        // As if other devices had staged as much at the same moment: what adds nothing is not refused.
+        try server.execute(
+            """
+            INSERT INTO staged_changes
+                   (user_id, device_uuid, sharing_group_id, file_uuid, kind, app_metadata, app_metadata_version, staged_at,
+                    app_metadata_bytes)
+            SELECT user_id, UUID(), sharing_group_id, file_uuid, kind, app_metadata, app_metadata_version, staged_at,
+                   app_metadata_bytes
+              FROM staged_changes
+            """)
+        #expect(set(files[1], "12345").status == 200)
+        #expect(set(files[1], "1234").code == "quota_staged_bytes")
     }
 
     @Test("Codes: the provider is asked as often as may be within an hour, and not about a known code")

@@ -80,6 +80,32 @@ struct RequestLimitTests {
         #expect(server.send(IndexRequest(), as: alice).status == 200)
     }
 
+    @Test("Who has waited for their turn for too long is told so, and nothing is done for them any more")
+    func waitedTooLong() throws {
+        let server = try TestServer(requestTurns: RequestTurns(maximumPerUser: 1, longestWait: .zero))
+        let alice = try server.signUp()
+        let (first, second) = (Gate(), Gate())
+        second.open()
+        let head = RequestHead(
+            method: "GET", path: "/Index/", query: "", contentLength: nil, requestID: nil, headers: alice.headers)
+        let done = DispatchGroup()
+        done.enter()
+        Thread.detachNewThread {
+            server.router.handle(head, on: HeldConnection(first), transport: .unused)
+            done.leave()
+        }
+        let deadline = ContinuousClock.now + .seconds(20)
+        while first.inside < 1, ContinuousClock.now < deadline { sched_yield() }
+        let waiting = HeldConnection(second)
+        #expect(server.router.handle(head, on: waiting, transport: .unused) == .waits)
+
+        first.open()
+        done.wait()
+
+        #expect(waiting.ended.withLock { $0 } == 429)
+        #expect(server.send(IndexRequest(), as: alice).status == 200)
+    }
+
     @Test("A transfer beyond the user's is 429 at once, with its own code, and its body is left unread")
     func transfers() throws {
         let limit = TransferLimit(threads: 100, maximumPerUser: 1)

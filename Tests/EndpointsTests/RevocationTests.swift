@@ -43,12 +43,12 @@ struct RevocationTests {
         clock.advance(bySeconds: 3_600)
     }
 
-    private func work() throws {
+    private func work(beforeItem: () -> Void = {}) throws {
         let log = server.log
         let worker = OutboxWorker(
             store: server.store, storage: server.services.storage, warningFile: nil, leaseOwner: "worker",
             now: { [clock] in clock.now }, logger: Logger(label: "jobs", factory: { _ in log }))
-        while try worker.run(transport: .unused) > 0 {}
+        while try worker.run(transport: .unused, beforeItem: beforeItem) > 0 {}
     }
 
     private var outboxRows: Int { get throws { try server.count("SELECT COUNT(*) FROM outbox") } }
@@ -127,6 +127,18 @@ struct RevocationTests {
 
         #expect(server.exchanges.revoked.isEmpty)
         #expect(server.exchanges.codes == ["one"])
+        #expect(try stored().refreshToken == "from one")
+    }
+
+    @Test("Whoever comes back when the work is leased already, but the provider was not told, keeps it as well")
+    func comesBackLate() throws {
+        removeAnHourAgo()
+
+        var status: Int?
+        try work { status = status ?? addUser(code: "one").status }
+
+        #expect(status == 200)
+        #expect(server.exchanges.revoked.isEmpty)
         #expect(try stored().refreshToken == "from one")
     }
 

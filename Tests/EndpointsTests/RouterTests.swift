@@ -19,6 +19,7 @@ struct RouterTests {
         // Without a database: whoever asks it too early gets 503.
         let server = try TestServer(withDatabase: false)
         let good = phone.headers
+        let tooLong = "good " + String(repeating: "x", count: 256)
         let cases: [(method: String, path: String, query: String, headers: [RequestHeader: String], code: String)] = [
             ("GET", "/Nowhere/", "", [:], "endpoint_unknown"),
             ("GET", "/CheckPrimaryCreds/", "", [:], "credentials_missing"),
@@ -31,6 +32,9 @@ struct RouterTests {
             ("GET", "/Index/", "%%", [.tokenType: "DropboxToken", .accessToken: "x"], "sign_in_type_not_allowed"),
             ("GET", "/Index/", "%%", [.tokenType: "GoogleToken", .accessToken: "bad"], "credentials_rejected"),
             ("GET", "/Index/", "%%", good.merging([.accessToken: "down"]) { $1 }, "provider_unavailable"),
+            // A provider names the person by what cannot be kept.
+            ("GET", "/Index/", "%%", good.merging([.accessToken: "good "]) { $1 }, "provider_unavailable"),
+            ("GET", "/Index/", "%%", good.merging([.accessToken: tooLong]) { $1 }, "provider_unavailable"),
             ("GET", "/Index/", "%%", good.merging([.accessToken: "slow"]) { $1 }, "cloud_timeout"),
             ("GET", "/Index/", "%%", good.merging([.accessToken: "misconfigured"]) { $1 }, "provider_misconfigured"),
             ("GET", "/Index/", "%%", good.filter { $0.key != .deviceUUID }, "missing_header"),

@@ -95,8 +95,21 @@ struct TokenRenewalTests {
         #expect(provider.calls == 1)
     }
 
+    @Test("Where a provider gives an access token alone, the refresh token stays")
+    func accessTokenAlone() throws {
+        provider.givesAccessTokensOnly()
+
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+
+        #expect(try stored() == StoredCredentials(accessToken: "access 1", refreshToken: "refresh 0"))
+    }
+
     @Test("What else is stored meanwhile is kept, and so is a refresh token that is given only once")
     func changedMeanwhile() throws {
+        try store(
+            StoredCredentials(
+                accessToken: "access 0", refreshToken: "refresh 0", codeHash: "of an earlier code",
+                identity: IdentityRecord(tokenHashes: ["s"])))
         provider.beforeAnswer {
             try? store(
                 StoredCredentials(
@@ -179,6 +192,27 @@ struct TokenRenewalTests {
         #expect(isFree == true)
     }
 
+    @Test("A removed user's renewed tokens are stored, too: the former ones may work only once")
+    func departed() throws {
+        let userID = user.userID
+        try server.store.transaction { session in
+            try session.addDeletion(
+                of: "o", in: OwningUser(userID: userID, storageType: .google), availableAt: noon, at: noon)
+            _ = try session.removeUser(userID, at: noon)
+        }
+        let departed = try #require(try server.store.withSession { try $0.departedUser(userID) })
+        let sealer = server.services.storage.sealer
+        let tokens = DepartedUserTokens(
+            user: departed.user, credentials: try sealer.open(departed.credentials, from: .user(userID)),
+            store: server.store, sealer: sealer, account: provider, transport: .unused,
+            backoff: Backoff(pause: { _ in }))
+
+        #expect(try tokens.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+
+        let kept = try #require(try server.store.withSession { try $0.departedUser(userID) })
+        #expect(try sealer.open(kept.credentials, from: .user(userID)).refreshToken == "refresh 1")
+    }
+
     @Test("A token that somebody else has renewed is used without asking")
     func renewedByOthers() throws {
         try store(StoredCredentials(accessToken: "access 9", refreshToken: "refresh 9"))
@@ -200,6 +234,7 @@ private final class RotatingProvider: AccountProvider {
         var generation = 0
         var beforeAnswer: (@Sendable () -> Void)?
         var failure: AccountError?
+        var givesAccessTokensOnly = false
     }
     private let state = Mutex(State())
 
@@ -208,6 +243,7 @@ private final class RotatingProvider: AccountProvider {
     var calls: Int { state.withLock { $0.generation } }
 
     func beforeAnswer(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.beforeAnswer = body } }
+    func givesAccessTokensOnly() { state.withLock { $0.givesAccessTokensOnly = true } }
     func failNext(with error: AccountError) { state.withLock { $0.failure = error } }
 
     func refresh(
@@ -222,6 +258,9 @@ private final class RotatingProvider: AccountProvider {
         }
         guard generation > 0 else { throw .revoked }
         state.withLock { $0.beforeAnswer.take() }?()
+        guard !state.withLock({ $0.givesAccessTokensOnly }) else {
+            return StoredCredentials(accessToken: "access \(generation)")
+        }
         return stored.updated(
             with: StoredCredentials(accessToken: "access \(generation)", refreshToken: "refresh \(generation)"))
     }

@@ -1,5 +1,6 @@
 import Accounts
 import Foundation
+import Logging
 import Store
 import SyncProtocol
 import Testing
@@ -92,6 +93,22 @@ struct UnreadableCredentialsTests {
         #expect(checkCreds().header("syncserver-offline-access") == nil)
         #expect(checkCreds(code: "no refresh again").status == 200)
         #expect(try stored()?.refreshToken == "from one")
+        #expect(try setAside == 0)
+    }
+
+    @Test("A new withdrawal of consent ends what was set aside: its refresh token is withdrawn, too")
+    func withdrawn() throws {
+        try loseKey(codes: true)
+        #expect(checkCreds().status == 200)
+        #expect(try setAside == 1)
+        let vault = server.services.storage.vault
+        let logger = Logger(label: "test", factory: { [log = server.log] _ in log })
+        let kept = try #require(try vault.load(userID, logger))
+
+        let withdrawn = StoredCredentials(
+            accessToken: "a", identity: IdentityRecord(withdrawnAt: noon.secondsSince1970))
+        #expect(try vault.keep(withdrawn, of: userID, over: kept))
+
         #expect(try setAside == 0)
     }
 

@@ -54,6 +54,7 @@ struct CircuitBreakerTests {
             #expect(circuit.admit(at: now) == .refused(retryAfter: CircuitBreaker.pauseWhileTrying))
             // What had begun earlier does not decide.
             circuit.failed(.go, began: start, at: now)
+            #expect(circuit.admit(at: now) == .refused(retryAfter: CircuitBreaker.pauseWhileTrying))
             circuit.failed(.probe, began: now, at: now)
         }
         now += .seconds(30)

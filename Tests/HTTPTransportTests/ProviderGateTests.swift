@@ -20,10 +20,23 @@ struct ProviderGateTests {
 
     private let clock = Clock()
 
-    private func gate(calls: Int, waiting: Int) -> ProviderGate {
+    private func gate(
+        calls: Int, waiting: Int, observer: @escaping ProviderGate.CircuitObserver = { _, _, _ in }
+    ) -> ProviderGate {
         let clock = clock
         return ProviderGate(
-            limits: .init(calls: calls, waiting: waiting), pause: { clock.advance($0) }, now: { clock.now })
+            limits: .init(calls: calls, waiting: waiting), pause: { clock.advance($0) }, now: { clock.now },
+            observer: observer)
+    }
+
+    /// A provider each of whose calls takes so long, by the clock that the test has, and ends in that way.
+    private func provider(
+        taking duration: Duration, _ outcome: @escaping @Sendable () -> Result<Reply, TransportError>
+    ) -> ScriptedTransport {
+        ScriptedTransport { [clock] _ throws(TransportError) in
+            clock.advance(duration)
+            return try outcome().get()
+        }
     }
 
     private func refusal(_ transport: Transport, _ request: OutgoingRequest) -> TransportError? {
@@ -148,5 +161,135 @@ struct ProviderGateTests {
                 #expect(error == .interrupted)
             }
         }
+    }
+
+    @Test("Where nobody may wait, and where all places for waiting are taken, a caller is refused without a pause")
+    func line() {
+        let (gate, clock) = (gate(calls: 1, waiting: 0), clock)
+        let full = ScriptedTransport { _ throws(TransportError) in
+            let before = clock.now
+            let refused = self.refusal(gate.guarding(ScriptedTransport(replies: [Reply(200)]).transport), Self.google)
+            #expect(refused == .withheld(.busy))
+            #expect(clock.now == before)
+            return Reply(200)
+        }
+        #expect(refusal(gate.guarding(full.transport), Self.google) == nil)
+    }
+
+    @Test("Who has waited in vain leaves a place for the next one that waits")
+    func waitingAgain() {
+        let (gate, clock) = (gate(calls: 1, waiting: 1), clock)
+        let full = ScriptedTransport { _ throws(TransportError) in
+            for _ in 0..<3 {
+                let before = clock.now
+                #expect(self.refusal(gate.guarding(ScriptedTransport(replies: []).transport), Self.google) != nil)
+                #expect(clock.now - before >= .seconds(1), "it was refused without a wait")
+            }
+            return Reply(200)
+        }
+        #expect(refusal(gate.guarding(full.transport), Self.google) == nil)
+    }
+
+    @Test("Nobody waits beyond their deadline")
+    func deadline() {
+        let (gate, clock) = (gate(calls: 1, waiting: 1), clock)
+        let full = ScriptedTransport { _ throws(TransportError) in
+            let before = clock.now
+            do throws(TransportError) {
+                _ = try gate.guarding(ScriptedTransport(replies: [Reply(200)]).transport)
+                    .send(Self.google, by: .after(.milliseconds(100)))
+                Issue.record("it was let through")
+            } catch {
+                #expect(error == .withheld(.busy))
+            }
+            #expect(clock.now - before <= .milliseconds(110))
+            return Reply(200)
+        }
+        #expect(refusal(gate.guarding(full.transport), Self.google) == nil)
+    }
+
+    @Test("A call that had less than two seconds says nothing about a host that did not answer in time")
+    func shortTimeouts() {
+        for (seconds, opens) in [(1.9, false), (2, true)] {
+            let gate = gate(calls: 1, waiting: 0)
+            let slow = provider(taking: .seconds(seconds)) { .failure(.timedOut) }
+            for _ in 0..<8 { #expect(refusal(gate.guarding(slow.transport), Self.google) == .timedOut) }
+
+            let isWithheld = refusal(gate.guarding(slow.transport), Self.google) != .timedOut
+            #expect(isWithheld == opens, "after \(seconds) s")
+        }
+    }
+
+    @Test("Calls that an open circuit refuses take no places")
+    func refusedPlaces() {
+        let gate = gate(calls: 1, waiting: 0)
+        let slow = provider(taking: .seconds(9)) { .failure(.timedOut) }
+        for _ in 0..<8 { _ = refusal(gate.guarding(slow.transport), Self.google) }
+
+        for _ in 0..<3 {
+            #expect(
+                refusal(gate.guarding(slow.transport), Self.google)
+                    == .withheld(.circuitOpen(retryAfter: .seconds(5))))
+        }
+        let neighbour = OutgoingRequest(.post, "https://oauth2.googleapis.com/token")
+        #expect(refusal(gate.guarding(ScriptedTransport(replies: [Reply(200)]).transport), neighbour) == nil)
+    }
+
+    @Test("A download's head counts as the answer: it closes a circuit, and opens one, before any byte has come")
+    func heads() {
+        let isOpen = Mutex<[Bool]>([])
+        let (gate, clock) = (gate(calls: 1, waiting: 0) { _, _, open in isOpen.withLock { $0.append(open) } }, clock)
+        func fetch(_ status: Int) -> TransportError? {
+            let provider = provider(taking: .seconds(1)) { .success(Reply(status, "body")) }
+            do throws(TransportError) {
+                _ = try gate.guarding(provider.transport).stream(
+                    Self.google, by: .after(.seconds(40)), head: { _ in true },
+                    body: { _ in
+                        if status == 200 { #expect(isOpen.withLock { $0 } == [true, false]) }
+                        return true
+                    })
+                return nil
+            } catch {
+                return error
+            }
+        }
+
+        for _ in 0..<8 { #expect(fetch(503) == nil) }
+        #expect(isOpen.withLock { $0 } == [true])
+        #expect(fetch(200) == .withheld(.circuitOpen(retryAfter: .seconds(5))))
+        clock.advance(.seconds(5))
+        #expect(fetch(200) == nil)
+        #expect(isOpen.withLock { $0 } == [true, false])
+    }
+
+    @Test("One service may hold a part of a process only, and always at least one thread")
+    func shares() {
+        #expect(ProviderGate.Limits.ofShortRequests(threads: 16) == .init(calls: 8, waiting: 4))
+        #expect(ProviderGate.Limits.ofShortRequests(threads: 1) == .init(calls: 1, waiting: 1))
+        #expect(ProviderGate.Limits.ofTransfers(threads: 64) == .init(calls: 48, waiting: 4))
+        #expect(ProviderGate.Limits.ofTransfers(threads: 1) == .init(calls: 1, waiting: 1))
+    }
+
+    @Test("Downloads that have all had their heads may be cut off together: the host is asked as before")
+    func manyStreams() {
+        let (gate, clock) = (gate(calls: 20, waiting: 0), clock)
+        let provider = provider(taking: .zero) { .success(Reply(200, "half", headers: [.contentLength: "8"])) }
+        // Each begins while those before it are under way.
+        @Sendable func fetch(_ depth: Int) {
+            do throws(TransportError) {
+                _ = try gate.guarding(provider.transport).stream(
+                    Self.google, by: .after(.seconds(40)), head: { _ in true },
+                    body: { _ in
+                        if depth < 10 { fetch(depth + 1) } else { clock.advance(.seconds(9)) }
+                        return true
+                    })
+            } catch {
+                #expect(error == .interrupted)
+            }
+        }
+
+        fetch(1)
+
+        #expect(refusal(gate.guarding(ScriptedTransport(replies: [Reply(200)]).transport), Self.google) == nil)
     }
 }

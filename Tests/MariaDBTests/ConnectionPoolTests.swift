@@ -157,6 +157,29 @@ struct ConnectionPoolTests {
     }
 }
 
+extension ConnectionPoolTests {
+    /// A frozen server keeps its end open: only asking it tells.
+    @Test("An idle connection is asked for a sign of life, and dropped if none comes", arguments: [true, false])
+    func idle(isAsked: Bool) throws {
+        let database = try ScratchDatabase()
+        var settings = database.settings(database: nil)
+        settings.readTimeout = .seconds(1)
+        settings.connectTimeout = .seconds(1)
+        let pool = ConnectionPool(
+            settings: settings, maximumConnections: 1, leaseTimeout: .seconds(1),
+            pingAfterIdle: isAsked ? .zero : .seconds(3_600))
+        _ = try connectionID(pool)
+        database.freeze()
+        defer { database.thaw() }
+
+        var isLent = true
+        do { try pool.withConnection { (_) throws(MariaDBError) in } } catch { isLent = false }
+
+        #expect(isLent == !isAsked)
+        #expect(pool.statistics.connectionsDropped == (isAsked ? 1 : 0))
+    }
+}
+
 /// The largest number seen by any thread.
 private final class Peak: Sendable {
     private let largest = Mutex(0)

@@ -58,6 +58,18 @@ struct SealedBoxTests {
         }
     }
 
+    @Test("A record of another version is none of ours, whatever the rest of it is", arguments: [0, 2, 255] as [UInt8])
+    func otherVersion(version: UInt8) throws {
+        let key = try makeKey()
+        var record = try SealedBox.seal(Array("secret".utf8), key: key, additionalData: place)
+        record[0] = version
+
+        #expect(SealedBox.keyIdentifier(of: record) == nil)
+        #expect(throws: CryptoError.malformedRecord) {
+            try SealedBox.open(record, keys: KeyRing(current: key), additionalData: place)
+        }
+    }
+
     @Test("After a change of keys old records open as long as the old key is kept")
     func rotation() throws {
         let (old, new) = (try makeKey(), try makeKey())

@@ -44,5 +44,6 @@ struct PrintableTextTests {
         #expect(escaped.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 0x20 && $0.value < 0x7F || $0 == "é" })
         #expect(escaped.contains(#"\udb40\udc41"#))
         #expect(try JSONDecoder().decode([String: String].self, from: Data(escaped.utf8)) == value)
+        #expect(PrintableText.json("{\n  \"\u{9b}\": 1\n}\n") == "{\n  \"\\u009b\": 1\n}\n")
     }
 }

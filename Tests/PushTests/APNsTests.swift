@@ -68,6 +68,14 @@ struct APNsTests {
         #expect(request.bodyText == #"{"aps":{"alert":"Hi","sound":"default"}}"#)
     }
 
+    @Test(
+        "A device token is an even number of hexadecimal digits",
+        arguments: [
+            ("0a1B", true), (String(repeating: "0", count: 512), true), (String(repeating: "0", count: 514), false),
+            ("", false), ("0a1", false), ("0g", false), (" 0", false), ("0a/b", false),
+        ])
+    func deviceTokens(text: String, isOne: Bool) { #expect(APNs.isDeviceToken(text) == isOne) }
+
     @Test("The provider token is signed with the team's key, and says who and when")
     func providerToken() throws {
         let request = try #require(try deliver(Reply(200)).requests.first)

@@ -56,6 +56,18 @@ struct SignatureV4Tests {
                 + "SignedHeaders=\(names), Signature=\(vector.signature)")
     }
 
+    @Test("Blanks around a header's value and doubled ones within it do not count: get-header-value-trim")
+    func blanks() {
+        let authorization = Self.signature(service: "service").authorization(
+            method: "GET", path: "/",
+            headers: [
+                (name: "Host", value: "example.amazonaws.com"), (name: "My-Header1", value: " value1 "),
+                (name: "My-Header2", value: #" "a   b   c" "#), (name: "X-Amz-Date", value: Self.time),
+            ], payload: [], at: Self.time)
+
+        #expect(authorization.hasSuffix("acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736"))
+    }
+
     @Test("The documentation's example gives its key and its signature")
     func documented() {
         let signature = Self.signature(service: "iam")

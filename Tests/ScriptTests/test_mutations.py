@@ -3,7 +3,11 @@
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
 
+import contextlib
+import io
+import re
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -13,6 +17,30 @@ sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
 from mutation.faults import Fault, FaultError, load, switch_all  # noqa: E402
+from mutation.run import Trial  # noqa: E402
+
+# Two tests, one of which fails with the fault "bad", and would hang then; with "crash" the process ends at once.
+PROGRAM = """#!/usr/bin/python3
+import json, os, sys, time
+events = open(sys.argv[sys.argv.index("--event-stream-output-path") + 1], "w", buffering=1)
+fault = os.environ["SYNC_MUTATION"]
+
+def say(record, /, **payload):
+    events.write(json.dumps({"kind": record, "payload": payload}) + "\\n")
+
+for name in ("A.Sound/one()/F.swift:1:1", "A.Other/two()/F.swift:2:1"):
+    say("test", kind="function", id=name, name=name)
+for name in ("A.Sound/one()/F.swift:1:1", "A.Other/two()/F.swift:2:1"):
+    say("event", kind="testStarted", testID=name)
+    if fault == "crash":
+        sys.exit(0)
+    if fault == "bad" or "Other" in name and os.path.exists(os.path.join(os.path.dirname(__file__), "unsound")):
+        say("event", kind="issueRecorded", testID=name, issue={"isFailure": True})
+    if fault == "bad":
+        time.sleep(600)
+    say("event", kind="testEnded", testID=name)
+say("event", kind="runEnded")
+"""
 
 
 class MutationTests(unittest.TestCase):
@@ -30,10 +58,15 @@ class MutationTests(unittest.TestCase):
                 switch_all((REPOSITORY / file).read_text(encoding="utf-8"), [f for f in faults if f.file == file])
 
     def test_each_fault_names_tests_that_exist(self) -> None:
-        suites = {path.parent.name for path in (REPOSITORY / "Tests").glob("*Tests/*.swift")}
+        sources = list((REPOSITORY / "Tests").rglob("*.swift"))
+        targets = {path.relative_to(REPOSITORY / "Tests").parts[0] for path in sources}
+        suites = {name for path in sources
+                  for name in re.findall(r"\b(?:struct|enum|class) (\w+Tests)\b", path.read_text(encoding="utf-8"))}
         for fault in load():
             with self.subTest(fault=fault.id):
-                self.assertTrue(any(suite in fault.tests for suite in suites), fault.tests)
+                named = set(re.findall(r"\w+Tests", fault.tests))
+                self.assertTrue(named & targets, fault.tests)
+                self.assertEqual(set(), named - targets - suites, fault.tests)
 
     def test_both_variants_are_in_the_text(self) -> None:
         text = 'func f() {\n    check()\n    return a < b\n    run("""\n        SELECT 1\n         WHERE x = ?\n        """)\n}\n'
@@ -56,6 +89,44 @@ class MutationTests(unittest.TestCase):
         for text in ("a a", "b"):
             with self.subTest(text=text), self.assertRaises(FaultError):
                 Fault("one", "F", "a", "c", "T").place(text)
+
+    def test_a_text_that_stands_twice_is_found_by_what_is_around_it(self) -> None:
+        fault = Fault("one", "F", "end()", "go()", "T", context="wait { end() }")
+
+        self.assertEqual(fault.place("end(); wait { end() }"), (14, 19))
+        for text in ("end()", "wait { end() } wait { end() }"):
+            with self.subTest(text=text), self.assertRaises(FaultError):
+                fault.place(text)
+
+
+class TrialTests(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        program = self.folder / "syncserverPackageTests.xctest"
+        program.write_text(PROGRAM, encoding="utf-8")
+        program.chmod(0o755)
+        self.trial = Trial(self.folder, self.folder / "logs")
+
+    def test_a_fault_is_noticed_by_the_first_test_that_fails(self) -> None:
+        self.assertEqual("A.Sound/one()", self.trial.noticed_by("A", "bad"))
+
+    def test_a_process_that_ends_before_its_tests_have_is_no_success(self) -> None:
+        self.assertEqual("the process, which ended with 0", self.trial.noticed_by("A", "crash"))
+
+    def test_a_fault_that_no_test_notices_survives(self) -> None:
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            survivors = self.trial.survivors([Fault(fault, "F", "a", "b", "A") for fault in ("bad", "harmless")], 2)
+
+        self.assertEqual(["harmless"], [fault.id for fault in survivors])
+        self.assertEqual({"noticed   bad, by A.Sound/one()", "SURVIVES  harmless"}, set(output.getvalue().splitlines()))
+
+    def test_tests_that_fail_without_a_fault_or_do_not_exist_prove_nothing(self) -> None:
+        filters = (r"^A\.Sound", r"^A\.Other", "^A", "^B")
+        (self.folder / "unsound").touch()
+
+        broken = self.trial.broken([Fault(tests, "F", "a", "b", tests) for tests in filters])
+
+        self.assertEqual({r"^A\.Other", "^A", "^B"}, set(broken))
 
 
 if __name__ == "__main__":

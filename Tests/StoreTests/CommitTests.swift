@@ -153,6 +153,7 @@ struct CommitTests {
         #expect(record.fileVersion == FileVersion(1))
         #expect(record.objectID == "o2")
         #expect(try owner.objectsToDelete() == ["o1"])
+        #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 1)
     }
 
     @Test("All changes of one commit are counted, those of others stay staged")
@@ -346,6 +347,22 @@ struct CommitTests {
         try connection.execute("DELETE FROM users WHERE user_id = ?", [.int(other.rawValue)])
 
         try expectRefusal(.ownerGone)
+    }
+
+    @Test("The next version of a file stays in its owner's storage: one that lies in another member's is refused")
+    func otherOwner() throws {
+        let other = try fixture.addUser()
+        try store.transaction { session in
+            try session.addMember(
+                other, to: owner.area.groupID, permission: .write, owningUserID: nil, invitation: nil, at: noon)
+        }
+        let file = try owner.addFile()
+        try owner.stage(
+            .upload(of: file, version: 1, object: "o", owner: OwningUser(userID: other, storageType: .google)))
+
+        try expectRefusal(.ownerGone)
+
+        #expect(try owner.file(file)?.fileVersion == .first)
     }
 
     @Test("One change that does not fit undoes the changes before and after it")

@@ -63,6 +63,23 @@ struct DatabaseClockTests {
         #expect(clock.now.secondsSince1970 == 50)
     }
 
+    @Test("Of two readings at the same time the later one counts, whichever thread gets to note its own first")
+    func overtaken() throws {
+        let host = Host(wall: .zero)
+        let clock = host.clock
+
+        // Answered one second from now; noted only when another thread has noted an answer of three seconds from now.
+        try clock.read { () throws(StoreError) -> Int64 in
+            host.advance(by: .seconds(3))
+            try clock.read { () throws(StoreError) -> Int64 in 200_000 }
+            host.advance(by: .seconds(-2))
+            return 100_000
+        }
+
+        host.advance(by: .seconds(2))
+        #expect(clock.now.secondsSince1970 == 200)
+    }
+
     private func fail(_ clock: DatabaseClock) throws {
         try clock.read { () throws(StoreError) -> Int64 in throw .busy }
     }

@@ -138,6 +138,17 @@ struct DepartureTests {
         #expect(throws: CommitRefusal.outdated(new)) { try scene.guest.commit() }
     }
 
+    @Test("Guests of another owner keep their storage when one owner leaves")
+    func guestsOfOthers() throws {
+        let scene = try Scene(fixture)
+        let other = try fixture.addGuest(of: scene.owner, owningUser: scene.second.user)
+
+        try scene.leave(scene.owner)
+
+        #expect(try scene.guest.owningUser() == nil)
+        #expect(try other.owningUser()?.userID == scene.second.user)
+    }
+
     @Test("Invitations of a leaving member go, whether they invited or would have owned")
     func invitations() throws {
         let scene = try Scene(fixture)

@@ -96,6 +96,27 @@ struct InvitationTests {
         #expect(try !use(invitation))
     }
 
+    @Test("An invitation without acceptances, which nothing but damage leaves behind, lets nobody in")
+    func noAcceptances() throws {
+        let invitation = try invite()
+        var connection = try Connection(fixture.settings)
+        try connection.execute("UPDATE invitations SET remaining_acceptors = 0")
+
+        #expect(try !use(invitation))
+        #expect(try fixture.count("SELECT remaining_acceptors FROM invitations") == 0)
+    }
+
+    @Test("Who may withdraw the invitations of one group cannot withdraw those of another")
+    func otherGroup() throws {
+        let invitation = try invite()
+        let other = try fixture.addOwner()
+
+        try store.transaction { try $0.removeInvitation(invitation, to: other.area.groupID) }
+        #expect(try find(invitation) != nil)
+        try store.transaction { try $0.removeInvitation(invitation, to: owner.area.groupID) }
+        #expect(try find(invitation) == nil)
+    }
+
     @Test("Of threads that want the last acceptance exactly one gets it")
     func lastAcceptanceRace() throws {
         for _ in 0..<5 {

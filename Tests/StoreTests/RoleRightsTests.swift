@@ -90,7 +90,36 @@ struct RoleRightsTests {
 
             #expect(try accounts.rights(role).areExact)
             #expect(try !accounts.rights(role).settle(as: accounts.fixture.settings))
+            // Where only something is too much, too.
+            try administrator.executeScript("GRANT DELETE ON schema_lease TO \(user)@localhost")
+            #expect(try accounts.rights(role).settle(as: accounts.fixture.settings))
+            #expect(try accounts.rights(role).areExact)
         }
+    }
+
+    @Test("Rights beyond the tables of the database are named, and stay: somebody else gave them")
+    func wider() throws {
+        let accounts = try Accounts()
+        let settings = try #require(accounts.settings[.jobs])
+        _ = try accounts.rights(.jobs).settle(as: accounts.fixture.settings)
+        let (database, other) = (try #require(settings.database), try StoreFixture(connections: 1))
+        var administrator = try Connection(accounts.fixture.settings)
+        try administrator.executeScript(
+            """
+            GRANT CREATE ON \(database).* TO \(settings.user)@localhost;
+            GRANT PROCESS ON *.* TO \(settings.user)@localhost;
+            GRANT SELECT ON \(try #require(other.settings.database)).users TO \(settings.user)@localhost
+            """)
+
+        let rights = try accounts.rights(.jobs)
+
+        #expect(
+            rights.wider == [
+                "CREATE on the database \(database)", "PROCESS on the server", "SELECT on users",
+            ])
+        #expect(rights.surplus == [] && rights.missing == [])
+        #expect(!rights.areExact)
+        #expect(try !rights.settle(as: accounts.fixture.settings))
     }
 
     @Test("Each role is let do what the table says, and denied everything else", arguments: ServerRole.allCases)

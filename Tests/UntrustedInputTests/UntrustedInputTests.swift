@@ -26,6 +26,19 @@ struct UntrustedInputTests {
         _ = try UntrustedJSON.decode(Anything.self, from: Array(text.utf8))
     }
 
+    private struct Count: Decodable, PlausibilityChecked, Equatable {
+        var number: Int
+        var isPlausible: Bool { number >= 0 }
+    }
+
+    @Test("What can be read but cannot be meant is refused")
+    func plausibility() throws {
+        #expect(try UntrustedJSON.decode(Count.self, from: Array(#"{"number": 0}"#.utf8)) == Count(number: 0))
+        #expect(throws: UntrustedJSON.Refusal.implausible) {
+            try UntrustedJSON.decode(Count.self, from: Array(#"{"number": -1}"#.utf8))
+        }
+    }
+
     @Test(
         "No number traps",
         arguments: [

@@ -7,7 +7,7 @@ public final class RequestTurns: Sendable {
     private static let maximumWaiting = 256
     private static let maximumWaitingOfAllUsers = 1_024
     /// Whoever has waited longer is told so, as phones do not wait for ever.
-    static let longestWait: Duration = .seconds(30)
+    let longestWait: Duration
 
     /// `@unchecked Sendable`: of a visit, only the thread that has its turn makes use; whoever lets it wait lets go of it.
     private struct Handover: @unchecked Sendable {
@@ -16,8 +16,11 @@ public final class RequestTurns: Sendable {
 
     private let turns: Mutex<Turns<UserID, Handover>>
 
-    /// - Parameter maximumPerUser: how many requests of one user run at once.
-    public init(maximumPerUser: Int) {
+    /// - Parameters:
+    ///   - maximumPerUser: how many requests of one user run at once.
+    ///   - longestWait: how long one of the others waits at most.
+    public init(maximumPerUser: Int, longestWait: Duration = .seconds(30)) {
+        self.longestWait = longestWait
         turns = Mutex(
             Turns(
                 maximumRunning: maximumPerUser, maximumWaiting: Self.maximumWaiting,

@@ -26,6 +26,9 @@ public final class FailedSignIns: Sendable {
         self.now = now
     }
 
+    /// Networks of which anything is remembered.
+    var networksKnown: Int { allowances.withLock { $0.count } }
+
     /// Takes one question.
     /// - Returns: how long to wait if there is none left; `nil` if the provider may be asked.
     func take(from network: ClientNetwork) -> Duration? {

@@ -18,7 +18,8 @@ class Fault:
     """One change of one place.
 
     `search` stands exactly once in `file`. It is an expression, one or more statements that declare nothing others
-    need, or, in the form `sql`, a piece of a string literal of several lines. `tests` is a filter of the test runner.
+    need, or, in the form `sql`, a piece of a string literal of several lines. Where it stands more than once, `context`
+    is a text around it that does not. `tests` is a filter of the test runner.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Fault:
     replacement: str
     tests: str
     form: str = "expression"
+    context: str = ""
 
     def place(self, text: str) -> tuple[int, int]:
         """Where the text begins and ends of which there will be two variants: for `sql`, the whole literal."""
@@ -40,10 +42,15 @@ class Fault:
         return original.replace(self.search, self.replacement)
 
     def _position(self, text: str) -> int:
-        count = text.count(self.search)
+        if not self.context:
+            return self._only(self.search, text)
+        return self._only(self.context, text) + self._only(self.search, self.context)
+
+    def _only(self, part: str, text: str) -> int:
+        count = text.count(part)
         if count != 1:
-            raise FaultError(f"{self.id}: its search text stands {count} times in {self.file}")
-        return text.index(self.search)
+            raise FaultError(f"{self.id}: {part!r} stands {count} times in {self.file}")
+        return text.index(part)
 
     def check(self) -> None:
         path = REPOSITORY / self.file

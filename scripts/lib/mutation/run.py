@@ -1,17 +1,23 @@
 """Builds the sources with all faults in them, and tries one fault after the other."""
 
 import os
+import re
 import signal
 import subprocess
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from testrun.events import Progress
 
 from .faults import REPOSITORY, Fault, switch_all
 
 FOLDER = REPOSITORY / ".build-mutate"
 TREE = FOLDER / "tree"
-LIMIT_SECONDS = 300
+# How long tests may say nothing: none begins, ends or fails. Some start a stack first.
+SILENCE_SECONDS = 120.0
+POLL_SECONDS = 0.2
 
 
 def write_tree(faults: list[Fault], tree: Path = TREE) -> None:
@@ -49,43 +55,72 @@ def build() -> Path:
 class Trial:
     """Runs tests with a fault, or with none."""
 
-    def __init__(self, programs: Path):
+    def __init__(self, programs: Path, logs: Path = FOLDER / "logs"):
         self.programs = programs
-        self.logs = FOLDER / "logs"
+        self.logs = logs
         self.logs.mkdir(parents=True, exist_ok=True)
 
-    def passes(self, tests: str, fault: str = "") -> bool:
-        """Whether all of these tests pass; one that comes to no end does not."""
-        log = self.logs / f"{fault or 'without-a-fault'}.log"
-        environment = {**os.environ, "SYNC_MUTATION": fault, "SYNC_BIN_DIR": str(self.programs), "NO_COLOR": "1"}
-        with open(log, "ab" if not fault else "wb") as output:
-            process = subprocess.Popen(
-                [self.programs / "syncserverPackageTests.xctest", "--testing-library", "swift-testing",
-                 "--experimental-maximum-parallelization-width", "6", "--filter", tests],
-                env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                start_new_session=True)
-            try:
-                return process.wait(LIMIT_SECONDS) == 0
-            except subprocess.TimeoutExpired:
-                return False
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+    def noticed_by(self, tests: str, fault: str) -> str | None:
+        """The first of these tests that fails, or whatever else is wrong; `None` if nothing is. Ends with the first."""
+        progress, status = self._run(tests, fault, goes_on=lambda progress: not progress.issues)
+        if progress.issues:
+            return next(iter(progress.issues)).rpartition("/")[0] or "a test"
+        if status is None:
+            return "silence in " + ", ".join(progress.running)
+        return None if status == 0 and progress.is_complete else f"the process, which ended with {status}"
 
     def survivors(self, faults: Iterable[Fault], jobs: int) -> list[Fault]:
         """Tries each fault, and says what came of it."""
         def attempt(fault: Fault) -> bool:
-            survives = self.passes(fault.tests, fault.id)
-            print(f"{'SURVIVES' if survives else 'noticed '}  {fault.id}", flush=True)
-            return survives
+            noticed_by = self.noticed_by(fault.tests, fault.id)
+            print(f"noticed   {fault.id}, by {noticed_by}" if noticed_by else f"SURVIVES  {fault.id}", flush=True)
+            return noticed_by is None
 
         faults = list(faults)
         with ThreadPoolExecutor(jobs) as threads:
             return [fault for fault, survives in zip(faults, threads.map(attempt, faults)) if survives]
 
-    def broken(self, faults: Iterable[Fault], jobs: int) -> list[str]:
-        """Filters whose tests fail without any fault: what they say of one is worth nothing."""
+    def broken(self, faults: Iterable[Fault]) -> list[str]:
+        """Filters whose tests fail without any fault, or that fit no test: what they say of a fault is worth nothing.
+
+        All tests run once, in one process.
+        """
         filters = sorted({fault.tests for fault in faults})
-        with ThreadPoolExecutor(jobs) as threads:
-            return [tests for tests, passes in zip(filters, threads.map(self.passes, filters)) if not passes]
+        progress, _ = self._run("|".join(f"({tests})" for tests in filters), "")
+        sound = [test for test in progress.ended if test not in progress.issues]
+        unsound = [test for test in progress.names if test not in sound]
+        return [tests for tests in filters if _fits(tests, unsound) or not _fits(tests, sound)]
+
+    def _run(
+        self, tests: str, fault: str, goes_on: Callable[[Progress], bool] = lambda _: True
+    ) -> tuple[Progress, int | None]:
+        """What became of the tests, and the status of their process; `None` if it was killed."""
+        name = fault or "without-a-fault"
+        progress = Progress(self.logs / f"{name}.events")
+        progress.path.unlink(missing_ok=True)
+        environment = {**os.environ, "SYNC_MUTATION": fault, "SYNC_BIN_DIR": str(self.programs), "NO_COLOR": "1"}
+        with open(self.logs / f"{name}.log", "wb") as output:
+            process = subprocess.Popen(
+                [self.programs / "syncserverPackageTests.xctest", "--testing-library", "swift-testing",
+                 "--event-stream-output-path", progress.path, "--event-stream-version", "0",
+                 "--experimental-maximum-parallelization-width", "6", "--filter", tests],
+                env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                start_new_session=True)
+            length, end = 0, time.monotonic() + SILENCE_SECONDS
+            try:
+                while process.poll() is None and time.monotonic() < end and goes_on(progress):
+                    time.sleep(POLL_SECONDS)
+                    progress.read()
+                    if progress.length != length:
+                        length, end = progress.length, time.monotonic() + SILENCE_SECONDS
+                status = process.poll()
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        progress.read()
+        return progress, status
+
+
+def _fits(tests: str, names: Iterable[str]) -> bool:
+    return any(re.search(tests, name) for name in names)

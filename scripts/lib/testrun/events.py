@@ -18,6 +18,11 @@ class Progress:
     is_complete: bool = False
     _offset: int = 0
 
+    @property
+    def length(self) -> int:
+        """How much there was to read so far, in bytes: it grows with each sign of life."""
+        return self._offset
+
     def read(self) -> None:
         """Takes in what has been written since the last time."""
         if not self.path.exists():
