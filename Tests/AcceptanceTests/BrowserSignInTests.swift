@@ -53,14 +53,17 @@ private struct DesktopProgram: Sendable {
     }
 
     /// Signs in; `decisions` are what the person does at the program's page and at the server's.
-    func signIn(decisions: [FormBrowser.Decision] = [.allow, .allow]) async throws -> AccountCredentials {
-        let browser = try FormBrowser(server, account: account.id)
+    func signIn(decisions: [ConsentDecision] = [.allow, .allow]) async throws -> AccountCredentials {
+        let browser: any ConsentBrowser =
+            if let real = try WebDriverBrowser(server, account: account.id) { real } else {
+                try FormBrowser(server, account: account.id)
+            }
         return try await BrowserSignIn(
-            scheme, transport: try transport, appName: "Desktop", timeout: .seconds(60)
+            scheme, transport: try transport, appName: "Desktop", timeout: .seconds(600)
         ) { url in
             try register(url)
             let end = try browser.visit(url.absoluteString, decisions: decisions)
-            #expect(end.status == 200 && end.body.contains("signed in to Desktop"))
+            #expect(end.contains("signed in to Desktop"))
         }.signIn()
     }
 

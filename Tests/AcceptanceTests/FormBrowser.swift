@@ -6,12 +6,7 @@ import Testing
 /// A browser without scripts and pictures, with one person in front of it: follows redirects, fills in one form.
 ///
 /// Names of providers lead to the stack's sandbox, as its certificate authority is the only one that is trusted.
-struct FormBrowser: Sendable {
-    /// What the person does on each provider's page.
-    enum Decision: String, Sendable {
-        case allow, deny
-    }
-
+struct FormBrowser: ConsentBrowser {
     /// A page at which the browser has arrived.
     struct Page: Sendable {
         let status: Int
@@ -31,9 +26,7 @@ struct FormBrowser: Sendable {
         self.account = account
     }
 
-    /// Opens `url` and goes on until there is nothing more to be done; the last page.
-    @discardableResult
-    func visit(_ url: String, decisions: [Decision] = [.allow, .allow]) throws -> Page {
+    func visit(_ url: String, decisions: [ConsentDecision]) throws -> String {
         var decisions = decisions[...]
         var next = url
         for _ in 0..<Self.maximumSteps {
@@ -42,7 +35,10 @@ struct FormBrowser: Sendable {
                 next = try #require(URL(string: location, relativeTo: URL(string: next))?.absoluteString)
                 continue
             }
-            guard let action = page.body.firstMatch(of: /<form method=post action="([^"]*)">/)?.1 else { return page }
+            guard let action = page.body.firstMatch(of: /<form method=post action="([^"]*)">/)?.1 else {
+                #expect(page.status == 200)
+                return page.body
+            }
             let decision = decisions.popFirst() ?? .deny
             #expect(page.body.contains("<option value=\"\(account)\""))
             #expect(page.body.contains("<button name=decision value=\(decision.rawValue)>"))

@@ -22,7 +22,7 @@ struct BrowserSignInTests {
 
     private func signIn(
         _ provider: ScriptedProvider = .google(), _ scheme: AccountScheme = .googleForTests,
-        timeout: Duration = .seconds(60), _ browser: @escaping @Sendable (URL) async throws -> Void
+        timeout: Duration = .seconds(600), _ browser: @escaping @Sendable (URL) async throws -> Void
     ) async throws -> AccountCredentials {
         try await BrowserSignIn(
             scheme, transport: provider.transport, appName: "Notes & <more>", timeout: timeout,
@@ -249,7 +249,7 @@ struct BrowserSignInTests {
     func pieces() async throws {
         let listener = try LoopbackListener(host: .ipv4, ports: [])
         let serving = Task {
-            try await listener.serve(for: .seconds(60)) { target in
+            try await listener.serve(for: .seconds(600)) { target in
                 LoopbackReply(status: 200, text: target.path, isLast: target.path == "/last")
             }
         }
@@ -281,7 +281,7 @@ struct BrowserSignInTests {
     func localhost() async throws {
         let listener = try LoopbackListener(host: .localhost, ports: [])
         let serving = Task {
-            try await listener.serve(for: .seconds(60)) { target in
+            try await listener.serve(for: .seconds(600)) { target in
                 LoopbackReply(status: 200, text: "yes", isLast: target.path == "/last")
             }
         }
