@@ -5,6 +5,10 @@ import Testing
 
 @testable import SyncAccounts
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 @Suite("Sign-in with a browser")
 struct BrowserSignInTests {
     /// Answers both questions as a provider's pages would, by way of redirects.
@@ -265,6 +269,8 @@ struct BrowserSignInTests {
             return String(decoding: bytes, as: UTF8.self)
         }
         let host = "Host: 127.0.0.1:\(listener.port)\r\n"
+        // From here on it listens, whatever holds this process's threads.
+        _ = try await LoopbackClient.get("http://127.0.0.1:\(listener.port)/")
 
         #expect(
             try reply(["GET /a", "b HTTP/1.1\r\nho", "st: 127.0.0.1:\(listener.port)\r\n", "\r\n"]).contains("/ab"))
@@ -275,6 +281,28 @@ struct BrowserSignInTests {
         #expect(try reply([String(repeating: "x", count: 16_384)]).hasPrefix("HTTP/1.1 431 "))
         #expect(try reply(["GET /last HTTP/1.1\r\n\(host)\r\n"]).contains("/last"))
         try await serving.value
+    }
+
+    @Test("A question to a provider may be cancelled at any moment, also while its answer arrives")
+    func cancelledQuestions() async throws {
+        let listener = try LoopbackListener(host: .ipv4, ports: [])
+        let serving = Task {
+            try await listener.serve(for: .seconds(600)) { _ in LoopbackReply(status: 200, text: "yes") }
+        }
+        let transport = ProviderTransport.urlSession()
+        let url = try #require(URL(string: "http://127.0.0.1:\(listener.port)/"))
+        for round in 0..<200 {
+            let question = Task { try await transport.send(URLRequest(url: url)).status }
+            for _ in 0..<round * 5 { await Task.yield() }
+            question.cancel()
+            _ = try? await question.value
+        }
+
+        let last = try await transport.send(URLRequest(url: url))
+        serving.cancel()
+
+        #expect(last.status == 200)
+        await #expect(throws: SignInError.self) { try await serving.value }
     }
 
     @Test("Under the name localhost both of its addresses answer")

@@ -83,8 +83,18 @@ struct LoopbackClient: Sendable {
         if let host { request.setValue(host, forHTTPHeaderField: "Host") }
         let session = URLSession(configuration: .ephemeral, delegate: NoRedirects(), delegateQueue: nil)
         defer { session.finishTasksAndInvalidate() }
-        let (data, response) = try await session.data(for: request)
-        let http = response as! HTTPURLResponse
+        // Not `data(for:)`: a sign-in that has its answer cancels its browser, which that does not survive on Linux.
+        let asked = request
+        let (data, http) = try await withCheckedThrowingContinuation {
+            (continuation: CheckedContinuation<(Data, HTTPURLResponse), any Error>) in
+            session.dataTask(with: asked) { data, response, error in
+                if let data, let http = response as? HTTPURLResponse {
+                    continuation.resume(returning: (data, http))
+                } else {
+                    continuation.resume(throwing: error ?? URLError(.badServerResponse))
+                }
+            }.resume()
+        }
         var headers: [String: String] = [:]
         for (name, value) in http.allHeaderFields { headers["\(name)".lowercased()] = "\(value)" }
         return Reply(status: http.statusCode, headers: headers, body: String(decoding: data, as: UTF8.self))

@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
@@ -36,11 +37,56 @@ public struct ProviderTransport: Sendable {
         configuration.urlCredentialStorage = nil
         let session = URLSession(configuration: configuration, delegate: NoRedirects(), delegateQueue: nil)
         return ProviderTransport { request in
-            let (body, response) = try await session.data(for: request)
-            guard let response = response as? HTTPURLResponse, body.count <= maximumReply else {
-                throw URLError(.badServerResponse)
+            let running = RunningTask()
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    let task = session.dataTask(with: request) { body, response, error in
+                        continuation.resume(with: Result { try reply(body, response, error) })
+                    }
+                    running.start(task)
+                }
+            } onCancel: {
+                running.cancel()
             }
-            return Reply(status: response.statusCode, body: body)
+        }
+    }
+
+    private static func reply(_ body: Data?, _ response: URLResponse?, _ error: (any Error)?) throws -> Reply {
+        if let error { throw error }
+        guard let response = response as? HTTPURLResponse, let body, body.count <= maximumReply else {
+            throw URLError(.badServerResponse)
+        }
+        return Reply(status: response.statusCode, body: body)
+    }
+
+    /// A task that may be cancelled while it ends.
+    ///
+    /// Not `URLSession.data(for:)`: on Linux (Swift 6.3) its cancellation waits for the session's queue while it holds the
+    /// lock that the end of the transfer, on that queue, needs to resume the caller, and both wait for ever.
+    private final class RunningTask: Sendable {
+        private struct State {
+            var task: URLSessionDataTask?
+            var isCancelled = false
+        }
+
+        private let state = Mutex(State())
+
+        func start(_ task: URLSessionDataTask) {
+            let isCancelled = state.withLock { state in
+                state.task = task
+                return state.isCancelled
+            }
+            task.resume()
+            if isCancelled { task.cancel() }
+        }
+
+        /// Returns at once; the task is cancelled by a thread that holds nothing.
+        func cancel() {
+            let task = state.withLock { state in
+                state.isCancelled = true
+                return state.task
+            }
+            DispatchQueue.global().async { task?.cancel() }
         }
     }
 

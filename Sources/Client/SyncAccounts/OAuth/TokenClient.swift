@@ -172,13 +172,15 @@ struct PersonProfile {
 
     private static func dropbox(_ body: Data) -> AccountCredentials.Person? {
         struct User: Decodable {
-            struct Name: Decodable { var display_name: String? }
-            var account_id: String
+            struct Name: Decodable { var displayName: String? }
+            var accountId: String
             var name: Name?
             var email: String?
         }
-        return (try? JSONDecoder().decode(User.self, from: body))
-            .map { AccountCredentials.Person(id: $0.account_id, name: $0.name?.display_name ?? "", email: $0.email) }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return (try? decoder.decode(User.self, from: body))
+            .map { AccountCredentials.Person(id: $0.accountId, name: $0.name?.displayName ?? "", email: $0.email) }
     }
 
     private static func microsoft(_ body: Data) -> AccountCredentials.Person? {
