@@ -14,6 +14,7 @@ let strict: [SwiftSetting] = [
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -25,12 +26,14 @@ let package = Package(
         .executable(name: "syncctl", targets: ["syncctl"]),
         .executable(name: "syncsandbox", targets: ["syncsandbox"]),
         .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
+        .library(name: "SyncAccounts", targets: ["SyncAccounts"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
         // C libraries of the system.
@@ -152,6 +155,11 @@ let package = Package(
         .executableTarget(
             name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
 
+        // The client library.
+        .target(
+            name: "SyncAccounts", dependencies: ["SyncProtocol", crypto], path: "Sources/Client/SyncAccounts",
+            swiftSettings: strict),
+
         // Tests.
         .target(
             name: "TestSupport",
@@ -234,11 +242,16 @@ let package = Package(
             name: "SyncdTests",
             dependencies: ["syncd", "MariaDB", "Posix", "Store", "SyncProtocol", "TestSupport", logging],
             swiftSettings: strict),
+        .testTarget(
+            name: "SyncAccountsTests", dependencies: ["SyncAccounts", "SyncProtocol"],
+            path: "Tests/Client/SyncAccountsTests", swiftSettings: strict),
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
         .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),
         .testTarget(
             name: "AcceptanceTests",
-            dependencies: ["TestSupport", "SyncModel", "OpenSSLCrypto", "Curl", "Posix", "SyncProtocol"],
+            dependencies: [
+                "TestSupport", "SyncModel", "OpenSSLCrypto", "Curl", "Posix", "SyncAccounts", "SyncProtocol",
+            ],
             swiftSettings: strict),
     ]
 )

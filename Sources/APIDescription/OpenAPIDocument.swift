@@ -78,12 +78,20 @@ public enum OpenAPIDocument {
         ]
         return [
             device,
-            header(.authorizationCode, "Google, Apple: a code that the server may exchange."),
+            header(.authorizationCode, "A code that the server may exchange."),
+            header(.redirectURI, "The redirect URI with which the code was asked for."),
+            codeVerifier,
             header(.accountID, "Dropbox: the account id."),
             header(.microsoftAccessToken, "Microsoft: the second token."),
             header(.accountDetails, "Apple: JSON with the person's names."),
         ]
     }
+
+    private static let codeVerifier: JSON = [
+        "name": .string(RequestHeader.codeVerifier.rawValue), "in": "header", "required": false,
+        "description": "The PKCE verifier of the code.",
+        "schema": ["type": "string", "minLength": 43, "maxLength": 128, "pattern": "^[A-Za-z0-9._~-]+$"],
+    ]
 
     private static func header(_ header: RequestHeader, _ meaning: String) -> JSON {
         [

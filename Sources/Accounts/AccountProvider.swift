@@ -15,10 +15,11 @@ public protocol AccountProvider: Sendable {
 
     /// Turns an authorization code into tokens that the server may keep.
     ///
-    /// - Returns: the tokens, which belong to `profile`; `nil` if this kind of account has no codes.
+    /// - Returns: the tokens, which belong to `profile`; `nil` if this kind of account has no codes, or none that came like
+    ///   this one.
     /// - Throws: ``AccountError/codeRejected``, ``AccountError/scopeMissing``.
     func exchange(
-        code: String, of profile: SignInProfile, through client: AccountClient
+        code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials?
 
     /// Turns the presented token itself into tokens that the server may keep; harmless if done again.
@@ -69,7 +70,7 @@ extension AccountProvider {
     public var exchangesTokens: Bool { false }
 
     public func exchange(
-        code: String, of profile: SignInProfile, through client: AccountClient
+        code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? { nil }
 
     public func exchange(

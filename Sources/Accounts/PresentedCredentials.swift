@@ -8,6 +8,10 @@ public struct PresentedCredentials: Sendable {
     public var accessToken: String
     /// Header `SyncServer-authorization-code`: works once, and is sent with every request all the same.
     public var authorizationCode: String?
+    /// Header `SyncServer-redirect-uri`: where a browser took the code; `nil` for codes that came without a browser.
+    public var redirectURI: String?
+    /// Header `SyncServer-code-verifier`: proves that the code is the caller's own.
+    public var codeVerifier: CodeVerifier?
     /// Header `X-account-id`: whose the token is said to be (Dropbox).
     public var accountID: String?
     /// Header `X-microsoft-access-token`: Microsoft's library has two tokens, ``accessToken`` being the id token.
@@ -16,21 +20,50 @@ public struct PresentedCredentials: Sendable {
     public var accountDetails: String?
 
     public init(
-        accountType: AccountType, accessToken: String, authorizationCode: String? = nil, accountID: String? = nil,
+        accountType: AccountType, accessToken: String, authorizationCode: String? = nil,
+        redirectURI: String? = nil, codeVerifier: CodeVerifier? = nil, accountID: String? = nil,
         microsoftAccessToken: String? = nil, accountDetails: String? = nil
     ) {
         self.accountType = accountType
         self.accessToken = accessToken
         self.authorizationCode = authorizationCode
+        self.redirectURI = redirectURI
+        self.codeVerifier = codeVerifier
         self.accountID = accountID
         self.microsoftAccessToken = microsoftAccessToken
         self.accountDetails = accountDetails
+    }
+
+    /// The code with what it was asked for with; `nil` if there is none.
+    public var code: PresentedCode? {
+        authorizationCode.map { PresentedCode($0, redirectURI: redirectURI, verifier: codeVerifier) }
     }
 
     /// Everything that decides whose credentials these are, so that no two different ones are taken for each other.
     var identifyingText: String {
         [accountType.rawValue, accessToken, accountID ?? "", microsoftAccessToken ?? "", accountDetails ?? ""]
             .joined(separator: "\n")
+    }
+}
+
+/// An authorization code, and what the provider compares when it is exchanged (RFC 6749, section 4.1.3; RFC 7636,
+/// section 4.5).
+public struct PresentedCode: Sendable {
+    public var value: String
+    /// The redirect URI with which the code was asked for; `nil` if the caller names none.
+    public var redirectURI: String?
+    /// `nil` if the caller sends none.
+    public var verifier: CodeVerifier?
+
+    public init(_ value: String, redirectURI: String? = nil, verifier: CodeVerifier? = nil) {
+        self.value = value
+        self.redirectURI = redirectURI
+        self.verifier = verifier
+    }
+
+    /// The verifier as a parameter of a token request; none without it.
+    var proof: [(name: String, value: String)] {
+        verifier.map { [(name: "code_verifier", value: $0.rawValue)] } ?? []
     }
 }
 

@@ -7,6 +7,8 @@ struct TokenEndpoint: Sendable {
     enum Purpose: Sendable {
         /// For the first time, with what a phone brought.
         case exchange
+        /// For the first time, with a code that a browser took to a redirect URI, which the caller names.
+        case exchangeAfterRedirect
         /// With a refresh token.
         case renewal
     }
@@ -39,6 +41,22 @@ struct TokenEndpoint: Sendable {
         try ask(
             [("grant_type", "authorization_code"), ("code", code)], details, for: .exchange, isRepeatable: false,
             through: client)
+    }
+
+    /// Exchanges an authorization code with what it was asked for with, as far as the caller says.
+    ///
+    /// - Parameters:
+    ///   - standardRedirectURI: sent if the caller names none; `nil` to leave the parameter out.
+    ///   - details: further parameters.
+    /// - Throws: ``AccountError/codeRejected``; ``AccountError/notAsked(detail:)`` if the code was surely not used.
+    func exchange(
+        _ code: PresentedCode, standardRedirectURI: String?, _ details: [(name: String, value: String)] = [],
+        through client: AccountClient
+    ) throws(AccountError) -> OAuthTokens {
+        let redirect = (code.redirectURI ?? standardRedirectURI).map { [(name: "redirect_uri", value: $0)] } ?? []
+        return try ask(
+            [("grant_type", "authorization_code"), ("code", code.value)], details + code.proof + redirect,
+            for: code.redirectURI == nil ? .exchange : .exchangeAfterRedirect, isRepeatable: false, through: client)
     }
 
     /// Exchanges something that works more than once, by an extension grant (RFC 6749, section 4.5).
@@ -88,11 +106,13 @@ struct TokenEndpoint: Sendable {
             guard reply.status != 400 else { return error }
             word = "status \(reply.status)"
         }
+        // Google's word for a redirect URI that is not registered, or not the code's own.
+        if purpose == .exchangeAfterRedirect, word == "redirect_uri_mismatch" { return .codeRejected }
         guard reply.status == 400, word == "invalid_grant" else {
             return .misconfigured(detail: "\(provider)'s token endpoint says \(word)")
         }
         return switch purpose {
-        case .exchange: .codeRejected
+        case .exchange, .exchangeAfterRedirect: .codeRejected
         case .renewal: .revoked
         }
     }

@@ -7,6 +7,8 @@ enum EndpointError: Error, Equatable {
     case outOfRange(String)
     case missingDeviceUUID
     case malformedDeviceUUID
+    case malformedRedirectURI
+    case malformedCodeVerifier
     case unknownMIMEType
     case bodyLengthMismatch
     case lengthRequired

@@ -53,6 +53,12 @@ struct ErrorResponse: Equatable {
         case .outOfRange(let rule): self.init(400, "parameter_out_of_range", rule)
         case .missingDeviceUUID: self.init(400, "missing_header", "SyncServer-Device-UUID is missing")
         case .malformedDeviceUUID: self.init(400, "malformed_header", "SyncServer-Device-UUID must be a UUID")
+        case .malformedRedirectURI:
+            self.init(
+                400, "malformed_header",
+                "SyncServer-redirect-uri must be http on a loopback host with a port, or one that the server knows")
+        case .malformedCodeVerifier:
+            self.init(400, "malformed_header", "SyncServer-code-verifier must be 43 to 128 unreserved characters")
         case .unknownMIMEType: self.init(400, "unknown_mime_type", "mimeType is not one that this server knows")
         case .bodyLengthMismatch:
             self.init(400, "body_length_mismatch", "the body has not the announced length", isRetryable: true)

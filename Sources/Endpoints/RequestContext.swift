@@ -87,9 +87,11 @@ final class RequestContext {
         guard let type = AccountType(tokenType: word), let account = services.storage.account(type) else {
             throw EndpointError.signInTypeNotAllowed
         }
+        let verifier = head.header(.codeVerifier)
         let presented = PresentedCredentials(
             accountType: type, accessToken: accessToken,
             authorizationCode: head.header(.authorizationCode) ?? head.header(.googleServerAuthCode),
+            redirectURI: head.header(.redirectURI), codeVerifier: verifier.flatMap { CodeVerifier($0) },
             accountID: head.header(.accountID), microsoftAccessToken: head.header(.microsoftAccessToken),
             accountDetails: head.header(.accountDetails))
         let profile: SignInProfile
@@ -108,9 +110,18 @@ final class RequestContext {
         }
         guard let text = head.header(.deviceUUID) else { throw EndpointError.missingDeviceUUID }
         guard let device = DeviceUUID(text) else { throw EndpointError.malformedDeviceUUID }
+        if let redirectURI = presented.redirectURI, !isAllowedRedirect(redirectURI) {
+            throw EndpointError.malformedRedirectURI
+        }
+        guard verifier == nil || presented.codeVerifier != nil else { throw EndpointError.malformedCodeVerifier }
         self.presented = presented
         identity = Identity(profile: profile, device: device, isFresh: isFresh)
         if account.requiresCode { try CredentialExchange(self).requireExchangedCode() }
+    }
+
+    /// Whether a code may be said to have been taken there: to the caller's own machine, or where the operator says.
+    private func isAllowedRedirect(_ text: String) -> Bool {
+        LoopbackRedirectURI(text) != nil || services.settings.redirectURIs.contains(text)
     }
 
     /// Asks the provider, unless the caller's network has made us ask in vain too often.

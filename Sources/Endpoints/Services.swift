@@ -66,6 +66,8 @@ public struct Services: Sendable {
         public var mimeTypes: MIMETypeTable
         /// Whether new owners get a file that warns them not to touch the folder.
         public var writesWarningFile: Bool
+        /// Redirect URIs, apart from loopback ones, that callers may name along with an authorization code.
+        public var redirectURIs: Set<String>
         /// Time for one request, from its last byte on.
         public var requestTime: Duration
         /// How long an invitation can be redeemed, in seconds.
@@ -73,7 +75,7 @@ public struct Services: Sendable {
 
         public init(
             serverVersion: String, minimumIOSClientVersion: String?, maximumUploadBytes: Int64,
-            quotas: Quotas, mimeTypes: MIMETypeTable, writesWarningFile: Bool,
+            quotas: Quotas, mimeTypes: MIMETypeTable, writesWarningFile: Bool, redirectURIs: Set<String> = [],
             requestTime: Duration = .seconds(40), invitationLifetimeSeconds: Int64 = 86_400
         ) {
             self.serverVersion = serverVersion
@@ -82,6 +84,7 @@ public struct Services: Sendable {
             self.quotas = quotas
             self.mimeTypes = mimeTypes
             self.writesWarningFile = writesWarningFile
+            self.redirectURIs = redirectURIs
             self.requestTime = requestTime
             self.invitationLifetimeSeconds = invitationLifetimeSeconds
         }

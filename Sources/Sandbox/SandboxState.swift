@@ -84,6 +84,8 @@ struct SandboxSettings: Sendable, Equatable {
     var oneDriveSessionLag = 0
     /// How often Microsoft has changed the key that signs its id tokens.
     var microsoftKeyGeneration = 0
+    /// Redirect URIs that Google and Dropbox know.
+    var redirects = RegisteredRedirects()
 
     /// The settings as the control interface shows and takes them.
     var json: JSONValue {
@@ -95,7 +97,7 @@ struct SandboxSettings: Sendable, Equatable {
             "oneDriveHashDelayMs": .int(oneDriveHashDelayMilliseconds),
             "oneDriveClosedRanges": .bool(areOneDriveRangesClosed),
             "oneDriveAppFolderStrict": .bool(isOneDriveAppFolderStrict), "oneDriveSessionLag": .int(oneDriveSessionLag),
-            "microsoftKeyGeneration": .int(microsoftKeyGeneration),
+            "microsoftKeyGeneration": .int(microsoftKeyGeneration), "redirectURIs": redirects.json,
         ]
     }
 
@@ -112,6 +114,7 @@ struct SandboxSettings: Sendable, Equatable {
         if let isClosed = json["oneDriveClosedRanges"]?.bool { areOneDriveRangesClosed = isClosed }
         if let isStrict = json["oneDriveAppFolderStrict"]?.bool { isOneDriveAppFolderStrict = isStrict }
         if let lag = json["oneDriveSessionLag"]?.int { oneDriveSessionLag = max(0, lag) }
+        if let uris = json["redirectURIs"] { redirects = RegisteredRedirects(json: uris) }
         if let generation = json["microsoftKeyGeneration"]?.int { microsoftKeyGeneration = max(0, generation) }
     }
 }

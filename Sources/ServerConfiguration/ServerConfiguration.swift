@@ -27,7 +27,7 @@ public struct ServerConfiguration: Sendable {
     public struct Dropbox: Sendable {
         public var appKey: String
         public var appSecret: Secret
-        /// With which phones ask for codes; `nil` if without one.
+        /// With which those ask for codes who name none; `nil` if without one.
         public var redirectURI: String?
         /// Whether a token without a code is enough.
         public var allowsBareTokens: Bool
@@ -113,6 +113,8 @@ public struct ServerConfiguration: Sendable {
     public var microsoft: Microsoft?
     /// `nil` if people may not sign in with Dropbox.
     public var dropbox: Dropbox?
+    /// Redirect URIs, apart from those on loopback, that may come along with authorization codes; Dropbox's among them.
+    public var redirectURIs: Set<String> = []
     public var push: Push
     public var warningFile: WarningFile?
     public var maximumUploadBytes: Int64

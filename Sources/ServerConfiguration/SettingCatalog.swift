@@ -12,7 +12,7 @@ enum SettingCatalog {
         "allowedSignInTypes.Google", "allowedSignInTypes.Dropbox", "allowedSignInTypes.Microsoft",
         "allowedSignInTypes.Facebook", "allowedSignInTypes.AppleSignIn",
         "GoogleServerClientId", "googleClientIds", "FacebookClientId", "facebookGraphVersion", "MicrosoftClientId",
-        "DropboxAppKey", "DropboxRedirectURI", "allowDropboxBareTokens",
+        "DropboxAppKey", "DropboxRedirectURI", "allowDropboxBareTokens", "redirectURIs",
         "appleSignIn.clientId", "appleSignIn.teamId", "appleSignIn.keyId", "appleSignIn.redirectURI",
         "awssns.accessKeyId", "awssns.region", "awssns.platformApplicationArn",
         "apns.teamId", "apns.keyId", "apns.topic", "apns.environment",

@@ -45,6 +45,7 @@ struct SettingsReader {
             stagingLifetimeDays: reader.integer("stagingLifetimeDays", in: 1...3_650) ?? 7, sandbox: sandbox(),
             metricsDirectory: metricsDirectory(), log: log())
         result.roleAccounts = roleAccounts
+        result.redirectURIs = redirectURIs(accounts.dropbox)
         return result
     }
 
@@ -155,6 +156,24 @@ struct SettingsReader {
             allowsGoogle ? google : nil, allowsFacebook ? facebook : nil, allowsDropbox ? dropbox : nil,
             allowsMicrosoft ? microsoft : nil
         )
+    }
+
+    /// Those that are listed, and Dropbox's, which whoever asks with it may as well name.
+    private mutating func redirectURIs(_ dropbox: ServerConfiguration.Dropbox?) -> Set<String> {
+        let listed = reader.strings("redirectURIs")
+        for uri in listed where !Self.isRedirectURI(uri) {
+            reader.problem(
+                "redirectURIs: \(uri) is not an absolute URI without a fragment, in ASCII", at: "redirectURIs")
+        }
+        return Set(listed).union([dropbox?.redirectURI].compactMap(\.self))
+    }
+
+    /// RFC 6749, section 3.1.2: absolute, and without a fragment.
+    private static func isRedirectURI(_ text: String) -> Bool {
+        guard let colon = text.firstIndex(of: ":"), let first = text.utf8.first else { return false }
+        let isLetter = UInt8(ascii: "a")...UInt8(ascii: "z") ~= first | 0x20
+        return isLetter && text.index(after: colon) < text.endIndex
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }
     }
 
     private mutating func apple() -> ServerConfiguration.Apple? {

@@ -41,7 +41,7 @@ final class ContractAccount: Sendable {
             microsoftAccessToken: account.header("X-microsoft-access-token"))
         let profile = try kind.account.verify(presented, through: client)
         var credentials = kind.account.credentials(from: presented)
-        if let code = presented.authorizationCode,
+        if let code = presented.code,
             let exchanged = try kind.account.exchange(code: code, of: profile, through: client)
         {
             credentials = credentials.updated(with: exchanged)

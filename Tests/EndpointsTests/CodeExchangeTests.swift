@@ -71,6 +71,36 @@ struct CodeExchangeTests {
         #expect(server.exchanges.codes == ["one"])
     }
 
+    @Test("Redirect URI and verifier go to the provider with their code, and nowhere without one")
+    func redirect() throws {
+        let verifier = String(repeating: "v", count: 43)
+        let headers: [RequestHeader: String] = [
+            .redirectURI: "http://localhost:49152/code", .codeVerifier: verifier,
+        ]
+
+        let reply = server.send(
+            AddUserRequest(sharingGroupUUID: alice.group, cloudFolderName: "F"), as: alice,
+            adding: headers.merging([.authorizationCode: "one"]) { $1 })
+        let bare = server.send(CheckCredsRequest(), as: alice, adding: headers)
+
+        #expect(reply.status == 200 && bare.status == 200)
+        #expect(server.exchanges.details == [["http://localhost:49152/code", verifier]])
+    }
+
+    @Test("A redirect URI that leads off the machine counts only if the operator lists it")
+    func listedRedirect() throws {
+        let uri = "https://app.example.com/code"
+        let listing = try TestServer(redirectURIs: [uri])
+        let request = AddUserRequest(sharingGroupUUID: alice.group, cloudFolderName: "F")
+
+        let refused = server.send(request, as: alice, adding: [.authorizationCode: "one", .redirectURI: uri])
+        let taken = listing.send(request, as: alice, adding: [.authorizationCode: "one", .redirectURI: uri])
+
+        #expect(refused.status == 400 && refused.json["code"] as? String == "malformed_header")
+        #expect(server.exchanges.codes.isEmpty)
+        #expect(taken.status == 200 && listing.exchanges.details == [[uri, nil]])
+    }
+
     @Test("A refused code is not sent again")
     func refused() {
         server.exchanges.fail(.codeRejected)

@@ -13,6 +13,7 @@ struct FakeAccount: AccountProvider {
     final class Exchanges: Sendable {
         private let used = Mutex<Set<String>>([])
         private let asked = Mutex<[String]>([])
+        private let named = Mutex<[[String?]]>([])
         private let given = Mutex<[StoredCredentials]>([])
         private let meanwhile = Mutex<(@Sendable () -> Void)?>(nil)
         private let meanwhileOfToken = Mutex<(@Sendable () -> Void)?>(nil)
@@ -20,6 +21,8 @@ struct FakeAccount: AccountProvider {
 
         /// The codes with which the service was asked, in order.
         var codes: [String] { asked.withLock { $0 } }
+        /// Redirect URI and verifier that came with each of them.
+        var details: [[String?]] { named.withLock { $0 } }
         /// The grants that were given back.
         var revoked: [StoredCredentials] { given.withLock { $0 } }
 
@@ -41,7 +44,9 @@ struct FakeAccount: AccountProvider {
         func lookAtToken() { meanwhileOfToken.withLock { $0.take() }?() }
 
         /// Whether the code is used for the first time.
-        func use(_ code: String) throws(AccountError) -> Bool {
+        func use(_ presented: PresentedCode) throws(AccountError) -> Bool {
+            let code = presented.value
+            named.withLock { $0.append([presented.redirectURI, presented.verifier?.rawValue]) }
             asked.withLock { $0.append(code) }
             meanwhile.withLock { $0.take() }?()
             if let error = obstacle.withLock({ $0 }) { throw error }
@@ -50,9 +55,10 @@ struct FakeAccount: AccountProvider {
     }
 
     func exchange(
-        code: String, of profile: SignInProfile, through client: AccountClient
+        code presented: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
-        guard try exchanges.use(code) else { throw .codeRejected }
+        let code = presented.value
+        guard try exchanges.use(presented) else { throw .codeRejected }
         return StoredCredentials(
             accessToken: "server's", refreshToken: code.hasPrefix("no refresh") ? nil : "from \(code)",
             codeHash: IncrementalDigest.digest(of: Array(code.utf8), .sha256).hexLowercase)

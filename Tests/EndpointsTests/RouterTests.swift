@@ -39,6 +39,8 @@ struct RouterTests {
             ("GET", "/Index/", "%%", good.merging([.accessToken: "misconfigured"]) { $1 }, "provider_misconfigured"),
             ("GET", "/Index/", "%%", good.filter { $0.key != .deviceUUID }, "missing_header"),
             ("GET", "/Index/", "%%", good.merging([.deviceUUID: "phone"]) { $1 }, "malformed_header"),
+            ("GET", "/Index/", "%%", good.merging([.redirectURI: "http://192.0.2.1:80/"]) { $1 }, "malformed_header"),
+            ("GET", "/Index/", "%%", good.merging([.codeVerifier: "short"]) { $1 }, "malformed_header"),
             ("GET", "/Index/", "sharingGroupUUID=%%", good, "malformed_query"),
             ("POST", "/DoneUploads/", "sharingGroupUUID=x", good, "missing_parameter"),
             ("POST", "/DoneUploads/", "sharingGroupUUID=x&masterVersion=-1", good, "malformed_parameter"),

@@ -39,7 +39,8 @@ struct TestServer: Sendable {
         signInTimeToLive: Duration = .seconds(60), failedSignInsPerMinute: Int = 1_000,
         accounts: [any AccountProvider] = [], push: PushServices = PushServices(),
         providers: ScriptedTransport? = nil, quotas: Quotas = .standard, requestTurns: RequestTurns? = nil,
-        transferLimit: TransferLimit? = nil, now: @escaping @Sendable () -> WireDate = { noon }
+        transferLimit: TransferLimit? = nil, redirectURIs: Set<String> = [],
+        now: @escaping @Sendable () -> WireDate = { noon }
     ) throws {
         self.providers = providers
         let settings = withDatabase ? try ScratchDatabase.shared().makeDatabase() : nil
@@ -68,7 +69,7 @@ struct TestServer: Sendable {
             settings: Services.Settings(
                 serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,
                 maximumUploadBytes: maximumUploadBytes, quotas: quotas, mimeTypes: .standard,
-                writesWarningFile: true),
+                writesWarningFile: true, redirectURIs: redirectURIs),
             partBudget: PartBudget(), now: now, uptime: { .seconds(5) }, makeUUID: { UUID().uuidString },
             background: { Thread.detachNewThread($0) }, signInTickets: SignInTickets(keys: keys),
             requestTurns: requestTurns, transferLimit: transferLimit)

@@ -187,7 +187,8 @@ class WebServerTests(unittest.TestCase):
 
     def test_only_the_protocol_s_headers_are_passed_on(self) -> None:
         sent = {"access_token": "a", "X-token-type": "b", "SyncServer-Device-UUID": "c", "X-account-id": "d",
-                "SyncServer-authorization-code": "e", "X-account-details": "f", "X-microsoft-access-token": "g",
+                "SyncServer-authorization-code": "e", "SyncServer-redirect-uri": "j", "SyncServer-code-verifier": "k",
+                "X-account-details": "f", "X-microsoft-access-token": "g",
                 "If-None-Match": '"h"', "Accept": "i",
                 "Cookie": "no", "X-Other": "no", "Proxy": "no"}
 
@@ -196,7 +197,9 @@ class WebServerTests(unittest.TestCase):
         parameters = json.loads(body)["parameters"]
         self.assertEqual({name: value for name, value in parameters.items() if name.startswith("HTTP_")}, {
             "HTTP_ACCESS_TOKEN": "a", "HTTP_X_TOKEN_TYPE": "b", "HTTP_SYNCSERVER_DEVICE_UUID": "c",
-            "HTTP_X_ACCOUNT_ID": "d", "HTTP_SYNCSERVER_AUTHORIZATION_CODE": "e", "HTTP_X_ACCOUNT_DETAILS": "f",
+            "HTTP_X_ACCOUNT_ID": "d", "HTTP_SYNCSERVER_AUTHORIZATION_CODE": "e",
+            "HTTP_SYNCSERVER_REDIRECT_URI": "j", "HTTP_SYNCSERVER_CODE_VERIFIER": "k",
+            "HTTP_X_ACCOUNT_DETAILS": "f",
             "HTTP_X_MICROSOFT_ACCESS_TOKEN": "g",
             "HTTP_IF_NONE_MATCH": '"h"', "HTTP_ACCEPT": "i"})
         self.assertEqual(parameters["REQUEST_METHOD"], "PATCH")

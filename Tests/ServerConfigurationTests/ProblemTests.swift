@@ -96,6 +96,13 @@ struct ProblemTests {
                 ["line 2, column 1: database.host and database.socket exclude each other"]
             ),
             (
+                #""redirectURIs": ["https://example.com/code", "com.example:/code", "code", "https://a/#b"]"#,
+                [
+                    "line 2, column 1: redirectURIs: code is not an absolute URI without a fragment, in ASCII",
+                    "line 2, column 1: redirectURIs: https://a/#b is not an absolute URI without a fragment, in ASCII",
+                ]
+            ),
+            (
                 #""database.port": 3306"#,
                 ["line 2, column 1: database.port and database.socket exclude each other"]
             ),

@@ -11,7 +11,9 @@ public struct SandboxControl: Sendable {
         case server
         /// Those that the phone has.
         case device
-        /// Both.
+        /// Those of a program whose person signed in with a browser.
+        case program
+        /// All of them.
         case all
     }
 
@@ -61,6 +63,11 @@ public struct SandboxControl: Sendable {
         let reply = try post("/accounts/\(account.id)/notice", details, expecting: 201)
         guard let payload = reply.payload?.text else { throw StackError.malformedSetting("notice \(reply)") }
         return payload
+    }
+
+    /// Registers a redirect URI of the app, as in the provider's console.
+    public func registerRedirect(_ uri: String, at provider: SandboxProvider) throws {
+        _ = try post("/redirect-uris", ["provider": provider.rawValue, "redirectURI": uri], expecting: 201)
     }
 
     /// Everything in the user's storage.

@@ -69,11 +69,11 @@ public struct AppleAccount: AccountProvider {
 
     /// The identity token that comes back must be the caller's: a code of somebody else is refused.
     public func exchange(
-        code: String, of profile: SignInProfile, through client: AccountClient
+        code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
         var details: [(name: String, value: String)] = []
         if let redirectURI = registration.redirectURI { details.append(("redirect_uri", redirectURI)) }
-        let tokens = try tokenEndpoint().exchange(code: code, details, through: client)
+        let tokens = try tokenEndpoint().exchange(code: code.value, details, through: client)
         let now = now()
         guard let refreshToken = tokens.refreshToken, let idToken = tokens.idToken else {
             throw .unavailable(detail: "Apple's token endpoint left out a token")
@@ -81,7 +81,7 @@ public struct AppleAccount: AccountProvider {
         let claims = try claims(of: idToken, at: now, through: client)
         guard claims.sub == profile.providerUserID, !policy.isExpired(claims, at: now) else { throw .codeRejected }
         return StoredCredentials(
-            refreshToken: refreshToken, codeHash: Self.hash(code),
+            refreshToken: refreshToken, codeHash: Self.hash(code.value),
             identity: IdentityRecord(confirmedAt: Int64(now.timeIntervalSince1970)))
     }
 

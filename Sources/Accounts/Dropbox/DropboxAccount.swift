@@ -18,7 +18,7 @@ public struct DropboxAccount: AccountProvider {
     private let allowsBareTokens: Bool
 
     /// - Parameters:
-    ///   - redirectURI: with which the phones ask for codes; `nil` if without one.
+    ///   - redirectURI: with which those ask for codes who name none; `nil` if without one.
     ///   - allowsBareTokens: whether a token without a code is enough, as deployed clients need it.
     public init(appKey: String, appSecret: String, redirectURI: String? = nil, allowsBareTokens: Bool) {
         tokenEndpoint = TokenEndpoint(of: "Dropbox", at: Self.token, clientID: appKey, clientSecret: appSecret)
@@ -42,20 +42,21 @@ public struct DropboxAccount: AccountProvider {
         return SignInProfile(providerUserID: user.accountId, displayName: user.name?.displayName ?? "")
     }
 
-    /// - Parameter code: the code; if it was asked for with a PKCE challenge, a blank and the verifier follow it.
+    /// - Parameter code: the code; instead of naming its verifier, a caller may send it behind the code and a blank.
     public func exchange(
-        code: String, of profile: SignInProfile, through client: AccountClient
+        code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
-        let words = code.split(separator: " ", maxSplits: 1).map(String.init)
+        let words = code.value.split(separator: " ", maxSplits: 1).map(String.init)
+        var plain = code
+        plain.value = words.first ?? ""
         var details: [(name: String, value: String)] = []
-        if words.count == 2 { details.append((name: "code_verifier", value: words[1])) }
-        if let redirectURI { details.append((name: "redirect_uri", value: redirectURI)) }
-        let tokens = try tokenEndpoint.exchange(code: words.first ?? "", details, through: client)
+        if words.count == 2, code.verifier == nil { details.append((name: "code_verifier", value: words[1])) }
+        let tokens = try tokenEndpoint.exchange(plain, standardRedirectURI: redirectURI, details, through: client)
         if let scopes = tokens.scopes, !Self.storageScopes.isSubset(of: scopes) { throw .scopeMissing }
         guard tokens.accountId == profile.providerUserID else { throw .codeRejected }
         return StoredCredentials(
             accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
-            codeHash: IncrementalDigest.digest(of: Array(code.utf8), .sha256).hexLowercase)
+            codeHash: IncrementalDigest.digest(of: Array(code.value.utf8), .sha256).hexLowercase)
     }
 
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials {

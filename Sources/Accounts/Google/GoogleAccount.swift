@@ -47,16 +47,17 @@ public struct GoogleAccount: AccountProvider {
     }
 
     public func exchange(
-        code: String, of profile: SignInProfile, through client: AccountClient
+        code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
-        let tokens = try tokenEndpoint.exchange(code: code, [("redirect_uri", "")], through: client)
+        // A code from an app on a device came without a redirect.
+        let tokens = try tokenEndpoint.exchange(code, standardRedirectURI: "", through: client)
         if let scopes = tokens.scopes, Self.driveScopes.isDisjoint(with: scopes) { throw .scopeMissing }
         guard try userInfo(tokens.accessToken, through: client).sub == profile.providerUserID else {
             throw .codeRejected
         }
         return StoredCredentials(
             accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
-            codeHash: IncrementalDigest.digest(of: Array(code.utf8), .sha256).hexLowercase)
+            codeHash: IncrementalDigest.digest(of: Array(code.value.utf8), .sha256).hexLowercase)
     }
 
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials {

@@ -5,8 +5,8 @@ import OpenSSLCrypto
 public import SyncProtocol
 
 /// Microsoft accounts, personal ones and those of organisations: an id token that says who signed in to our app, an access
-/// token that Graph answers to, and tokens of the server's own, got on behalf of the person
-/// (Microsoft identity platform, "OAuth 2.0 On-Behalf-Of flow").
+/// token that Graph answers to, and tokens of the server's own: for a code, or got on behalf of the person
+/// (Microsoft identity platform, "OAuth 2.0 authorization code flow", "OAuth 2.0 On-Behalf-Of flow").
 public struct MicrosoftAccount: AccountProvider {
     private static let authority = "https://login.microsoftonline.com/common"
     private static let token = authority + "/oauth2/v2.0/token"
@@ -33,6 +33,7 @@ public struct MicrosoftAccount: AccountProvider {
         ) { reply, purpose in
             switch purpose {
             case .exchange: MicrosoftRefusal(reply).ofExchange
+            case .exchangeAfterRedirect: MicrosoftRefusal(reply).ofCode
             case .renewal: MicrosoftRefusal(reply).ofRenewal
             }
         }
@@ -76,6 +77,25 @@ public struct MicrosoftAccount: AccountProvider {
         }
     }
 
+    /// Exchanges a code that a browser took to a redirect URI; codes of deployed apps, which name none, are left alone.
+    public func exchange(
+        code: PresentedCode, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials? {
+        guard code.redirectURI != nil else { return nil }
+        let tokens = try tokenEndpoint.exchange(
+            code, standardRedirectURI: nil, [("scope", Self.scope)], through: client)
+        try Self.requireStorage(tokens)
+        let user = try me(tokens.accessToken, through: client)
+        guard Self.normalized(user.id) == Self.normalized(profile.providerUserID) else { throw .codeRejected }
+        return StoredCredentials(
+            accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
+            codeHash: IncrementalDigest.digest(of: Array(code.value.utf8), .sha256).hexLowercase)
+    }
+
+    private static func requireStorage(_ tokens: OAuthTokens) throws(AccountError) {
+        if let scope = tokens.scope, !scope.lowercased().contains("files.readwrite") { throw .scopeMissing }
+    }
+
     /// Exchanges the id token, which may be done any number of times while it lives.
     public var exchangesTokens: Bool { true }
 
@@ -87,7 +107,7 @@ public struct MicrosoftAccount: AccountProvider {
             [
                 ("assertion", presented.accessToken), ("scope", Self.scope), ("requested_token_use", "on_behalf_of"),
             ], through: client)
-        if let scope = tokens.scope, !scope.lowercased().contains("files.readwrite") { throw .scopeMissing }
+        try Self.requireStorage(tokens)
         return StoredCredentials(
             accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
             codeHash: IncrementalDigest.digest(of: Array(presented.accessToken.utf8), .sha256).hexLowercase)

@@ -8,12 +8,16 @@ enum MicrosoftRefusal {
     case consentMissing
     /// The id token that was to be exchanged is not accepted.
     case assertionRefused
+    /// The code is used up, or was asked for with another redirect URI or challenge.
+    case codeRefused
     case other(AccountError)
 
     /// Expired or withdrawn refresh tokens, changed passwords, second factors.
     private static let personNeededCodes: Set = [70000, 70008, 700_082, 700_084, 50173, 50076, 50079]
     /// Not a JWT, wrong signature, for somebody else, expired.
     private static let assertionCodes: Set = [50027, 50013, 500_131, 500_133]
+    /// Redeemed already; another redirect URI, than in the request or than is registered; another verifier.
+    private static let codeCodes: Set = [54005, 500_112, 50011, 501_481, 50148]
     /// Client id or secret unknown or expired: nothing that a user could mend.
     private static let clientCodes: Set = [7_000_215, 7_000_222, 700_016]
 
@@ -27,6 +31,8 @@ enum MicrosoftRefusal {
         switch body.error {
         case _ where codes.contains(90033), "temporarily_unavailable":
             self = .other(.unavailable(detail: word))
+        case _ where !codes.isDisjoint(with: Self.codeCodes):
+            self = .codeRefused
         case _ where !codes.isDisjoint(with: Self.clientCodes), "invalid_client", "unauthorized_client":
             self = .other(.misconfigured(detail: "Microsoft's token endpoint says \(word)"))
         case _ where codes.contains(65001), "consent_required":
@@ -43,7 +49,16 @@ enum MicrosoftRefusal {
     /// For an exchange: whether the person must sign in or consent.
     var ofExchange: AccountError {
         switch self {
-        case .personNeeded, .assertionRefused: .rejected
+        case .personNeeded, .assertionRefused, .codeRefused: .rejected
+        case .consentMissing: .scopeMissing
+        case .other(let error): error
+        }
+    }
+
+    /// For the exchange of a code: whether another one would do.
+    var ofCode: AccountError {
+        switch self {
+        case .personNeeded, .assertionRefused, .codeRefused: .codeRejected
         case .consentMissing: .scopeMissing
         case .other(let error): error
         }
@@ -52,7 +67,7 @@ enum MicrosoftRefusal {
     /// For a renewal: whether it will ever work again.
     var ofRenewal: AccountError {
         switch self {
-        case .personNeeded, .consentMissing, .assertionRefused: .revoked
+        case .personNeeded, .consentMissing, .assertionRefused, .codeRefused: .revoked
         case .other(let error): error
         }
     }

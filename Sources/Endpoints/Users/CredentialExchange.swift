@@ -35,7 +35,7 @@ struct CredentialExchange {
     func credentialsOfNewUser(keeping earlier: StoredCredentials?) throws -> StoredCredentials {
         let fromToken = account.credentials(from: presented)
         if let earlier { return fromToken.updated(with: try update(of: earlier) ?? earlier) }
-        if let code = presented.authorizationCode, let exchanged = try exchange(code) {
+        if let code = presented.code, let exchanged = try exchange(code) {
             return fromToken.updated(with: exchanged)
         }
         guard let exchanged = try exchangeToken() else { return fromToken }
@@ -59,7 +59,7 @@ struct CredentialExchange {
             context.logger.warning("Authorization code refused; what was stored cannot be opened")
             var credentials = account.credentials(from: presented)
             // Apps send a code again and again: this one is not to be tried again.
-            credentials.codeHash = presented.authorizationCode.map { Self.hash($0).hexLowercase }
+            credentials.codeHash = presented.code.map { Self.hash($0).hexLowercase }
             return credentials
         }
     }
@@ -69,7 +69,8 @@ struct CredentialExchange {
     /// A code that no longer works matters only to someone for whom no refresh token is stored.
     func update(of stored: StoredCredentials) throws -> StoredCredentials? {
         var updated = stored
-        if let code = presented.authorizationCode, Self.hash(code).hexLowercase != stored.codeHash {
+        let isCodeKnown = presented.code.map { Self.hash($0).hexLowercase == stored.codeHash } ?? false
+        if let code = presented.code, !isCodeKnown {
             do {
                 if let exchanged = try exchange(code) {
                     updated = stored.updated(with: exchanged)
@@ -77,7 +78,7 @@ struct CredentialExchange {
             } catch AccountError.codeRejected where stored.refreshToken != nil {
                 context.logger.warning("Authorization code refused; the stored refresh token is kept")
             }
-        } else if let exchanged = try exchangeToken(unlessFor: stored) {
+        } else if !isCodeKnown, let exchanged = try exchangeToken(unlessFor: stored) {
             updated = stored.updated(with: exchanged)
         } else if stored.refreshToken == nil {
             updated = stored.updated(with: account.credentials(from: presented))
@@ -101,7 +102,7 @@ struct CredentialExchange {
     /// Makes sure that the presented code is one that we have exchanged for the caller's account, or exchanges it.
     /// - Throws: ``AccountError/rejected`` if it is not; ``StoreError``.
     func requireExchangedCode() throws {
-        guard let code = presented.authorizationCode else { throw AccountError.rejected }
+        guard let code = presented.code else { throw AccountError.rejected }
         let hash = Self.hash(code)
         if try rememberedResult(hash) != nil { return }
         let user = try context.store.withSession { session in
@@ -123,7 +124,7 @@ struct CredentialExchange {
     ///
     /// - Throws: ``AccountError/codeRejected`` if the provider refuses the code, or was asked before without a result that
     ///   is still there: a code is never sent twice, unless the provider has surely not seen it.
-    private func exchange(_ code: String) throws -> StoredCredentials? {
+    private func exchange(_ code: PresentedCode) throws -> StoredCredentials? {
         let key = Self.key(Self.hash(code), context.profile)
         let owner = try context.services.makeUUID()
         // Who waits for another request's exchange holds a thread as well.
@@ -148,7 +149,7 @@ struct CredentialExchange {
         throw AccountError.timedOut
     }
 
-    private func exchange(_ code: String, under key: [UInt8], as owner: String) throws -> StoredCredentials? {
+    private func exchange(_ code: PresentedCode, under key: [UInt8], as owner: String) throws -> StoredCredentials? {
         let credentials: StoredCredentials
         do {
             guard
@@ -187,8 +188,11 @@ struct CredentialExchange {
         try context.services.storage.vault.open(record, from: .code(key), context.logger)
     }
 
-    private static func hash(_ code: String) -> [UInt8] {
-        IncrementalDigest.digest(of: Array(code.utf8), .sha256)
+    /// Of the code alone: what it was asked for with does not make another code of it.
+    private static func hash(_ code: PresentedCode) -> [UInt8] { hash(code.value) }
+
+    private static func hash(_ text: String) -> [UInt8] {
+        IncrementalDigest.digest(of: Array(text.utf8), .sha256)
     }
 
     /// Under which a result is kept: bound to the account, so that nobody profits from another person's code.

@@ -24,6 +24,7 @@ extension Account {
                         "value": .string($0.value), "clientID": .string($0.clientID),
                         "holder": .string($0.holder.rawValue), "isRevoked": .bool($0.isRevoked),
                         "predecessor": .string($0.predecessor) ?? .null,
+                        "scopes": $0.scopes.map { .array($0.map { .string($0) }) } ?? .null,
                     ]
                 }),
             "codes": .array(
@@ -33,7 +34,10 @@ extension Account {
                         "expiresAt": code.expiresAt.json, "promptsConsent": .bool(code.promptsConsent),
                         "isUsed": .bool(code.isUsed),
                     ]
-                    json["challenge"] = .string(code.challenge)
+                    json["challenge"] = .string(code.challenge?.value)
+                    json["challengeMethod"] = .string(code.challenge?.method.rawValue)
+                    json["scopes"] = code.scopes.map { .array($0.map { .string($0) }) }
+                    json["isOffline"] = .bool(code.isOffline)
                     json["redirect"] = .string(code.redirect)
                     return .object(json)
                 }),
@@ -66,7 +70,7 @@ extension Account {
             else { return nil }
             return RefreshToken(
                 value: value, clientID: clientID, holder: holder, isRevoked: token["isRevoked"]?.bool ?? false,
-                predecessor: token["predecessor"]?.string)
+                scopes: token["scopes"]?.array?.compactMap(\.string), predecessor: token["predecessor"]?.string)
         }
         codes = (json["codes"]?.array ?? []).compactMap { code in
             guard let value = code["value"]?.string, let clientID = code["clientID"]?.string,
@@ -74,9 +78,18 @@ extension Account {
             else { return nil }
             return AuthorizationCode(
                 value: value, clientID: clientID, expiresAt: expiresAt,
-                promptsConsent: code["promptsConsent"]?.bool ?? false, challenge: code["challenge"]?.string,
-                redirect: code["redirect"]?.string, isUsed: code["isUsed"]?.bool ?? false)
+                promptsConsent: code["promptsConsent"]?.bool ?? false, challenge: CodeChallenge(json: code),
+                redirect: code["redirect"]?.string, scopes: code["scopes"]?.array?.compactMap(\.string),
+                isOffline: code["isOffline"]?.bool ?? true, isUsed: code["isUsed"]?.bool ?? false)
         }
+    }
+}
+
+extension CodeChallenge {
+    /// The challenge among the members of a code as it was kept on disk.
+    fileprivate init?(json code: JSONValue) {
+        guard let value = code["challenge"]?.string else { return nil }
+        self.init(value, method: code["challengeMethod"]?.string.flatMap(Method.init(rawValue:)) ?? .s256)
     }
 }
 

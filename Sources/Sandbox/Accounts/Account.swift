@@ -5,9 +5,9 @@ public enum Provider: String, Sendable, CaseIterable {
     case google, facebook, dropbox, microsoft, apple
 }
 
-/// Who asked for a token: an app on a device, or the app maker's server.
+/// Who asked for a token: an app on a device, the app maker's server, or a program whose person signed in with a browser.
 enum TokenHolder: String, Sendable {
-    case device, server
+    case device, server, program
 }
 
 /// An access token and what it is good for.
@@ -19,7 +19,7 @@ struct AccessToken: Sendable {
     let issuedAt: Date
     var expiresAt: Date
     var isRevoked = false
-    /// Microsoft: what it permits; `nil` for all that the account grants.
+    /// What it permits; `nil` for all that the account grants.
     var scopes: [String]?
     /// Dropbox: the refresh token that it came from or with; `nil` for one that stands alone, as a device's does.
     var refreshToken: String?
@@ -31,6 +31,8 @@ struct RefreshToken: Sendable {
     let clientID: String
     let holder: TokenHolder
     var isRevoked = false
+    /// What it stands for; `nil` for all that the account grants.
+    var scopes: [String]?
     /// Microsoft: the token in whose stead this one was given; it ends when this one is first used.
     var predecessor: String?
 }
@@ -44,10 +46,14 @@ struct AuthorizationCode: Sendable {
     let expiresAt: Date
     /// Whether the user was asked for consent again, which earns another refresh token.
     let promptsConsent: Bool
-    /// PKCE's challenge, if the code was asked for with one (Dropbox).
-    var challenge: String?
-    /// The redirect URI with which the code was asked for (Dropbox).
+    /// PKCE's challenge, if the code was asked for with one.
+    var challenge: CodeChallenge?
+    /// The redirect URI with which the code was asked for.
     var redirect: String?
+    /// What the person granted on the page in the browser; `nil` for codes of apps on devices.
+    var scopes: [String]?
+    /// Whether it was asked for with offline access.
+    var isOffline = true
     var isUsed = false
 }
 
@@ -80,9 +86,9 @@ struct Account: Sendable {
         }
     }
 
-    /// The newest authorization code that still works at `now`.
+    /// The device's newest authorization code that still works at `now`.
     func freshCode(at now: Date) -> AuthorizationCode? {
-        codes.last { !$0.isUsed && $0.expiresAt > now }
+        codes.last { !$0.isUsed && $0.expiresAt > now && $0.scopes == nil }
     }
 
     /// Makes access tokens of the named holders (`nil`: of all) expire now.
@@ -98,7 +104,11 @@ struct Account: Sendable {
             accessTokens[index].isRevoked = true
         }
         guard holder != .device else { return }
-        for index in refreshTokens.indices { refreshTokens[index].isRevoked = true }
+        for index in refreshTokens.indices
+        where holder == nil || (holder == .program) == (refreshTokens[index].holder == .program) {
+            refreshTokens[index].isRevoked = true
+        }
+        guard holder != .program else { return }
         for index in codes.indices { codes[index].isUsed = true }
         hasConsented = false
     }

@@ -6,6 +6,10 @@ public enum RegisteredApps {
     public static let googleServerSecret = "sandbox-google-secret"
     /// Google OAuth client of the iOS app, of the same Cloud project.
     public static let googleIOSClientID = "1234567890-ios.apps.googleusercontent.com"
+    /// Google OAuth client of programs on computers, of the same Cloud project; of the type "Desktop app".
+    public static let googleDesktopClientID = "1234567890-desktop.apps.googleusercontent.com"
+    /// Its secret, which is in every copy of the program and so none ("… for Mobile & Desktop Apps").
+    public static let googleDesktopSecret = "sandbox-google-desktop-secret"
     /// Facebook app id.
     public static let facebookAppID = "123456789012345"
     /// Its secret.

@@ -64,7 +64,7 @@ struct AccountControl {
         case .string("all")?: return nil
         case let value?:
             guard let holder = value.string.flatMap(TokenHolder.init(rawValue:)) else {
-                throw .badRequest("which is server, device or all")
+                throw .badRequest("which is server, device, program or all")
             }
             return holder
         }

@@ -66,6 +66,7 @@ struct ControlInterface {
         case ("POST", "apple", 3) where segments[2] == "rotate-keys":
             try server.appleKeys.rotate()
             return SandboxResponse(204)
+        case ("POST", "redirect-uris", 2): return try registerRedirect(request)
         case ("GET", "clock", 2): return clock()
         case ("POST", "clock", 2): return try setClock(request)
         case ("GET", "settings", 2): return SandboxResponse(200, json: server.withState { $0.settings }.json)
@@ -73,7 +74,7 @@ struct ControlInterface {
             try change(try Self.json(request))
             return SandboxResponse(200, json: server.withState { $0.settings }.json)
         case (_, "faults", 2), (_, "requests", 2), (_, "tokens", 2), (_, "violations", 2), (_, "clock", 2),
-            (_, "settings", 2):
+            (_, "settings", 2), (_, "redirect-uris", 2):
             throw ControlError.methodNotAllowed
         default: throw ControlError.notFound("no such route: \(request.path)")
         }
@@ -122,6 +123,20 @@ struct ControlInterface {
         }
         try change(["clockOffsetSeconds": .double(offset)])
         return clock()
+    }
+
+    /// As in the provider's console.
+    private func registerRedirect(_ request: SandboxRequest) throws -> SandboxResponse {
+        let json = try Self.json(request)
+        guard let provider = json["provider"]?.string.flatMap(Provider.init(rawValue:)),
+            provider == .google || provider == .dropbox, let uri = json["redirectURI"]?.string, !uri.contains("#")
+        else { throw ControlError.badRequest("provider is google or dropbox; redirectURI is a URI without a fragment") }
+        let directory = server.directory
+        try server.withState { state throws(StorageError) in
+            state.settings.redirects.add(uri, provider)
+            try directory.write(state.settings.json, to: directory.settingsPath)
+        }
+        return SandboxResponse(201, json: server.withState { $0.settings.redirects }.json)
     }
 
     private func change(_ json: JSONValue) throws(StorageError) {

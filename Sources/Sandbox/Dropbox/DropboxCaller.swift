@@ -25,7 +25,7 @@ struct DropboxCaller {
             !token.isRevoked
         else { throw .unauthorized("invalid_access_token") }
         guard token.expiresAt > now else { throw .unauthorized("expired_access_token") }
-        if let scope, !account.scopes.contains(scope) {
+        if let scope, !(token.scopes ?? account.scopes).contains(scope) {
             throw .unauthorized("missing_scope", requiredScope: scope)
         }
         self.account = account

@@ -28,13 +28,7 @@ struct DropboxOAuth {
         AuthorizationCode(
             value: RandomText.token(43), clientID: account.audience,
             expiresAt: now.addingTimeInterval(AuthorizationCode.lifeSeconds), promptsConsent: true,
-            challenge: verifier.map(challenge), redirect: redirect)
-    }
-
-    /// RFC 7636, section 4.2, method S256.
-    static func challenge(of verifier: String) -> String {
-        Data(IncrementalDigest.digest(of: Array(verifier.utf8), .sha256)).base64EncodedString()
-            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+            challenge: verifier.map(CodeChallenge.init(of:)), redirect: redirect)
     }
 
     /// `POST /oauth2/token`.
@@ -105,8 +99,10 @@ struct DropboxOAuth {
             throw OAuthError(400, "invalid_grant", "code doesn't exist or has expired")
         }
         let now = server.now
-        let refresh = RefreshToken(value: Self.refreshTokenText(), clientID: client.key, holder: .server)
-        let access = Self.accessToken(for: client.key, holder: .server, refreshToken: refresh.value, at: now)
+        var refresh: RefreshToken? = RefreshToken(
+            value: Self.refreshTokenText(), clientID: client.key, holder: client.hasSecret ? .server : .program)
+        var access = Self.accessToken(
+            for: client.key, holder: client.hasSecret ? .server : .program, refreshToken: refresh?.value, at: now)
         var failure: OAuthError?
         var isReused = false
         let account = try server.changeAccount(id) { account in
@@ -119,8 +115,11 @@ struct DropboxOAuth {
             failure = Self.objection(to: code, form, client, at: now)
             guard failure == nil else { return }
             account.codes[index].isUsed = true
+            access.scopes = code.scopes
+            refresh?.scopes = code.scopes
+            if !code.isOffline { (refresh, access.refreshToken) = (nil, nil) }
             account.add(access)
-            account.add(refresh)
+            if let refresh { account.add(refresh) }
             account.hasConsented = true
         }
         if isReused { server.note(request, "code-reused", "this authorization code was used before") }
@@ -128,13 +127,15 @@ struct DropboxOAuth {
             if failure.code == "invalid_request" { server.note(request, "code-proof", failure.text) }
             throw failure
         }
-        return .dropbox([
+        var json: JSONObject = [
             "access_token": .string(access.value), "token_type": "bearer",
-            "expires_in": .int(Int(Self.accessTokenSeconds)), "refresh_token": .string(refresh.value),
-            "scope": .string(account.scopes.joined(separator: " ")),
+            "expires_in": .int(Int(Self.accessTokenSeconds)),
+            "scope": .string((access.scopes ?? account.scopes).joined(separator: " ")),
             "uid": .string(String(account.createdAt.unixSeconds)),
             "account_id": .string(account.id),
-        ])
+        ]
+        json["refresh_token"] = .string(refresh?.value)
+        return .dropbox(.object(json))
     }
 
     /// What is wrong with redeeming `code` like this; `nil` if nothing is.
@@ -152,7 +153,7 @@ struct DropboxOAuth {
         }
         switch (code.challenge, form["code_verifier"]) {
         case (let challenge?, let verifier?):
-            return challenge == self.challenge(of: verifier)
+            return challenge.isAnswered(by: verifier)
                 ? nil : OAuthError(400, "invalid_grant", "invalid code verifier")
         case (.some, nil): return OAuthError(400, "invalid_request", "No code verifier provided")
         case (nil, .some): return OAuthError(400, "invalid_request", "the code was made without a challenge")
@@ -170,9 +171,11 @@ struct DropboxOAuth {
             let token = account.refreshTokens.last(where: { $0.value == value }), token.clientID == client.key,
             !token.isRevoked
         else { throw OAuthError(400, "invalid_grant", "refresh token is invalid or revoked") }
-        let access = Self.accessToken(
+        var access = Self.accessToken(
             for: client.key, holder: token.holder, refreshToken: token.value, at: server.now)
-        try server.changeAccount(account.id) { $0.add(access) }
+        access.scopes = token.scopes
+        let issued = access
+        try server.changeAccount(account.id) { $0.add(issued) }
         return .dropbox([
             "access_token": .string(access.value), "token_type": "bearer",
             "expires_in": .int(Int(Self.accessTokenSeconds)),

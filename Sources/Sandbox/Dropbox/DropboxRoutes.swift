@@ -22,6 +22,8 @@ struct DropboxRoutes {
             switch (request.host, request.path) {
             case ("api.dropboxapi.com", "/oauth2/token"), ("api.dropbox.com", "/oauth2/token"):
                 return try DropboxOAuth(server: server).token(request)
+            case ("www.dropbox.com", "/oauth2/authorize"):
+                return try DropboxAuthorization(server: server).respond(to: request)
             case (_, let path) where path.hasPrefix("/2/"): return try call(Self.function(request), request)
             default:
                 server.note(request, "unknown-route", "the sandbox's Dropbox has no \(request.path) at \(request.host)")

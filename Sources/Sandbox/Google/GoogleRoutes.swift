@@ -7,6 +7,8 @@ struct GoogleRoutes {
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         let oauth = GoogleOAuth(server: server)
         switch (request.host, request.path) {
+        case ("accounts.google.com", "/o/oauth2/v2/auth"), ("accounts.google.com", "/o/oauth2/auth"):
+            return try GoogleAuthorization(server: server).respond(to: request)
         case ("oauth2.googleapis.com", "/token"), ("www.googleapis.com", "/oauth2/v4/token"),
             ("accounts.google.com", "/o/oauth2/token"):
             return try oauth.token(request)

@@ -6,10 +6,15 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     case accessToken = "access_token"
     /// The caller's ``DeviceUUID``.
     case deviceUUID = "SyncServer-Device-UUID"
-    /// Google, Apple: a code that can be exchanged for tokens, once.
+    /// A code that can be exchanged for tokens, once.
     case authorizationCode = "SyncServer-authorization-code"
     /// Obsolete spelling of ``authorizationCode``.
     case googleServerAuthCode = "SyncServer-Google-server-auth-code"
+    /// The redirect URI with which ``authorizationCode`` was asked for: a ``LoopbackRedirectURI``, or one that the server
+    /// knows.
+    case redirectURI = "SyncServer-redirect-uri"
+    /// The ``CodeVerifier`` of the challenge with which ``authorizationCode`` was asked for.
+    case codeVerifier = "SyncServer-code-verifier"
     /// Dropbox: the account id.
     case accountID = "X-account-id"
     /// Apple: JSON with the person's name and address.

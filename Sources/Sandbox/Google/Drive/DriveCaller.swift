@@ -33,8 +33,9 @@ struct DriveCaller {
         guard let (account, token) = server.withState({ $0.accessToken(value) }), account.provider == .google,
             !token.isRevoked, token.expiresAt > now
         else { throw .invalidCredentials }
-        seesAll = account.scopes.contains("https://www.googleapis.com/auth/drive")
-        guard seesAll || account.scopes.contains("https://www.googleapis.com/auth/drive.file") else {
+        let scopes = token.scopes ?? account.scopes
+        seesAll = scopes.contains("https://www.googleapis.com/auth/drive")
+        guard seesAll || scopes.contains("https://www.googleapis.com/auth/drive.file") else {
             throw DriveError(
                 403, "insufficientPermissions", "Request had insufficient authentication scopes.", domain: "global")
         }

@@ -71,6 +71,13 @@ struct GoogleOAuth {
                 server.note(request, "client-secret", "client_secret is \(secret == nil ? "missing" : "wrong")")
                 throw OAuthError(401, "invalid_client", secret == nil ? "client_secret is missing." : "Unauthorized")
             }
+        case RegisteredApps.googleDesktopClientID:
+            guard secret == RegisteredApps.googleDesktopSecret else {
+                server.note(request, "client-secret", "client_secret is \(secret == nil ? "missing" : "wrong")")
+                throw OAuthError(
+                    secret == nil ? 400 : 401, secret == nil ? "invalid_request" : "invalid_client",
+                    secret == nil ? "client_secret is missing." : "Unauthorized")
+            }
         // An app on a device keeps no secret.
         case RegisteredApps.googleIOSClientID: break
         default:
@@ -87,14 +94,9 @@ struct GoogleOAuth {
             server.note(request, "code", "code is missing")
             throw OAuthError(400, "invalid_request", "Missing required parameter: code")
         }
-        // A code that an app on a device handed over was made without a redirect, and is exchanged with an empty one.
         guard let redirect = form["redirect_uri"] else {
             server.note(request, "redirect-uri", "redirect_uri is missing; for codes from a device it is empty")
             throw OAuthError(400, "invalid_request", "Missing parameter: redirect_uri")
-        }
-        guard redirect.isEmpty else {
-            server.note(request, "redirect-uri", "redirect_uri is not empty, but the code came from a device")
-            throw OAuthError(400, "redirect_uri_mismatch", "Bad Request")
         }
         guard let id = server.withState({ $0.owners[value] }) else {
             throw OAuthError(400, "invalid_grant", "Malformed auth code.")
@@ -103,7 +105,8 @@ struct GoogleOAuth {
         var failure: OAuthError?
         var isReused = false
         var refresh: RefreshToken?
-        let access = Self.accessToken(for: client, holder: .server, at: now)
+        let holder: TokenHolder = client == RegisteredApps.googleDesktopClientID ? .program : .server
+        var access = Self.accessToken(for: client, holder: holder, at: now)
         let account = try server.changeAccount(id) { account in
             guard let index = account.codes.firstIndex(where: { $0.value == value }) else {
                 failure = OAuthError(400, "invalid_grant", "Malformed auth code.")
@@ -119,18 +122,41 @@ struct GoogleOAuth {
                 failure = OAuthError(400, "invalid_grant", "Bad Request")
                 return
             }
+            failure = Self.objection(to: code, redirect: redirect, verifier: form["code_verifier"])
+            guard failure == nil else { return }
             account.codes[index].isUsed = true
+            access.scopes = code.scopes
             account.add(access)
-            if !account.hasConsented || code.promptsConsent {
-                let token = RefreshToken(value: Self.refreshTokenText(), clientID: client, holder: .server)
+            if holder == .program || code.isOffline && (!account.hasConsented || code.promptsConsent) {
+                let token = RefreshToken(
+                    value: Self.refreshTokenText(), clientID: client, holder: holder, scopes: code.scopes)
                 account.add(token)
                 refresh = token
             }
-            account.hasConsented = true
+            if holder == .server, code.isOffline { account.hasConsented = true }
+        }
+        if let failure, failure.code == "redirect_uri_mismatch" || failure.text.contains("verifier") {
+            server.note(request, "code-proof", "\(failure.code): \(failure.text)")
         }
         if isReused { server.note(request, "code-reused", "this authorization code was used before") }
         if let failure { throw failure }
-        return tokenResponse(access, refresh: refresh, scopes: account.scopes)
+        return tokenResponse(access, refresh: refresh, scopes: access.scopes ?? account.scopes)
+    }
+
+    /// What is wrong with how a code is redeemed; `nil` if nothing is.
+    private static func objection(
+        to code: AuthorizationCode, redirect: String, verifier: String?
+    ) -> OAuthError? {
+        // A code that an app on a device handed over was made without a redirect, and is exchanged with an empty one.
+        guard redirect == code.redirect ?? "" else { return OAuthError(400, "redirect_uri_mismatch", "Bad Request") }
+        switch (code.challenge, verifier) {
+        case (nil, nil): return nil
+        case (nil, .some): return OAuthError(400, "invalid_grant", "code_verifier or verifier is not needed.")
+        case (.some, nil): return OAuthError(400, "invalid_grant", "Missing code verifier.")
+        case (let challenge?, let verifier?):
+            return challenge.isAnswered(by: verifier)
+                ? nil : OAuthError(400, "invalid_grant", "Invalid code verifier.")
+        }
     }
 
     private func refresh(
@@ -152,9 +178,11 @@ struct GoogleOAuth {
             server.note(request, "refresh-client", "the refresh token belongs to another client")
             throw OAuthError(401, "unauthorized_client", "Unauthorized")
         }
-        let access = Self.accessToken(for: client, holder: token.holder, at: server.now)
-        try server.changeAccount(account.id) { $0.add(access) }
-        return tokenResponse(access, refresh: nil, scopes: account.scopes)
+        var access = Self.accessToken(for: client, holder: token.holder, at: server.now)
+        access.scopes = token.scopes
+        let issued = access
+        try server.changeAccount(account.id) { $0.add(issued) }
+        return tokenResponse(access, refresh: nil, scopes: access.scopes ?? account.scopes)
     }
 
     private func tokenResponse(_ access: AccessToken, refresh: RefreshToken?, scopes: [String]) -> SandboxResponse {
@@ -198,11 +226,11 @@ struct GoogleOAuth {
             200,
             json: [
                 "azp": .string(token.audience), "aud": .string(token.audience), "sub": .string(account.id),
-                "scope": .string(account.scopes.joined(separator: " ")),
+                "scope": .string((token.scopes ?? account.scopes).joined(separator: " ")),
                 "exp": .string(String(token.expiresAt.unixSeconds)),
                 "expires_in": .string(String(Int(token.expiresAt.timeIntervalSince(now)))),
                 "email": .string(account.email), "email_verified": "true",
-                "access_type": token.holder == .server ? "offline" : "online",
+                "access_type": token.holder != .device ? "offline" : "online",
             ])
     }
 
@@ -223,13 +251,14 @@ struct GoogleOAuth {
         var json: JSONObject = [:]
         // Versions 1 and 2 of the route call the user's id otherwise.
         json[request.path.contains("/v3/") || request.path == "/v1/userinfo" ? "sub" : "id"] = .string(account.id)
-        if account.scopes.contains(where: { $0.hasSuffix("profile") }) {
+        let scopes = token.scopes ?? account.scopes
+        if scopes.contains(where: { $0.hasSuffix("profile") }) {
             json["name"] = .string(account.name)
             json["given_name"] = .string(words.first.map(String.init) ?? account.name)
             if words.count == 2 { json["family_name"] = .string(String(words[1])) }
             json["picture"] = .string("https://lh3.googleusercontent.com/a/" + account.id)
         }
-        if account.scopes.contains(where: { $0.hasSuffix("email") }) {
+        if scopes.contains(where: { $0.hasSuffix("email") }) {
             json["email"] = .string(account.email)
             json["email_verified"] = true
         }

@@ -20,6 +20,8 @@ struct MicrosoftOAuth {
         let segments = request.segments
         guard let tenant = segments.first, Self.tenants.contains(tenant) else { return unknown(request) }
         switch (request.method, segments.dropFirst().joined(separator: "/")) {
+        case ("GET", "oauth2/v2.0/authorize"), ("POST", "oauth2/v2.0/authorize"):
+            return try MicrosoftAuthorization(server: server).respond(to: request)
         case ("POST", "oauth2/v2.0/token"): return try MicrosoftTokenRoute(server: server).respond(to: request)
         case ("GET", "discovery/v2.0/keys"):
             let generation = server.withState { $0.settings.microsoftKeyGeneration }
@@ -108,13 +110,23 @@ struct MicrosoftOAuth {
     }
 
     /// A new refresh token.
-    static func refreshToken(_ clientID: String, insteadOf old: String? = nil) -> RefreshToken {
+    static func refreshToken(
+        _ clientID: String, holder: TokenHolder = .server, scopes: [String]? = nil, insteadOf old: String? = nil
+    ) -> RefreshToken {
         RefreshToken(
-            value: "M.C531_BAY.0.U." + RandomText.token(180), clientID: clientID, holder: .server, predecessor: old)
+            value: "M.C531_BAY.0.U." + RandomText.token(180), clientID: clientID, holder: holder, scopes: scopes,
+            predecessor: old)
     }
 
-    /// A new id token on the account's device.
-    static func idToken(for account: Account, at now: Date, keys: MicrosoftKeys.Current) -> AccessToken {
+    /// A scope without Graph's address, which may stand before it.
+    static func shortScope(_ scope: some StringProtocol) -> String {
+        scope.lowercased().hasPrefix(graph + "/") ? String(scope.dropFirst(graph.count + 1)) : String(scope)
+    }
+
+    /// A new id token, on the account's device unless told otherwise.
+    static func idToken(
+        for account: Account, holder: TokenHolder = .device, at now: Date, keys: MicrosoftKeys.Current
+    ) -> AccessToken {
         let tenant = account.id.contains("-") ? workTenant : personalTenant
         let claims: JSONObject = [
             "ver": "2.0", "iss": .string("https://login.microsoftonline.com/\(tenant)/v2.0"),
@@ -126,7 +138,7 @@ struct MicrosoftOAuth {
             "uti": .string(RandomText.token(22)),
         ]
         return AccessToken(
-            value: keys.sign(claims), holder: .device, audience: account.audience, issuedAt: now,
+            value: keys.sign(claims), holder: holder, audience: account.audience, issuedAt: now,
             expiresAt: now.addingTimeInterval(idTokenSeconds))
     }
 

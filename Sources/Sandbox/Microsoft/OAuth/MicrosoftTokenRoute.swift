@@ -26,8 +26,14 @@ struct MicrosoftTokenRoute {
         }
     }
 
-    /// The client id of the app that asks, its secret proved.
-    private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(MicrosoftError) -> String {
+    /// An app that asks, and whether it has proved its secret.
+    private struct Client {
+        let id: String
+        let hasSecret: Bool
+    }
+
+    /// The app that asks; a secret that it sends must be right.
+    private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(MicrosoftError) -> Client {
         var id = form["client_id"]
         var secret = form["client_secret"]
         if let header = request.header("authorization"), header.lowercased().hasPrefix("basic "),
@@ -43,17 +49,49 @@ struct MicrosoftTokenRoute {
             server.note(request, "client-id", "client_id is \(id == nil ? "missing" : "not registered")")
             throw MicrosoftError(400, "unauthorized_client", 700_016, "Application was not found in the directory.")
         }
-        guard secret == RegisteredApps.microsoftSecret else {
-            server.note(request, "client-secret", "client_secret is \(secret == nil ? "missing" : "wrong")")
+        guard secret == nil || secret == RegisteredApps.microsoftSecret else {
+            server.note(request, "client-secret", "client_secret is wrong")
             throw MicrosoftError(401, "invalid_client", 7_000_215, "Invalid client secret provided.")
         }
-        return RegisteredApps.microsoftClientID
+        return Client(id: RegisteredApps.microsoftClientID, hasSecret: secret != nil)
+    }
+
+    /// Programs must send no secret, for they have none; everybody else must.
+    private func requireSecret(
+        of client: Client, isProgram: Bool, _ request: SandboxRequest
+    ) throws(MicrosoftError) {
+        switch (isProgram, client.hasSecret) {
+        case (false, true), (true, false): return
+        case (true, true):
+            server.note(request, "client-secret", "a code or token of a program comes with client_secret")
+            throw MicrosoftError(
+                401, "invalid_client", 700_025, "Client is public so no 'client_secret' should be presented.")
+        case (false, false):
+            server.note(request, "client-secret", "client_secret is missing")
+            throw MicrosoftError(
+                401, "invalid_client", 7_000_218, "The request body must contain 'client_secret'.")
+        }
+    }
+
+    /// What is wrong with how a code is redeemed; `nil` if nothing is.
+    private static func objection(to code: AuthorizationCode, _ form: QueryItems) -> MicrosoftError? {
+        if let redirect = code.redirect, redirect != form["redirect_uri"] {
+            return MicrosoftError(400, "invalid_grant", 500_112, "The reply address does not match the code's.")
+        }
+        switch (code.challenge, form["code_verifier"]) {
+        case (nil, nil): return nil
+        case (let challenge?, let verifier?) where challenge.isAnswered(by: verifier): return nil
+        case (.some, .some):
+            return MicrosoftError(400, "invalid_grant", 501_481, "The code_verifier does not match the code_challenge.")
+        case (.some, nil), (nil, .some):
+            return MicrosoftError(400, "invalid_grant", 50148, "The code_verifier does not match the code_challenge.")
+        }
     }
 
     // MARK: Grants
 
     private func exchange(
-        _ request: SandboxRequest, _ form: QueryItems, _ client: String
+        _ request: SandboxRequest, _ form: QueryItems, _ client: Client
     ) throws -> SandboxResponse {
         guard let value = form["code"], form["redirect_uri"] != nil else {
             server.note(request, "code", "code or redirect_uri is missing")
@@ -64,25 +102,36 @@ struct MicrosoftTokenRoute {
             throw MicrosoftError(400, "invalid_grant", 70000, "The provided value for 'code' is not valid.")
         }
         let now = server.now
+        let known = server.withState { state in
+            state.accounts[id].flatMap { account in account.codes.first { $0.value == value } }
+        }
+        let isProgram = known?.redirect.map { MicrosoftAuthorization.platform(of: $0) == .native } ?? false
+        try requireSecret(of: client, isProgram: isProgram, request)
+        if let error = known.flatMap({ Self.objection(to: $0, form) }) {
+            server.note(request, "code-proof", error.text)
+            throw error
+        }
         var isUsable = false
         var isReused = false
         try server.changeAccount(id) { account in
             guard let index = account.codes.firstIndex(where: { $0.value == value }) else { return }
             isReused = account.codes[index].isUsed
             isUsable =
-                !isReused && account.codes[index].expiresAt > now && account.codes[index].clientID == client
+                !isReused && account.codes[index].expiresAt > now && account.codes[index].clientID == client.id
             account.codes[index].isUsed = true
         }
         if isReused { server.note(request, "code-reused", "this authorization code was used before") }
         guard isUsable else {
             throw MicrosoftError(400, "invalid_grant", isReused ? 54005 : 70008, "The code was redeemed or expired.")
         }
-        return try issue(to: id, client, scopes, insteadOf: nil)
+        return try issue(
+            to: id, client.id, scopes, within: known?.scopes, holder: isProgram ? .program : .server, insteadOf: nil)
     }
 
     private func onBehalfOf(
-        _ request: SandboxRequest, _ form: QueryItems, _ client: String
+        _ request: SandboxRequest, _ form: QueryItems, _ client: Client
     ) throws -> SandboxResponse {
+        try requireSecret(of: client, isProgram: false, request)
         guard form["requested_token_use"] == "on_behalf_of" else {
             server.note(request, "requested-token-use", "requested_token_use is not on_behalf_of")
             throw MicrosoftError(
@@ -100,7 +149,7 @@ struct MicrosoftTokenRoute {
         // Only what was signed here is known, so the signature is as good as checked.
         guard let (account, token) = server.withState({ $0.accessToken(assertion) }), account.provider == .microsoft
         else { throw MicrosoftError(400, "invalid_grant", 50013, "Assertion failed signature validation.") }
-        guard token.audience == client else {
+        guard token.audience == client.id else {
             throw MicrosoftError(400, "invalid_grant", 500_131, "Assertion audience does not match the Client app.")
         }
         guard !token.isRevoked else {
@@ -109,11 +158,11 @@ struct MicrosoftTokenRoute {
         guard token.expiresAt > server.now else {
             throw MicrosoftError(400, "invalid_grant", 500_133, "Assertion is not within its valid time range.")
         }
-        return try issue(to: account.id, client, scopes, insteadOf: nil)
+        return try issue(to: account.id, client.id, scopes, within: nil, holder: .server, insteadOf: nil)
     }
 
     private func refresh(
-        _ request: SandboxRequest, _ form: QueryItems, _ client: String
+        _ request: SandboxRequest, _ form: QueryItems, _ client: Client
     ) throws -> SandboxResponse {
         guard let value = form["refresh_token"] else {
             server.note(request, "refresh-token", "refresh_token is missing")
@@ -125,9 +174,10 @@ struct MicrosoftTokenRoute {
                 account.refreshTokens.first { $0.value == value }.map { (account, $0) }
             }
         }
-        guard let (account, token) = known, token.clientID == client else {
+        guard let (account, token) = known, token.clientID == client.id else {
             throw MicrosoftError(400, "invalid_grant", 70000, "The provided value for 'refresh_token' is not valid.")
         }
+        try requireSecret(of: client, isProgram: token.holder == .program, request)
         guard !token.isRevoked else {
             throw MicrosoftError(400, "invalid_grant", 50173, "The provided grant has expired due to it being revoked.")
         }
@@ -139,7 +189,8 @@ struct MicrosoftTokenRoute {
                 }
             }
         }
-        return try issue(to: account.id, client, scopes, insteadOf: value)
+        return try issue(
+            to: account.id, client.id, scopes, within: token.scopes, holder: token.holder, insteadOf: value)
     }
 
     // MARK: Answers
@@ -153,36 +204,39 @@ struct MicrosoftTokenRoute {
             server.note(request, "scope", "scope is missing")
             throw MicrosoftError(400, "invalid_request", 900_144, "The request body must contain 'scope'.")
         }
-        return text.split(separator: " ").map { scope in
-            scope.lowercased().hasPrefix(MicrosoftOAuth.graph + "/")
-                ? String(scope.dropFirst(MicrosoftOAuth.graph.count + 1)) : String(scope)
-        }
+        return text.split(separator: " ").map(MicrosoftOAuth.shortScope)
     }
 
-    /// Gives out tokens for what the user has granted.
+    /// Gives out tokens for what the user has granted; to a code or refresh token, if `limit` says so, or altogether.
     private func issue(
-        to id: String, _ client: String, _ requested: [String]?, insteadOf old: String?
+        to id: String, _ client: String, _ requested: [String]?, within limit: [String]?, holder: TokenHolder,
+        insteadOf old: String?
     ) throws -> SandboxResponse {
         let now = server.now
         let keys = try server.microsoftKeys()
         guard let account = server.withState({ $0.accounts[id] }) else {
             throw MicrosoftError(400, "invalid_grant", 50034, "The user account does not exist.")
         }
-        let granted = account.scopes.filter { scope in
+        let all = limit ?? account.scopes
+        let granted = all.filter { scope in
             requested?.contains { $0.lowercased() == scope.lowercased() || $0 == ".default" } ?? true
         }
         let isMissing = requested?.contains { scope in
-            scope != ".default" && !account.scopes.contains { $0.lowercased() == scope.lowercased() }
+            scope != ".default" && !all.contains { $0.lowercased() == scope.lowercased() }
         }
         guard isMissing != true else {
             throw MicrosoftError(400, "invalid_grant", 65001, "The user has not consented to use the application.")
         }
-        let access = MicrosoftOAuth.accessToken(holder: .server, scopes: granted, at: now)
+        let access = MicrosoftOAuth.accessToken(holder: holder, scopes: granted, at: now)
         let refresh =
-            granted.contains("offline_access") ? MicrosoftOAuth.refreshToken(client, insteadOf: old) : nil
-        let isOpenID = requested?.contains("openid") ?? true
+            granted.contains("offline_access")
+            ? MicrosoftOAuth.refreshToken(client, holder: holder, scopes: limit, insteadOf: old) : nil
+        let isOpenID = (requested?.contains("openid") ?? true) && all.contains("openid")
+        let idToken = isOpenID ? MicrosoftOAuth.idToken(for: account, holder: holder, at: now, keys: keys) : nil
         try server.changeAccount(id) { account in
             account.add(access)
+            // A program's is what it signs in with.
+            if let idToken, holder == .program { account.add(idToken) }
             if let refresh { account.add(refresh) }
             account.hasConsented = true
         }
@@ -193,7 +247,7 @@ struct MicrosoftTokenRoute {
             "ext_expires_in": .int(Int(MicrosoftOAuth.accessTokenSeconds)), "access_token": .string(access.value),
         ]
         json["refresh_token"] = .string(refresh?.value)
-        if isOpenID { json["id_token"] = .string(MicrosoftOAuth.idToken(for: account, at: now, keys: keys).value) }
+        json["id_token"] = .string(idToken?.value)
         return SandboxResponse(200, json: .object(json), headers: [("Cache-Control", "no-store, no-cache")])
     }
 }

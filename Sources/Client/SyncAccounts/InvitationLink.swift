@@ -1,0 +1,37 @@
+public import Foundation
+public import SyncProtocol
+
+/// Makes and reads the links with which people invite each other: `BUNDLE-ID.invitation://?code=CODE`.
+public struct InvitationLink: Sendable, Hashable {
+    private let scheme: String
+
+    /// - Parameter bundleID: the app's identifier, such as `com.example.app`.
+    /// - Throws: ``SignInError/Code/misconfigured`` if that cannot be in a URL's scheme (RFC 3986, section 3.1).
+    public init(bundleID: String) throws(SignInError) {
+        let isScheme =
+            bundleID.first.map { $0.isASCII && $0.isLetter } ?? false
+            && bundleID.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
+        guard isScheme else { throw SignInError(.misconfigured, "\(bundleID) cannot be in a URL's scheme") }
+        scheme = bundleID + ".invitation"
+    }
+
+    /// The link for an invitation.
+    public func url(for code: SharingInvitationUUID) -> URL {
+        guard let url = URL(string: "\(scheme)://?" + FormText.encode([("code", code.rawValue)])) else {
+            preconditionFailure("a scheme and an escaped query are a URL")
+        }
+        return url
+    }
+
+    /// The invitation that a link is for; `nil` if it is of another app, or names none.
+    ///
+    /// The scheme is compared without regard to case, as systems change it; further items are ignored: older links had the
+    /// permission behind the code.
+    public func code(in url: URL) -> SharingInvitationUUID? {
+        let text = url.absoluteString.prefix { $0 != "#" }
+        guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == scheme.lowercased(),
+            let mark = text.firstIndex(of: "?")
+        else { return nil }
+        return RequestTarget("/" + text[mark...])?.single("code").flatMap { SharingInvitationUUID($0) }
+    }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import SyncProtocol
+import Synchronization
+
+/// Waits on the program's own machine for the browser to come back (RFC 8252, section 7.3).
+///
+/// Listens on loopback only. Browsers open connections ahead of need and ask for icons, and other programs may ask
+/// anything: each connection gets one reply, a few seconds and a few kilobytes, and none holds up another.
+final class LoopbackListener: Sendable {
+    /// Connections at a time; further ones wait.
+    private static let maximumConnections = 32
+    /// Bytes of a request's head; codes have a few hundred, RFC 9112, section 3, wants 8,000 for the request line.
+    private static let maximumHead = 16_384
+    /// How long a connection may say nothing.
+    private static let idleTime: Duration = .seconds(10)
+
+    let port: UInt16
+    private let host: LoopbackRedirectURI.Host
+    private let sockets: [Descriptor]
+    private let waking: (reading: Descriptor, writing: Descriptor)
+    private let isStopped = Mutex(false)
+
+    /// - Parameters:
+    ///   - host: under which name the browser comes; for `localhost` both of its addresses are listened on.
+    ///   - ports: those that may be used, in this order; empty for any.
+    /// - Throws: ``SignInError/Code/portUnavailable``.
+    init(host: LoopbackRedirectURI.Host, ports: [UInt16]) throws(SignInError) {
+        var found: [Descriptor] = []
+        // For any port of two addresses the second one's may be taken by chance.
+        for port in ports.isEmpty ? Array(repeating: 0, count: 8) : ports where found.isEmpty {
+            found = (try? Self.listen(host, port)) ?? []
+        }
+        do {
+            guard let first = found.first else { throw SignInError(.portUnavailable) }
+            port = try Sockets.port(of: first)
+            waking = try Sockets.wakePair()
+        } catch let failure as Sockets.Failure {
+            throw SignInError(.failed, "\(failure.call) \(failure.number)")
+        } catch { throw SignInError(.portUnavailable) }
+        self.host = host
+        sockets = found
+    }
+
+    private static func listen(
+        _ host: LoopbackRedirectURI.Host, _ port: UInt16
+    ) throws(Sockets.Failure) -> [Descriptor] {
+        guard host != .ipv6 else { return [try Sockets.listener(port: port, isIPv6: true)] }
+        let first = try Sockets.listener(port: port, isIPv6: false)
+        guard host == .localhost else { return [first] }
+        do {
+            return [first, try Sockets.listener(port: try Sockets.port(of: first), isIPv6: true)]
+        } catch {
+            // Somebody else's ::1 would get what is meant for us; without IPv6 there is no such somebody.
+            guard !error.isAddressInUse else { throw error }
+            return [first]
+        }
+    }
+
+    /// Answers requests until one gets a last reply.
+    ///
+    /// - Parameter respond: called on one thread, for each `GET` under the listener's own name.
+    /// - Throws: ``SignInError/Code/timedOut``, ``SignInError/Code/cancelled``.
+    func serve(
+        for time: Duration, _ respond: @escaping @Sendable (RequestTarget) -> LoopbackReply
+    ) async throws(SignInError) {
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                Thread.detachNewThread { continuation.resume(returning: self.run(for: time, respond)) }
+            }
+        } onCancel: {
+            stop()
+        }
+        try result.get()
+    }
+
+    private func stop() {
+        isStopped.withLock { $0 = true }
+        Sockets.wake(waking.writing)
+    }
+
+    /// One connection on its way from request to reply.
+    private struct Connection {
+        let socket: Descriptor
+        let deadline: ContinuousClock.Instant
+        var head: [UInt8] = []
+        /// `nil` while the request is being read.
+        var reply: ArraySlice<UInt8>?
+        var isLast = false
+    }
+
+    private func run(
+        for time: Duration, _ respond: (RequestTarget) -> LoopbackReply
+    ) -> Result<Void, SignInError> {
+        let end = ContinuousClock.now + time
+        var connections: [Connection] = []
+        while !isStopped.withLock({ $0 }) {
+            let now = ContinuousClock.now
+            guard now < end else { return .failure(SignInError(.timedOut)) }
+            connections.removeAll { $0.deadline <= now }
+            let listening = connections.count < Self.maximumConnections ? sockets : []
+            let wanted =
+                [(descriptor: waking.reading, forWriting: false)]
+                + listening.map { (descriptor: $0, forWriting: false) }
+                + connections.map { (descriptor: $0.socket, forWriting: $0.reply != nil) }
+            let next = connections.map(\.deadline).min().map { min($0, end) } ?? end
+            let ready = Sockets.wait(wanted, milliseconds: Self.milliseconds(next - now))
+            let readyConnections = ready.dropFirst(1 + listening.count)
+            for (index, isReady) in zip(connections.indices, readyConnections).reversed() where isReady {
+                switch proceed(&connections[index], respond) {
+                case .going: break
+                case .ended: connections.remove(at: index)
+                case .finished: return .success(())
+                }
+            }
+            for (socket, isReady) in zip(listening, ready.dropFirst()) where isReady {
+                guard let accepted = Sockets.nextConnection(socket) else { continue }
+                connections.append(Connection(socket: accepted, deadline: .now + Self.idleTime))
+            }
+        }
+        return .failure(SignInError(.cancelled))
+    }
+
+    private enum Progress {
+        case going, ended, finished
+    }
+
+    private func proceed(_ connection: inout Connection, _ respond: (RequestTarget) -> LoopbackReply) -> Progress {
+        if connection.reply == nil {
+            guard let bytes = Sockets.receive(connection.socket, atMost: 4_096) else { return .going }
+            guard !bytes.isEmpty else { return .ended }
+            connection.head += bytes
+            guard let reply = reply(to: connection.head, respond) else { return .going }
+            connection.reply = reply.bytes[...]
+            connection.isLast = reply.isLast
+        }
+        guard let reply = connection.reply else { return .going }
+        guard let count = Sockets.transmit(connection.socket, reply) else {
+            // Whoever has sent the code may hang up before the page arrives.
+            return connection.isLast ? .finished : .ended
+        }
+        connection.reply = reply.dropFirst(count)
+        guard connection.reply?.isEmpty == true else { return .going }
+        Sockets.finish(connection.socket)
+        return connection.isLast ? .finished : .ended
+    }
+
+    /// The reply to a request; `nil` while its head is not complete.
+    private func reply(to head: [UInt8], _ respond: (RequestTarget) -> LoopbackReply) -> LoopbackReply? {
+        guard let end = Self.endOfHead(head) else {
+            return head.count < Self.maximumHead ? nil : LoopbackReply(status: 431, text: "The request is too long.")
+        }
+        guard let request = LoopbackRequest(Array(head[..<end])), let target = RequestTarget(request.target) else {
+            return LoopbackReply(status: 400, text: "This is not a request that belongs here.")
+        }
+        // A name that somebody has pointed here, so that a web page can ask us.
+        guard request.host?.lowercased() == "\(host.rawValue):\(port)" else { return .notFound }
+        guard request.method == "GET" else { return LoopbackReply(status: 405, text: "Only GET is answered here.") }
+        return respond(target)
+    }
+
+    private static func endOfHead(_ bytes: [UInt8]) -> Int? {
+        let mark: [UInt8] = [13, 10, 13, 10]
+        guard bytes.count >= mark.count else { return nil }
+        return (0...bytes.count - mark.count).first { bytes[$0..<$0 + mark.count].elementsEqual(mark) }
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int32 {
+        Int32(
+            clamping: duration.components.seconds * 1_000 + duration.components.attoseconds / 1_000_000_000_000_000 + 1)
+    }
+}

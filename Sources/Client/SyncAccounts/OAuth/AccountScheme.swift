@@ -1,0 +1,79 @@
+public import SyncProtocol
+
+/// How people sign in with one kind of account: where the browser goes, and with which clients.
+///
+/// Two codes are asked for one after the other: the program's own, with which it proves who is there, and the server's,
+/// which gives it access to the storage also while nobody is there.
+public struct AccountScheme: Sendable, Hashable {
+    public var accountType: AccountType
+    /// The provider's authorization endpoint (RFC 6749, section 3.1).
+    public var authorizationEndpoint: String
+    /// Its token endpoint (RFC 6749, section 3.2).
+    public var tokenEndpoint: String
+    /// The program's client.
+    public var program: OAuthClient
+    /// The server's client; `nil` if the server is to have nothing but the access token, as long as that lives.
+    public var server: OAuthClient?
+    /// Ports of loopback that are registered at the provider, in the order in which they are tried; empty for any port.
+    public var ports: [UInt16]
+
+    /// What the redirect URIs end in: providers tell the two clients apart by it.
+    private static let (programPath, serverPath) = ("/program", "/server")
+
+    /// Google: a client of the type "Desktop app", which may use any port, and the server's, which is a web client: its
+    /// redirect URIs are `http://127.0.0.1:PORT/server`, registered for each of `ports`.
+    ///
+    /// - Parameter ports: may be empty if the server's client is of the type "Desktop app" as well, or `nil`.
+    public static func google(
+        clientID: String, clientSecret: String, serverClientID: String?, ports: [UInt16]
+    ) -> AccountScheme {
+        AccountScheme(
+            accountType: .google, authorizationEndpoint: "https://accounts.google.com/o/oauth2/v2/auth",
+            tokenEndpoint: "https://oauth2.googleapis.com/token",
+            program: OAuthClient(
+                clientID: clientID, clientSecret: clientSecret,
+                redirect: OAuthClient.Redirect(host: .ipv4, path: programPath),
+                scopes: ["openid", "profile", "email"]),
+            server: serverClientID.map { id in
+                OAuthClient(
+                    clientID: id, redirect: OAuthClient.Redirect(host: .ipv4, path: serverPath),
+                    scopes: ["openid", "profile", "https://www.googleapis.com/auth/drive.file"],
+                    // A refresh token comes with the first consent only, or when the person is asked again.
+                    parameters: ["access_type": "offline", "prompt": "consent"])
+            }, ports: ports)
+    }
+
+    /// Dropbox: one app, whose redirect URIs `http://127.0.0.1:PORT/program` and `…/server` are registered for each port.
+    public static func dropbox(appKey: String, ports: [UInt16]) -> AccountScheme {
+        func client(_ path: String, _ scopes: [String]) -> OAuthClient {
+            OAuthClient(
+                clientID: appKey, redirect: OAuthClient.Redirect(host: .ipv4, path: path), scopes: scopes,
+                parameters: ["token_access_type": "offline"])
+        }
+        return AccountScheme(
+            accountType: .dropbox, authorizationEndpoint: "https://www.dropbox.com/oauth2/authorize",
+            tokenEndpoint: "https://api.dropboxapi.com/oauth2/token",
+            program: client(programPath, ["account_info.read"]),
+            server: client(
+                serverPath,
+                ["account_info.read", "files.metadata.read", "files.content.read", "files.content.write"]),
+            ports: ports)
+    }
+
+    /// Microsoft: one application; `http://localhost/program` is registered for mobile and desktop applications, and
+    /// `http://localhost/server` for the web, as the server redeems its codes with a secret. Any port will do.
+    public static func microsoft(clientID: String) -> AccountScheme {
+        func client(_ path: String, _ scopes: [String]) -> OAuthClient {
+            OAuthClient(
+                clientID: clientID, redirect: OAuthClient.Redirect(host: .localhost, path: path), scopes: scopes)
+        }
+        let graph = "https://graph.microsoft.com/"
+        return AccountScheme(
+            accountType: .microsoft,
+            authorizationEndpoint: "https://login.microsoftonline.com/common/oauth2/v2.0/authorize",
+            tokenEndpoint: "https://login.microsoftonline.com/common/oauth2/v2.0/token",
+            program: client(programPath, ["openid", "profile", "offline_access", graph + "User.Read"]),
+            server: client(serverPath, [graph + "User.Read", graph + "Files.ReadWrite.AppFolder", "offline_access"]),
+            ports: [])
+    }
+}

@@ -1,0 +1,159 @@
+public import Foundation
+import SyncProtocol
+import Synchronization
+
+/// Signs a person in with the browser of their machine (RFC 8252).
+///
+/// Opens the provider's page, waits on loopback for the browser to come back with the program's code, sends it on for the
+/// server's code, and exchanges the former. Each attempt has a state, a PKCE verifier and, unless the provider wants it
+/// otherwise, a port of its own.
+public struct BrowserSignIn: Sendable {
+    private let scheme: AccountScheme
+    private let transport: ProviderTransport
+    private let appName: String
+    private let timeout: Duration
+    private let now: @Sendable () -> Date
+    private let openBrowser: @Sendable (URL) async throws -> Void
+
+    /// - Parameters:
+    ///   - appName: for the page on which the person ends.
+    ///   - timeout: how long the person has, both pages together.
+    ///   - openBrowser: shows an address in the system's browser, not in a view of the program's own (RFC 8252, section
+    ///     8.12); what it throws ends the sign-in.
+    public init(
+        _ scheme: AccountScheme, transport: ProviderTransport = .urlSession(), appName: String,
+        timeout: Duration = .seconds(300), now: @escaping @Sendable () -> Date = { Date() },
+        openBrowser: @escaping @Sendable (URL) async throws -> Void
+    ) {
+        self.scheme = scheme
+        self.transport = transport
+        self.appName = appName
+        self.timeout = timeout
+        self.now = now
+        self.openBrowser = openBrowser
+    }
+
+    /// Credentials of whoever has signed in, with a code for the server.
+    /// - Throws: ``SignInError``: denied, timed out, cancelled, or what the provider says.
+    public func signIn() async throws(SignInError) -> AccountCredentials {
+        let listener = try LoopbackListener(host: scheme.program.redirect.host, ports: scheme.ports)
+        let attempts = try Attempts(scheme, port: listener.port, appName: appName)
+        try await withBrowser(at: attempts.program.url) { () async throws(SignInError) in
+            try await listener.serve(for: timeout) { attempts.respond(to: $0) }
+        }
+        let outcome = try attempts.outcome()
+        let client = TokenClient(scheme: scheme, transport: transport, now: now)
+        let tokens = try await client.exchange(outcome.programCode, of: attempts.program)
+        var credentials = client.credentials(tokens, of: try await client.person(of: tokens))
+        if let server = attempts.server, let code = outcome.serverCode {
+            credentials.serverGrant = AccountCredentials.ServerGrant(
+                code: code, redirectURI: server.redirectURI.rawValue, codeVerifier: server.proof.verifier.rawValue)
+        }
+        return credentials
+    }
+
+    /// Runs `body` while the browser is being opened, and ends it if that fails.
+    private func withBrowser(
+        at url: URL, _ body: @escaping @Sendable () async throws(SignInError) -> Void
+    ) async throws(SignInError) {
+        let openBrowser = openBrowser
+        do {
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                group.addTask {
+                    try await body()
+                    return true
+                }
+                group.addTask {
+                    do { try await openBrowser(url) } catch {
+                        throw SignInError(Task.isCancelled ? .cancelled : .browserUnavailable)
+                    }
+                    return false
+                }
+                // An opener may return at once, or with the person; what counts is the answer.
+                while try await group.next() == false {}
+                group.cancelAll()
+            }
+        } catch let error as SignInError { throw error } catch { throw SignInError(.failed) }
+    }
+}
+
+/// The questions of one sign-in and the answers that have come.
+private final class Attempts: Sendable {
+    private struct Answers {
+        var program: AuthorizationAttempt.Answer?
+        var server: AuthorizationAttempt.Answer?
+    }
+
+    let program: AuthorizationAttempt
+    let server: AuthorizationAttempt?
+    private let appName: String
+    private let answers = Mutex(Answers())
+
+    init(_ scheme: AccountScheme, port: UInt16, appName: String) throws(SignInError) {
+        program = try AuthorizationAttempt(scheme.program, of: scheme, port: port)
+        if let client = scheme.server {
+            guard client.redirect.host == scheme.program.redirect.host,
+                client.redirect.path != scheme.program.redirect.path
+            else { throw SignInError(.misconfigured, "both codes come back to the same place") }
+            server = try AuthorizationAttempt(client, of: scheme, port: port)
+        } else {
+            server = nil
+        }
+        self.appName = appName
+    }
+
+    /// The first answer to each question counts; the server's is not asked before the program's has come.
+    func respond(to target: RequestTarget) -> LoopbackReply {
+        let foreign = LoopbackReply(status: 400, text: "This is not the answer that \(appName) waits for.")
+        if program.isAddressed(by: target) {
+            guard let answer = program.answer(in: target) else { return foreign }
+            let isFirst = answers.withLock { answers in
+                guard answers.program == nil else { return false }
+                answers.program = answer
+                return true
+            }
+            guard isFirst else { return foreign }
+            guard case .code = answer else { return ending(answer) }
+            guard let server else { return ending(answer) }
+            return LoopbackReply(status: 302, location: server.url.absoluteString, text: "One more question follows.")
+        }
+        if let server, server.isAddressed(by: target) {
+            guard let answer = server.answer(in: target) else { return foreign }
+            let isFirst = answers.withLock { answers in
+                guard answers.program != nil, answers.server == nil else { return false }
+                answers.server = answer
+                return true
+            }
+            return isFirst ? ending(answer) : foreign
+        }
+        return .notFound
+    }
+
+    private func ending(_ answer: AuthorizationAttempt.Answer) -> LoopbackReply {
+        let text =
+            switch answer {
+            case .code: "You are signed in to \(appName). You may close this window."
+            case .refusal: "You are not signed in to \(appName). You may close this window."
+            }
+        return LoopbackReply(status: 200, text: text, isLast: true)
+    }
+
+    func outcome() throws(SignInError) -> (programCode: String, serverCode: String?) {
+        let answers = answers.withLock { $0 }
+        guard case .code(let programCode)? = answers.program else { throw Self.error(answers.program) }
+        guard server != nil else { return (programCode, nil) }
+        guard case .code(let serverCode)? = answers.server else { throw Self.error(answers.server) }
+        return (programCode, serverCode)
+    }
+
+    /// RFC 6749, section 4.1.2.1.
+    private static func error(_ answer: AuthorizationAttempt.Answer?) -> SignInError {
+        guard case .refusal(let word)? = answer else { return SignInError(.failed, "no answer") }
+        let plain = String(word.filter { $0.isASCII && ($0.isLetter || $0 == "_") }.prefix(64))
+        return switch plain {
+        case "access_denied": SignInError(.denied)
+        case "temporarily_unavailable", "server_error": SignInError(.providerUnavailable, plain)
+        default: SignInError(.misconfigured, plain)
+        }
+    }
+}

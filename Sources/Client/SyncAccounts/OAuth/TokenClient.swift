@@ -1,0 +1,198 @@
+import Foundation
+import SyncProtocol
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// The token endpoint of a scheme's provider, asked as the program's own client (RFC 6749, section 3.2).
+struct TokenClient: Sendable {
+    let scheme: AccountScheme
+    let transport: ProviderTransport
+    let now: @Sendable () -> Date
+
+    /// What a token endpoint gives (RFC 6749, section 5.1).
+    struct Tokens: Sendable, Equatable, Decodable {
+        var accessToken: String
+        var refreshToken: String?
+        var idToken: String?
+        /// Life of the access token, in seconds.
+        var expiresIn: Double?
+
+        private enum CodingKeys: String, CodingKey {
+            case accessToken = "access_token"
+            case refreshToken = "refresh_token"
+            case idToken = "id_token"
+            case expiresIn = "expires_in"
+        }
+    }
+
+    private struct ErrorBody: Decodable {
+        var error: String
+    }
+
+    /// Exchanges a code of the program's own (RFC 6749, section 4.1.3; RFC 7636, section 4.5).
+    func exchange(_ code: String, of attempt: AuthorizationAttempt) async throws(SignInError) -> Tokens {
+        try await ask(
+            [
+                ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", attempt.redirectURI.rawValue),
+                ("code_verifier", attempt.proof.verifier.rawValue),
+            ], isRefresh: false)
+    }
+
+    /// Asks for new tokens (RFC 6749, section 6).
+    func refresh(_ refreshToken: String) async throws(SignInError) -> Tokens {
+        try await ask([("grant_type", "refresh_token"), ("refresh_token", refreshToken)], isRefresh: true)
+    }
+
+    private func ask(
+        _ grant: [(name: String, value: String)], isRefresh: Bool
+    ) async throws(SignInError) -> Tokens {
+        var items = grant + [("client_id", scheme.program.clientID)]
+        if let secret = scheme.program.clientSecret { items.append(("client_secret", secret)) }
+        // Microsoft wants the scopes again; without `openid` there would be no id token.
+        if scheme.accountType == .microsoft {
+            items.append(("scope", scheme.program.scopes.joined(separator: " ")))
+        }
+        var request = try Self.request(scheme.tokenEndpoint)
+        request.httpMethod = "POST"
+        request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
+        request.httpBody = Data(FormText.encode(items).utf8)
+        let reply = try await send(request)
+        guard reply.status == 200 else { throw Self.refusal(reply, isRefresh: isRefresh) }
+        return try Self.decode(Tokens.self, reply)
+    }
+
+    /// Who a token belongs to, in the provider's words.
+    func person(of tokens: Tokens) async throws(SignInError) -> AccountCredentials.Person {
+        let profile = PersonProfile(scheme.accountType)
+        guard let profile else { throw SignInError(.misconfigured, "no profile of \(scheme.accountType.rawValue)") }
+        var request = try Self.request(profile.url)
+        request.setValue("Bearer " + tokens.accessToken, forHTTPHeaderField: "Authorization")
+        if profile.takesPost {
+            request.httpMethod = "POST"
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+            request.httpBody = Data("null".utf8)
+        }
+        let reply = try await send(request)
+        guard reply.status == 200 else {
+            throw SignInError(
+                reply.status == 429 || reply.status >= 500 ? .providerUnavailable : .failed,
+                "profile: status \(reply.status)")
+        }
+        guard let person = profile.read(reply.body) else {
+            throw SignInError(.providerUnavailable, "profile unreadable")
+        }
+        return person
+    }
+
+    /// Credentials of a person for whom new tokens have come; what the new ones lack is kept.
+    func credentials(
+        _ tokens: Tokens, of person: AccountCredentials.Person, keeping old: AccountCredentials? = nil
+    ) -> AccountCredentials {
+        AccountCredentials(
+            accountType: scheme.accountType, person: person, accessToken: tokens.accessToken,
+            idToken: scheme.accountType == .microsoft ? tokens.idToken ?? old?.idToken : nil,
+            refreshToken: tokens.refreshToken ?? old?.refreshToken,
+            expires: tokens.expiresIn.map { now().addingTimeInterval($0) }, serverGrant: old?.serverGrant)
+    }
+
+    private func send(_ request: URLRequest) async throws(SignInError) -> ProviderTransport.Reply {
+        do {
+            return try await transport.send(request)
+        } catch {
+            if Task.isCancelled { throw SignInError(.cancelled) }
+            throw SignInError(.providerUnavailable, "no reply")
+        }
+    }
+
+    private static func request(_ url: String) throws(SignInError) -> URLRequest {
+        guard let url = URL(string: url) else { throw SignInError(.misconfigured, "a provider's address") }
+        var request = URLRequest(url: url)
+        request.setValue("application/json", forHTTPHeaderField: "Accept")
+        return request
+    }
+
+    private static func decode<T: Decodable>(_ type: T.Type, _ reply: ProviderTransport.Reply) throws(SignInError) -> T
+    {
+        do { return try JSONDecoder().decode(type, from: reply.body) } catch {
+            throw SignInError(.providerUnavailable, "unreadable reply with status \(reply.status)")
+        }
+    }
+
+    /// RFC 6749, section 5.2: only `invalid_grant` is about the person; Microsoft says some of it in other words.
+    private static func refusal(_ reply: ProviderTransport.Reply, isRefresh: Bool) -> SignInError {
+        guard reply.status != 429, reply.status < 500, let body = try? decode(ErrorBody.self, reply) else {
+            return SignInError(.providerUnavailable, "status \(reply.status)")
+        }
+        let word = String(body.error.filter { $0.isASCII && ($0.isLetter || $0 == "_") }.prefix(64))
+        return switch word {
+        case "invalid_grant", "interaction_required", "consent_required":
+            SignInError(isRefresh ? .signInRequired : .failed, word)
+        case "temporarily_unavailable": SignInError(.providerUnavailable, word)
+        default: SignInError(.misconfigured, word)
+        }
+    }
+}
+
+/// Where a provider says who a token's person is, and how its reply is read.
+struct PersonProfile {
+    let url: String
+    let takesPost: Bool
+    let read: (Data) -> AccountCredentials.Person?
+
+    /// `nil` for accounts whose sign-in says it itself.
+    init?(_ type: AccountType) {
+        switch type {
+        case .google:
+            url = "https://openidconnect.googleapis.com/v1/userinfo"
+            takesPost = false
+            read = Self.google
+        case .dropbox:
+            url = "https://api.dropboxapi.com/2/users/get_current_account"
+            takesPost = true
+            read = Self.dropbox
+        case .microsoft:
+            url = "https://graph.microsoft.com/v1.0/me"
+            takesPost = false
+            read = Self.microsoft
+        case .facebook, .appleSignIn: return nil
+        }
+    }
+
+    private static func google(_ body: Data) -> AccountCredentials.Person? {
+        struct Info: Decodable {
+            var sub: String
+            var name: String?
+            var email: String?
+        }
+        return (try? JSONDecoder().decode(Info.self, from: body))
+            .map { AccountCredentials.Person(id: $0.sub, name: $0.name ?? "", email: $0.email) }
+    }
+
+    private static func dropbox(_ body: Data) -> AccountCredentials.Person? {
+        struct User: Decodable {
+            struct Name: Decodable { var displayName: String? }
+            var accountId: String
+            var name: Name?
+            var email: String?
+        }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return (try? decoder.decode(User.self, from: body))
+            .map { AccountCredentials.Person(id: $0.accountId, name: $0.name?.displayName ?? "", email: $0.email) }
+    }
+
+    private static func microsoft(_ body: Data) -> AccountCredentials.Person? {
+        struct User: Decodable {
+            var id: String
+            var displayName: String?
+            var mail: String?
+            var userPrincipalName: String?
+        }
+        return (try? JSONDecoder().decode(User.self, from: body)).map {
+            AccountCredentials.Person(
+                id: $0.id, name: $0.displayName ?? "", email: $0.mail ?? $0.userPrincipalName)
+        }
+    }
+}

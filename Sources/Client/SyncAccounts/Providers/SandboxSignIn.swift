@@ -1,0 +1,60 @@
+public import Foundation
+import SyncProtocol
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// For development: signs in as a person of the sandbox (docs/sandbox.md), without a browser.
+///
+/// The sandbox hands out headers that work now; that is also the refresh.
+public struct SandboxSignIn: AccountCredentialProvider {
+    private let account: URL
+    private let transport: ProviderTransport
+
+    /// - Parameters:
+    ///   - sandbox: the control interface, such as `http://127.0.0.1:8081`.
+    ///   - accountID: as `POST /sandbox/accounts` gave it.
+    public init(sandbox: URL, accountID: String, transport: ProviderTransport = .urlSession()) {
+        account = sandbox.appending(path: "sandbox/accounts").appending(path: accountID)
+        self.transport = transport
+    }
+
+    public func credentials() async -> AccountCredentials? { try? await ask() }
+
+    public func refresh(_ refused: AccountCredentials) async throws(SignInError) -> AccountCredentials {
+        try await ask()
+    }
+
+    private struct Account: Decodable {
+        var id: String
+        var name: String
+        var email: String?
+        var headers: [String: String]
+    }
+
+    private func ask() async throws(SignInError) -> AccountCredentials {
+        let reply: ProviderTransport.Reply
+        do { reply = try await transport.send(URLRequest(url: account)) } catch {
+            throw SignInError(.providerUnavailable, "the sandbox does not answer")
+        }
+        guard reply.status == 200, let account = try? JSONDecoder().decode(Account.self, from: reply.body),
+            let credentials = Self.credentials(account)
+        else { throw SignInError(.signInRequired, "the sandbox has no such account: status \(reply.status)") }
+        return credentials
+    }
+
+    /// The headers, taken apart again.
+    private static func credentials(_ account: Account) -> AccountCredentials? {
+        func header(_ header: RequestHeader) -> String? { account.headers[header.rawValue] }
+        guard let type = header(.tokenType).flatMap(AccountType.init(tokenType:)), let token = header(.accessToken)
+        else { return nil }
+        return AccountCredentials(
+            accountType: type,
+            person: AccountCredentials.Person(id: account.id, name: account.name, email: account.email),
+            accessToken: header(.microsoftAccessToken) ?? token,
+            idToken: type == .microsoft || type == .appleSignIn ? token : nil,
+            serverGrant: header(.authorizationCode).map { AccountCredentials.ServerGrant(code: $0) },
+            accountDetails: header(.accountDetails))
+    }
+}

@@ -1,0 +1,107 @@
+public import Foundation
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Android)
+    import Android
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// Keeps credentials in a file that nobody but its owner can read (mode 0600).
+///
+/// A file that others could read, that belongs to somebody else or that is a link is refused, not mended: what is in it
+/// may be known already. A new state takes the place of the old one by a rename, after its bytes are on the disk.
+public struct FileCredentialStore: CredentialStore {
+    /// Far beyond any credentials.
+    private static let maximumBytes = 262_144
+
+    private let file: URL
+
+    /// - Parameter file: its folder is made if it is missing, for its owner alone.
+    public init(file: URL) { self.file = file }
+
+    public func load() throws(SignInError) -> AccountCredentials? {
+        let number = unsafe open(file.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        if number < 0, errno == ENOENT { return nil }
+        guard number >= 0 else {
+            throw errno == ELOOP ? SignInError(.storageInsecure, "a link") : Self.failure("open")
+        }
+        let descriptor = Descriptor(number)
+        try Self.requirePrivate(descriptor)
+        let bytes = try Self.read(descriptor)
+        do { return try JSONDecoder().decode(AccountCredentials.self, from: bytes) } catch {
+            throw SignInError(.storageFailed, "not what was stored")
+        }
+    }
+
+    public func save(_ credentials: AccountCredentials) throws(SignInError) {
+        let folder = file.deletingLastPathComponent()
+        let bytes: Data
+        do {
+            try FileManager.default.createDirectory(
+                at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            bytes = try JSONEncoder().encode(credentials)
+        } catch { throw SignInError(.storageFailed, "folder") }
+        let temporary = folder.appending(path: ".\(file.lastPathComponent).\(UUID().uuidString)").path
+        do throws(SignInError) {
+            try Self.write(bytes, to: temporary)
+            guard unsafe rename(temporary, file.path) == 0 else { throw Self.failure("rename") }
+        } catch {
+            _ = unsafe unlink(temporary)
+            throw error
+        }
+        try Self.sync(folder: folder.path)
+    }
+
+    public func remove() throws(SignInError) {
+        guard unsafe unlink(file.path) == 0 || errno == ENOENT else { throw Self.failure("unlink") }
+    }
+
+    private static func requirePrivate(_ descriptor: Descriptor) throws(SignInError) {
+        var status = stat()
+        guard unsafe fstat(descriptor.number, &status) == 0 else { throw failure("fstat") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw SignInError(.storageInsecure, "not a file") }
+        guard status.st_uid == geteuid() else { throw SignInError(.storageInsecure, "somebody else's file") }
+        guard status.st_mode & 0o077 == 0 else {
+            throw SignInError(
+                .storageInsecure, "others may use the file: mode " + String(status.st_mode & 0o777, radix: 8))
+        }
+    }
+
+    /// The whole file, if it is not too long.
+    private static func read(_ descriptor: Descriptor) throws(SignInError) -> Data {
+        let data: Data
+        do {
+            data =
+                try FileHandle(fileDescriptor: descriptor.number, closeOnDealloc: false)
+                .read(upToCount: maximumBytes + 1) ?? Data()
+        } catch { throw SignInError(.storageFailed, "read") }
+        guard data.count <= maximumBytes else { throw SignInError(.storageFailed, "too long") }
+        return data
+    }
+
+    /// Makes a file that is not there yet, with its bytes on the disk.
+    private static func write(_ bytes: Data, to path: String) throws(SignInError) {
+        let number = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw failure("open") }
+        let descriptor = Descriptor(number)
+        let handle = FileHandle(fileDescriptor: descriptor.number, closeOnDealloc: false)
+        do {
+            try handle.write(contentsOf: bytes)
+            try handle.synchronize()
+        } catch { throw SignInError(.storageFailed, "write") }
+    }
+
+    /// Makes a rename last.
+    private static func sync(folder: String) throws(SignInError) {
+        let number = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard number >= 0 else { throw failure("open folder") }
+        let descriptor = Descriptor(number)
+        guard fsync(descriptor.number) == 0 else { throw failure("fsync") }
+    }
+
+    private static func failure(_ call: String) -> SignInError { SignInError(.storageFailed, "\(call) \(errno)") }
+}

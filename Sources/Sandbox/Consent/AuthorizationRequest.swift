@@ -1,0 +1,125 @@
+/// What an app asks a person for in the browser (RFC 6749, section 4.1.1), after the provider has found no fault in it.
+struct AuthorizationRequest: Sendable {
+    let clientID: String
+    /// How the page calls the app.
+    let appName: String
+    /// Where the browser goes afterwards; `nil` to show the code, for the person to carry by hand.
+    let redirectURI: String?
+    let state: String?
+    /// What is asked for, in the provider's names.
+    let scopes: [String]
+    let challenge: CodeChallenge?
+    /// Whether a refresh token is asked for.
+    let isOffline: Bool
+    /// Whether consent is asked for even if it was given before.
+    let promptsConsent: Bool
+    /// Who is there already, by mail address.
+    let loginHint: String?
+
+    /// The address to which the browser takes `items`; state comes last, if there is one.
+    func redirect(_ items: [(name: String, value: String)]) -> String? {
+        redirectURI.map { Self.address($0, items, state: state) }
+    }
+
+    static func address(_ uri: String, _ items: [(name: String, value: String)], state: String?) -> String {
+        let all = items + (state.map { [(name: "state", value: $0)] } ?? [])
+        return uri + (uri.contains("?") ? "&" : "?")
+            + all.map { $0.name + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
+    }
+}
+
+/// Why a provider does not ask the person.
+enum AuthorizationRefusal: Error, Equatable {
+    /// A page for whoever is in front of the browser: nothing is known about the app that could be trusted with an answer.
+    case page(status: Int, code: String, text: String)
+    /// The app is told (RFC 6749, section 4.1.2.1).
+    case redirect(to: String)
+}
+
+/// One provider's page on which people let apps in.
+protocol AuthorizationEndpoint {
+    var server: SandboxServer { get }
+    var provider: Provider { get }
+
+    /// What is asked for, if the provider would put it to a person.
+    func request(in query: QueryItems) throws(AuthorizationRefusal) -> AuthorizationRequest
+
+    /// The code for an account whose person has consented.
+    func code(for request: AuthorizationRequest, account: Account) -> AuthorizationCode
+
+    /// What the app gets back with the code.
+    func extras(for request: AuthorizationRequest, granted: [String]) -> [(name: String, value: String)]
+
+    /// What the app gets back if the person says no.
+    var denial: [(name: String, value: String)] { get }
+}
+
+extension AuthorizationEndpoint {
+    func extras(for request: AuthorizationRequest, granted: [String]) -> [(name: String, value: String)] { [] }
+
+    /// Shows the page, or takes its form.
+    func respond(to request: SandboxRequest) throws -> SandboxResponse {
+        do throws(AuthorizationRefusal) {
+            let asked = try self.request(in: request.query)
+            guard request.method == "POST" else { return ConsentPage(self, asked).response(at: request) }
+            return try decide(asked, request)
+        } catch {
+            switch error {
+            case .redirect(let address): return .redirect(address)
+            case .page(let status, let code, let text):
+                server.note(request, "authorization-request", "\(code): \(text)")
+                return ConsentPage.failure(status, code, text, provider: provider)
+            }
+        }
+    }
+
+    private func decide(
+        _ asked: AuthorizationRequest, _ request: SandboxRequest
+    ) throws(AuthorizationRefusal) -> SandboxResponse {
+        let form = (try? request.readForm()) ?? QueryItems("")
+        guard form["decision"] == "allow" else {
+            guard let address = asked.redirect(denial) else {
+                return ConsentPage.message("Nothing was granted.", provider: provider)
+            }
+            return .redirect(address)
+        }
+        let account = form["account"].flatMap { id in server.withState { $0.accounts[id] } }
+        guard let account, account.provider == provider else {
+            throw .page(status: 400, code: "invalid_request", text: "there is no such account")
+        }
+        let code = code(for: asked, account: account)
+        do {
+            try server.changeAccount(account.id) { $0.add(code) }
+        } catch { throw .page(status: 500, code: "server_error", text: "\(error)") }
+        let items = [(name: "code", value: code.value)] + extras(for: asked, granted: code.scopes ?? [])
+        guard let address = asked.redirect(items) else {
+            return ConsentPage.message("Enter this code in the app: \(code.value)", provider: provider)
+        }
+        return .redirect(address)
+    }
+
+    /// The challenge of a request; without a method it is plain (RFC 7636, section 4.3).
+    func challenge(in query: QueryItems) throws(AuthorizationRefusal) -> CodeChallenge? {
+        guard let value = query["code_challenge"] else {
+            guard query["code_challenge_method"] == nil else {
+                throw .page(status: 400, code: "invalid_request", text: "code_challenge is missing")
+            }
+            return nil
+        }
+        guard let method = CodeChallenge.Method(rawValue: query["code_challenge_method"] ?? "plain") else {
+            throw .page(status: 400, code: "invalid_request", text: "code_challenge_method is not S256 or plain")
+        }
+        let challenge = CodeChallenge(value, method: method)
+        guard challenge.isWellFormed else {
+            throw .page(status: 400, code: "invalid_request", text: "code_challenge has not 43 to 128 characters")
+        }
+        return challenge
+    }
+}
+
+extension SandboxResponse {
+    /// Sends a browser elsewhere.
+    static func redirect(_ address: String) -> SandboxResponse {
+        SandboxResponse(302, headers: [("Location", address), ("Cache-Control", "no-store")])
+    }
+}

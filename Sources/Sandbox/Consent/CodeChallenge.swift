@@ -1,0 +1,47 @@
+internal import FoundationEssentials
+internal import OpenSSLCrypto
+
+/// What a code was asked for with, to be answered by whoever redeems it (RFC 7636, section 4.2).
+struct CodeChallenge: Sendable, Equatable {
+    /// How the challenge is made of the verifier.
+    enum Method: String, Sendable {
+        case plain
+        case s256 = "S256"
+    }
+
+    let value: String
+    let method: Method
+
+    init(_ value: String, method: Method) {
+        self.value = value
+        self.method = method
+    }
+
+    /// The S256 challenge of a verifier.
+    init(of verifier: String) {
+        let digest = IncrementalDigest.digest(of: Array(verifier.utf8), .sha256)
+        self.init(digest.base64URL, method: .s256)
+    }
+
+    /// Whether `verifier` is the secret behind the challenge.
+    func isAnswered(by verifier: String) -> Bool {
+        switch method {
+        case .plain: value == verifier
+        case .s256: self == CodeChallenge(of: verifier)
+        }
+    }
+
+    /// Whether the text may be a challenge or verifier: 43 to 128 unreserved characters.
+    var isWellFormed: Bool {
+        (43...128).contains(value.utf8.count)
+            && value.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                    UInt8(ascii: "~"):
+                    true
+                default: false
+                }
+            }
+    }
+}

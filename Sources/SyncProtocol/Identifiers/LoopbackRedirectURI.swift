@@ -1,0 +1,58 @@
+/// A redirect URI that leads to a program on the machine where the browser runs (RFC 8252, section 7.3).
+///
+/// Always `http`, a loopback host, a port and perhaps a path: `http://127.0.0.1:49152/code`. The host is `127.0.0.1`,
+/// `[::1]` or `localhost`, which Microsoft wants (RFC 8252, section 8.3, advises against it).
+public struct LoopbackRedirectURI: Sendable, Hashable {
+    /// The hosts that lead nowhere else, as they stand in a URI.
+    public enum Host: String, Sendable, Hashable, CaseIterable {
+        case ipv4 = "127.0.0.1"
+        case ipv6 = "[::1]"
+        case localhost
+    }
+
+    /// Longest URI that is taken, in bytes.
+    public static let maximumLength = 255
+    private static let scheme = "http://"
+
+    /// The URI as providers compare it, character by character.
+    public let rawValue: String
+    public let host: Host
+    public let port: UInt16
+    /// Empty, or begins with a slash; still percent-encoded.
+    public let path: String
+
+    /// Takes a URI over as it is; nil if it is of another form, has a query, a fragment or a user, or leads elsewhere.
+    public init?(_ text: String) {
+        guard text.utf8.count <= Self.maximumLength, text.hasPrefix(Self.scheme) else { return nil }
+        let authority = text.dropFirst(Self.scheme.count).prefix { $0 != "/" }
+        guard let host = Host.allCases.first(where: { authority.hasPrefix($0.rawValue + ":") }) else { return nil }
+        let digits = authority.dropFirst(host.rawValue.count + 1)
+        guard let port = UInt16(digits), port > 0, String(port) == digits else { return nil }
+        let path = String(text.dropFirst(Self.scheme.count + authority.count))
+        guard Self.isPath(path) else { return nil }
+        (rawValue, self.host, self.port, self.path) = (text, host, port, path)
+    }
+
+    /// The URI of a listener; nil if `path` is not one, or `port` is 0.
+    public init?(host: Host, port: UInt16, path: String) {
+        self.init("\(Self.scheme)\(host.rawValue):\(port)\(path)")
+    }
+
+    /// Whether `text` is empty or an absolute path of plain characters and complete escapes (RFC 3986, section 3.3).
+    private static func isPath(_ text: String) -> Bool {
+        guard text.isEmpty || text.hasPrefix("/") else { return false }
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "/"): break
+            case UInt8(ascii: "%"):
+                guard let high = rest.popFirst(), let low = rest.popFirst(), HexadecimalDigit.value(of: high) != nil,
+                    HexadecimalDigit.value(of: low) != nil
+                else { return false }
+            default:
+                guard CodeVerifier.isUnreserved(byte) else { return false }
+            }
+        }
+        return true
+    }
+}

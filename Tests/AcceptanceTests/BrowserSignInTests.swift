@@ -1,0 +1,233 @@
+import Curl
+import Foundation
+import SyncAccounts
+import SyncProtocol
+import TestSupport
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A program without a phone: signs its person in with a browser, and talks to the server.
+private struct DesktopProgram: Sendable {
+    /// Its person, with the headers that a phone of theirs would send.
+    let person: TestUser
+
+    init(_ server: TestServer, _ provider: SandboxProvider) throws {
+        person = try server.newcomer(provider, name: "Dana Desktop")
+    }
+
+    var account: SandboxAccount { person.account }
+    private var server: TestServer { person.server }
+
+    /// The registrations of the sandbox (docs/sandbox.md).
+    var scheme: AccountScheme {
+        switch account.provider {
+        case .google:
+            .google(
+                clientID: "1234567890-desktop.apps.googleusercontent.com",
+                clientSecret: "sandbox-google-desktop-secret",
+                serverClientID: "1234567890-server.apps.googleusercontent.com", ports: [])
+        case .dropbox: .dropbox(appKey: "sandboxdropboxkey", ports: [])
+        default: .microsoft(clientID: "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e")
+        }
+    }
+
+    /// Asks providers as the program does: under their own names, which lead to the sandbox.
+    var transport: ProviderTransport {
+        get throws {
+            CurlLibrary.initialize()
+            let port = try server.environment.value("SANDBOX_TLS_PORT")
+            let routing = Routing(connectTo: "127.0.0.1:\(port)", caFile: server.certificateAuthorityFile)
+            return ProviderTransport { request in
+                var handle = try EasyHandle(routing: routing)
+                let headers = (request.allHTTPHeaderFields ?? [:]).map { (name: $0.key, value: $0.value) }
+                let response = try handle.perform(
+                    Request(
+                        method: request.httpMethod ?? "GET", url: request.url?.absoluteString ?? "",
+                        headers: headers, body: request.httpBody.map { .bytes(Array($0)) } ?? .none))
+                return ProviderTransport.Reply(status: response.status, body: Data(response.body))
+            }
+        }
+    }
+
+    /// Signs in; `decisions` are what the person does at the program's page and at the server's.
+    func signIn(decisions: [ConsentDecision] = [.allow, .allow]) async throws -> AccountCredentials {
+        let browser: any ConsentBrowser =
+            if let real = try WebDriverBrowser(server, account: account.id) { real } else {
+                try FormBrowser(server, account: account.id)
+            }
+        return try await BrowserSignIn(
+            scheme, transport: try transport, appName: "Desktop", timeout: .seconds(600)
+        ) { url in
+            try register(url)
+            let end = try browser.visit(url.absoluteString, decisions: decisions)
+            #expect(end.contains("signed in to Desktop"))
+        }.signIn()
+    }
+
+    /// Registers the redirect URIs with this attempt's port, as in the consoles of those who compare all of it.
+    private func register(_ page: URL) throws {
+        guard account.provider != .microsoft else { return }
+        let items = URLComponents(url: page, resolvingAgainstBaseURL: false)?.queryItems
+        let redirect = try #require(items?.first { $0.name == "redirect_uri" }?.value)
+        for uri in [redirect, redirect.replacing("/program", with: "/server")] {
+            try server.sandbox.registerRedirect(uri, at: account.provider)
+        }
+    }
+
+    /// The person with the headers that the program sends.
+    func user(_ credentials: AccountCredentials) -> TestUser {
+        var account = account
+        account.headers = credentials.headers.map { (name: $0.key.rawValue, value: $0.value) }
+        return person.with(account: account)
+    }
+}
+
+extension TestUser {
+    fileprivate func addDesktopUser() throws -> HTTPReply {
+        try call(
+            "POST", "AddUser",
+            ["sharingGroupUUID": group, "cloudFolderName": account.provider == .google ? folder : nil])
+    }
+
+    fileprivate func publishDesktopFile(_ file: TestFile, masterVersion: Int64) throws {
+        let isMicrosoft = account.provider == .microsoft
+        try stage(
+            file, masterVersion: masterVersion, overriding: isMicrosoft ? ["checkSum": file.sha1] : [:])
+        #expect(try commitStaged(masterVersion: masterVersion) == 1)
+    }
+}
+
+@Suite("Programs whose people sign in with a browser")
+struct BrowserSignInTests {
+    static let providers: [SandboxProvider] = [.google, .dropbox, .microsoft]
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    @Test(
+        "The whole way: consent, codes for the program and for the server, a user, a file, both kinds of renewal",
+        arguments: providers)
+    func wholeWay(provider: SandboxProvider) async throws {
+        let program = try DesktopProgram(server, provider)
+        let folder = FileManager.default.temporaryDirectory.appending(path: "desktop-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = FileCredentialStore(file: folder.appending(path: "account.json"))
+
+        let credentials = try await program.signIn()
+        let session = try AccountSession(program.scheme, store: store, transport: try program.transport)
+        try await session.signIn(credentials)
+        let added = try program.user(credentials).addDesktopUser()
+
+        expectJSON(added)
+        #expect(added.values(of: "syncserver-offline-access").isEmpty, "the server has a refresh token of its own")
+        #expect(credentials.person.name == "Dana Desktop" && credentials.person.id == program.account.id)
+
+        // The code goes along until it was taken; it is exchanged once.
+        expectJSON(try program.user(credentials).checkCredentials())
+        try await session.serverGrantWasTaken(with: credentials)
+        let kept = try #require(try store.load())
+        #expect(kept.serverGrant == nil)
+        let file = TestFile(randomBytes: 100_000).stored(at: provider)
+        try program.user(kept).publishDesktopFile(file, masterVersion: 0)
+
+        // The program's token ends, and then the server's.
+        try server.sandbox.expireAccessTokens(of: program.account, .program)
+        let renewed = try await session.refresh(kept)
+        #expect(renewed.accessToken != kept.accessToken)
+        let dana = program.user(renewed)
+        #expect(try dana.checkCredentials().json?.userId?.integer == added.json?.userId?.integer)
+        try server.sandbox.expireAccessTokens(of: program.account, .server)
+        let download = try dana.download(file, masterVersion: 1)
+        #expect(download.status == 200 && download.body == file.contents)
+        #expect(try dana.stored(file).count == 1)
+        #expect(try store.load() == renewed)
+    }
+
+    @Test("A program whose token has ended is refused, and signs up after a refresh", arguments: providers)
+    func expiredBeforeUse(provider: SandboxProvider) async throws {
+        let program = try DesktopProgram(server, provider)
+        let credentials = try await program.signIn()
+        let folder = FileManager.default.temporaryDirectory.appending(path: "desktop-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let session = try AccountSession(
+            program.scheme, store: FileCredentialStore(file: folder.appending(path: "account.json")),
+            transport: try program.transport)
+        try await session.signIn(credentials)
+        try server.sandbox.expireAccessTokens(of: program.account, .program)
+
+        let refused = try program.user(credentials).addDesktopUser()
+        let renewed = try await session.refresh(credentials)
+        let added = try program.user(renewed).addDesktopUser()
+
+        expectError(refused, 401)
+        expectJSON(added)
+        #expect(added.values(of: "syncserver-offline-access").isEmpty)
+    }
+
+    @Test("Whoever says no at the second page is not signed in, and no code is exchanged", arguments: providers)
+    func denied(provider: SandboxProvider) async throws {
+        let program = try DesktopProgram(server, provider)
+
+        let error = await #expect(throws: SignInError.self) { try await program.signIn(decisions: [.allow, .deny]) }
+
+        #expect(error?.code == .denied)
+    }
+
+    @Test(
+        "Redirect URIs that lead off the machine, and verifiers that are none, are a 400 before anything is exchanged")
+    func malformed() async throws {
+        let program = try DesktopProgram(server, .dropbox)
+        let credentials = try await program.signIn()
+        let user = program.user(credentials)
+
+        for (header, value) in [
+            ("SyncServer-redirect-uri", "https://evil.example.com/"), ("SyncServer-redirect-uri", "http://127.0.0.1/"),
+            ("SyncServer-code-verifier", "short"),
+        ] {
+            let odd = user.with(account: user.account.replacing(header: header, with: value))
+            let reply = try odd.addDesktopUser()
+            expectError(reply, 400)
+            #expect(reply.json?.code?.text == "malformed_header")
+        }
+        expectJSON(try user.addDesktopUser())
+    }
+
+    @Test(
+        "Who has caught a code but not its verifier, or has it from elsewhere, gets nothing for it",
+        arguments: providers)
+    func stolen(provider: SandboxProvider) async throws {
+        // Not the shared stack: these requests break the providers' rules.
+        let strangers = try TestServer.ofStrangers()
+        for (header, value) in [
+            ("SyncServer-code-verifier", String(repeating: "x", count: 43)), ("SyncServer-code-verifier", nil),
+            ("SyncServer-redirect-uri", "http://localhost:1/server"),
+        ] as [(String, String?)] {
+            let program = try DesktopProgram(strangers, provider)
+            let user = program.user(try await program.signIn())
+            let thief = user.with(account: user.account.replacing(header: header, with: value))
+            // Dropbox takes a missing verifier for a fault of the app.
+            let isAppsFault = provider == .dropbox && value == nil
+
+            let reply = try thief.addDesktopUser()
+
+            expectError(reply, isAppsFault ? 502 : 409)
+            #expect(
+                reply.json?.code?.text == (isAppsFault ? "provider_misconfigured" : "authorization_code_rejected"))
+        }
+    }
+
+    @Test("Another person's code is of no use, although redirect URI and verifier are right", arguments: providers)
+    func foreignCode(provider: SandboxProvider) async throws {
+        let (dana, mallory) = (try DesktopProgram(server, provider), try DesktopProgram(server, provider))
+        var credentials = try await mallory.signIn()
+        credentials.serverGrant = try await dana.signIn().serverGrant
+
+        let reply = try mallory.user(credentials).addDesktopUser()
+
+        expectError(reply, 409)
+        #expect(reply.json?.code?.text == "authorization_code_rejected")
+    }
+}

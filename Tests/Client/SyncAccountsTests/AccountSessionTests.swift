@@ -1,0 +1,237 @@
+import Foundation
+import SyncProtocol
+import Synchronization
+import Testing
+
+@testable import SyncAccounts
+
+/// Credentials in memory, which may refuse to be written.
+private final class MemoryStore: CredentialStore {
+    private let kept: Mutex<AccountCredentials?>
+    private let refuses = Mutex(false)
+
+    init(_ credentials: AccountCredentials? = nil) { kept = Mutex(credentials) }
+
+    var now: AccountCredentials? { kept.withLock { $0 } }
+    func refuse(_ isRefusing: Bool) { refuses.withLock { $0 = isRefusing } }
+    func load() throws(SignInError) -> AccountCredentials? { now }
+
+    func save(_ credentials: AccountCredentials) throws(SignInError) {
+        if refuses.withLock({ $0 }) { throw SignInError(.storageFailed) }
+        kept.withLock { $0 = credentials }
+    }
+
+    func remove() throws(SignInError) { kept.withLock { $0 = nil } }
+}
+
+@Suite("Sessions")
+struct AccountSessionTests {
+    private func session(_ store: MemoryStore, _ provider: ScriptedProvider = .google()) throws -> AccountSession {
+        try AccountSession(
+            .googleForTests, store: store, transport: provider.transport,
+            now: { Date(timeIntervalSince1970: 1_000) })
+    }
+
+    @Test("Headers have what each kind of account needs")
+    func headers() {
+        var dropbox = AccountCredentials(
+            accountType: .dropbox, person: AccountCredentials.Person(id: "dbid:a"), accessToken: "sl.a")
+        let microsoft = AccountCredentials(
+            accountType: .microsoft, person: AccountCredentials.Person(id: "8f"), accessToken: "EwB", idToken: "eyJ")
+        let apple = AccountCredentials.apple(
+            identityToken: "eyA", authorizationCode: "c1", details: #"{"fullName": "A"}"#,
+            person: AccountCredentials.Person(id: "001"))
+
+        #expect(
+            AccountCredentials.alice.headers == [
+                .tokenType: "GoogleToken", .accessToken: "ya29.old", .authorizationCode: "4/code",
+                .redirectURI: "http://127.0.0.1:49152/server", .codeVerifier: String(repeating: "v", count: 43),
+            ])
+        #expect(dropbox.headers == [.tokenType: "DropboxToken", .accessToken: "sl.a", .accountID: "dbid:a"])
+        dropbox.serverGrant = AccountCredentials.ServerGrant(code: "by hand")
+        #expect(dropbox.headers[.authorizationCode] == "by hand" && dropbox.headers[.redirectURI] == nil)
+        #expect(
+            microsoft.headers == [.tokenType: "MicrosoftToken", .accessToken: "eyJ", .microsoftAccessToken: "EwB"])
+        #expect(
+            apple.headers == [
+                .tokenType: "AppleSignInToken", .accessToken: "eyA", .authorizationCode: "c1",
+                .accountDetails: #"{"fullName": "A"}"#,
+            ])
+        #expect(
+            AccountCredentials.facebook(accessToken: "EAA", person: AccountCredentials.Person(id: "1")).headers
+                == [.tokenType: "FacebookToken", .accessToken: "EAA"])
+    }
+
+    @Test("Credentials print nothing of what is in them")
+    func redaction() {
+        for text in ["\(AccountCredentials.alice)", String(reflecting: AccountCredentials.alice)] {
+            #expect(!text.contains("ya29") && !text.contains("1//") && !text.contains("4/code"))
+        }
+        var dumped = ""
+        dump(AccountCredentials.alice, to: &dumped)
+        #expect(!dumped.contains("ya29") && !dumped.contains("4/code"))
+    }
+
+    @Test("Ten callers whose token was refused cause one refresh, whose result is stored")
+    func singleRefresh() async throws {
+        let (store, provider) = (MemoryStore(.alice), ScriptedProvider.google())
+        let session = try session(store, provider)
+
+        let tokens = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<10 { group.addTask { try await session.refresh(.alice).accessToken } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+
+        #expect(tokens == ["ya29.renewed"])
+        #expect(provider.requests.count == 1)
+        #expect(provider.requests[0].form["refresh_token"] == "1//refresh")
+        #expect(store.now?.accessToken == "ya29.renewed" && store.now?.refreshToken == "1//refresh")
+        #expect(store.now?.expires == Date(timeIntervalSince1970: 4_599))
+        #expect(await session.credentials()?.accessToken == "ya29.renewed")
+    }
+
+    @Test("A refused token that is not the present one is no reason to ask the provider")
+    func lateRefusal() async throws {
+        let provider = ScriptedProvider.google()
+        let session = try session(MemoryStore(.alice), provider)
+        _ = try await session.refresh(.alice)
+
+        let again = try await session.refresh(.alice)
+
+        #expect(again.accessToken == "ya29.renewed" && provider.requests.count == 1)
+    }
+
+    @Test("A new refresh token takes the place of the old one")
+    func rotation() async throws {
+        let store = MemoryStore(.alice)
+        let provider = ScriptedProvider { _ in (200, #"{"access_token": "a", "refresh_token": "next"}"#) }
+
+        _ = try await session(store, provider).refresh(.alice)
+
+        #expect(store.now?.refreshToken == "next")
+    }
+
+    @Test(
+        "A refresh that fails signs nobody out, and says whether the person is needed",
+        arguments: [
+            (400, #"{"error": "invalid_grant"}"#, SignInError.Code.signInRequired),
+            (400, #"{"error": "interaction_required"}"#, .signInRequired), (500, "", .providerUnavailable),
+            (429, #"{"error": "invalid_grant"}"#, .providerUnavailable),
+            (401, #"{"error": "invalid_client"}"#, .misconfigured),
+        ])
+    func failedRefresh(status: Int, body: String, code: SignInError.Code) async throws {
+        let store = MemoryStore(.alice)
+        let session = try session(store, ScriptedProvider { _ in (status, body) })
+
+        let error = await #expect(throws: SignInError.self) { try await session.refresh(.alice) }
+
+        #expect(error?.code == code)
+        #expect(await session.credentials() == .alice && store.now == .alice)
+    }
+
+    @Test("A provider without a network is asked again next time")
+    func noNetwork() async throws {
+        let isDown = Mutex(true)
+        let provider = ScriptedProvider { _ in
+            if isDown.withLock({ $0 }) { throw URLError(.notConnectedToInternet) }
+            return (200, #"{"access_token": "new"}"#)
+        }
+        let session = try session(MemoryStore(.alice), provider)
+
+        let error = await #expect(throws: SignInError.self) { try await session.refresh(.alice) }
+        isDown.withLock { $0 = false }
+
+        #expect(error?.code == .providerUnavailable)
+        #expect(try await session.refresh(.alice).accessToken == "new")
+    }
+
+    @Test("What cannot be stored is not used")
+    func storeFails() async throws {
+        let store = MemoryStore(.alice)
+        let session = try session(store)
+        store.refuse(true)
+
+        let error = await #expect(throws: SignInError.self) { try await session.refresh(.alice) }
+        await #expect(throws: SignInError.self) {
+            var other = AccountCredentials.alice
+            other.accessToken = "other"
+            try await session.signIn(other)
+        }
+
+        #expect(error?.code == .storageFailed)
+        #expect(await session.credentials() == .alice)
+    }
+
+    @Test("A sign-out during a refresh stays one")
+    func signOutMeanwhile() async throws {
+        let store = MemoryStore(.alice)
+        let box = Mutex<AccountSession?>(nil)
+        let provider = ScriptedProvider { _ in
+            try await box.withLock { $0 }?.signOut()
+            return (200, #"{"access_token": "late"}"#)
+        }
+        let session = try session(store, provider)
+        box.withLock { $0 = session }
+
+        let error = await #expect(throws: SignInError.self) { try await session.refresh(.alice) }
+
+        #expect(error?.code == .signInRequired)
+        #expect(await session.credentials() == nil && store.now == nil)
+    }
+
+    @Test("The server's code is sent until it was taken, a newer one is left alone")
+    func serverGrant() async throws {
+        let store = MemoryStore()
+        let session = try session(store)
+        try await session.signIn(.alice)
+        var newer = AccountCredentials.alice
+        newer.serverGrant = AccountCredentials.ServerGrant(code: "newer")
+
+        try await session.signIn(newer)
+        try await session.serverGrantWasTaken(with: .alice)
+        #expect(await session.credentials()?.headers[.authorizationCode] == "newer")
+        try await session.serverGrantWasTaken(with: newer)
+
+        #expect(await session.credentials()?.serverGrant == nil && store.now?.serverGrant == nil)
+    }
+
+    @Test("A session goes on where the last one ended, but not with another kind of account")
+    func restored() async throws {
+        let facebook = AccountCredentials.facebook(
+            accessToken: "EAA", person: AccountCredentials.Person(id: "1098"))
+
+        #expect(try await session(MemoryStore(.alice)).credentials() == .alice)
+        #expect(try await session(MemoryStore(facebook)).credentials() == nil)
+        await #expect(throws: SignInError.self) { try await session(MemoryStore()).signIn(facebook) }
+        await #expect(throws: SignInError.self) { try await session(MemoryStore()).refresh(.alice) }
+    }
+
+    @Test("Given credentials have no refresh")
+    func given() async {
+        let provider = GivenCredentials(.alice)
+
+        let error = await #expect(throws: SignInError.self) { try await provider.refresh(.alice) }
+
+        #expect(await provider.credentials() == .alice && error?.code == .signInRequired)
+    }
+
+    @Test("A person of the sandbox signs in with the headers that it hands out")
+    func sandbox() async throws {
+        let sandbox = ScriptedProvider { _ in
+            (
+                200,
+                #"{"id": "8f", "name": "Bob", "headers": {"X-token-type": "MicrosoftToken", "access_token": "eyJ", "X-microsoft-access-token": "EwB"}}"#
+            )
+        }
+        let provider = SandboxSignIn(
+            sandbox: try #require(URL(string: "http://127.0.0.1:8081")), accountID: "dbid:a b",
+            transport: sandbox.transport)
+
+        let credentials = try await provider.refresh(.alice)
+
+        #expect(sandbox.requests[0].url == "http://127.0.0.1:8081/sandbox/accounts/dbid:a%20b")
+        #expect(credentials.person == AccountCredentials.Person(id: "8f", name: "Bob"))
+        #expect(
+            credentials.headers == [.tokenType: "MicrosoftToken", .accessToken: "eyJ", .microsoftAccessToken: "EwB"])
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import SyncAccounts
+import SyncProtocol
+import Testing
+
+@Suite("Invitations by link")
+struct InvitationLinkTests {
+    private let code = SharingInvitationUUID("6b1c1c4e-6f2b-4f4e-9d59-0A1B2C3D4E5F")!
+
+    @Test("A link is made of the app's identifier and the code, and read again")
+    func roundTrip() throws {
+        let link = try InvitationLink(bundleID: "com.example.App-1")
+
+        let url = link.url(for: code)
+
+        #expect(
+            url.absoluteString
+                == "com.example.App-1.invitation://?code=6b1c1c4e-6f2b-4f4e-9d59-0A1B2C3D4E5F")
+        #expect(link.code(in: url)?.rawValue == code.rawValue)
+    }
+
+    @Test(
+        "Case of the scheme and further items do not matter",
+        arguments: [
+            "COM.EXAMPLE.APP.INVITATION://?code=CODE", "com.example.app.Invitation://?code=CODE&permission=admin",
+            "com.example.app.invitation://?a=b&code=CODE#x", "com.example.app.invitation:///?code=CODE",
+        ])
+    func lenient(text: String) throws {
+        let link = try InvitationLink(bundleID: "com.example.app")
+        let url = try #require(URL(string: text.replacing("CODE", with: code.rawValue)))
+
+        #expect(link.code(in: url) == code)
+    }
+
+    @Test(
+        "Links of other apps, and those without one invitation, are none",
+        arguments: [
+            "com.example.other.invitation://?code=CODE", "https://com.example.app.invitation/?code=CODE",
+            "com.example.app://?code=CODE", "com.example.app.invitation://", "com.example.app.invitation://?code=",
+            "com.example.app.invitation://?code=no-uuid", "com.example.app.invitation://?Code=CODE",
+            "com.example.app.invitation://?code=CODE&code=CODE", "com.example.app.invitation://x#?code=CODE",
+        ])
+    func others(text: String) throws {
+        let link = try InvitationLink(bundleID: "com.example.app")
+        let url = try #require(URL(string: text.replacing("CODE", with: code.rawValue)))
+
+        #expect(link.code(in: url) == nil)
+    }
+
+    @Test(
+        "What cannot be a scheme is no app's identifier", arguments: ["", "1com.example", "com example", "com/x", "ä"])
+    func notAScheme(bundleID: String) {
+        #expect(throws: SignInError.self) { try InvitationLink(bundleID: bundleID) }
+    }
+}
