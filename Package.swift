@@ -15,6 +15,7 @@ let strict: [SwiftSetting] = [
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 // The module map: each target imports only what stands above it.
@@ -25,12 +26,14 @@ let package = Package(
         .executable(name: "syncctl", targets: ["syncctl"]),
         .executable(name: "syncsandbox", targets: ["syncsandbox"]),
         .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
+        .library(name: "SyncServerConnection", targets: ["SyncServerConnection"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
         // C libraries of the system.
@@ -151,6 +154,18 @@ let package = Package(
         .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .executableTarget(
             name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
+
+        // The client library: no target of the server, no C library.
+        .target(
+            name: "SyncServerConnection", dependencies: ["SyncProtocol", crypto, httpTypes, logging],
+            path: "Sources/Client/SyncServerConnection", swiftSettings: strict),
+        .testTarget(
+            name: "SyncServerConnectionTests", dependencies: ["SyncServerConnection", "SyncProtocol", httpTypes, logging],
+            path: "Tests/Client/SyncServerConnectionTests", swiftSettings: strict),
+        .testTarget(
+            name: "SyncServerConnectionStackTests",
+            dependencies: ["SyncServerConnection", "SyncProtocol", "TestSupport", httpTypes],
+            path: "Tests/Client/SyncServerConnectionStackTests", swiftSettings: strict),
 
         // Tests.
         .target(

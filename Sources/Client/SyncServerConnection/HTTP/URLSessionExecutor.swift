@@ -1,0 +1,109 @@
+import HTTPTypes
+
+#if canImport(FoundationNetworking)
+    import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Carries out requests with `URLSession`: uploads from files, downloads to files.
+///
+/// Two sessions, so that an app can let its transfers go on in the background while short requests need no more than the
+/// app's own time. The sessions end with the executor, and what they still do with them.
+public final class URLSessionExecutor: HTTPExecutor {
+    private let requests: URLSession
+    private let transfers: URLSession
+    private let tasks: TaskRegistry
+
+    /// Makes the sessions.
+    /// - Parameters:
+    ///   - requests: for requests with bodies in memory.
+    ///   - transfers: for bodies in files; may be a background configuration where the system has such.
+    public init(
+        requests: URLSessionConfiguration = URLSessionExecutor.configuration(),
+        transfers: URLSessionConfiguration = URLSessionExecutor.configuration()
+    ) {
+        tasks = TaskRegistry()
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        self.requests = URLSession(configuration: requests, delegate: SessionDelegate(tasks), delegateQueue: queue)
+        self.transfers = URLSession(configuration: transfers, delegate: SessionDelegate(tasks), delegateQueue: queue)
+    }
+
+    deinit {
+        requests.invalidateAndCancel()
+        transfers.invalidateAndCancel()
+    }
+
+    /// The configuration of both sessions unless an app brings its own: no cookies, cache or stored credentials; a transfer
+    /// may take 7 days in all.
+    public static func configuration() -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.urlCache = nil
+        configuration.urlCredentialStorage = nil
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        configuration.timeoutIntervalForRequest = 60
+        configuration.timeoutIntervalForResource = 7 * 24 * 3_600
+        // More would only fill the server's limits for one user; the default of some systems is 6 as well.
+        configuration.httpMaximumConnectionsPerHost = 6
+        return configuration
+    }
+
+    /// Sends a request; see ``HTTPExecutor/execute(_:progress:)``.
+    public func execute(
+        _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws(TransportFailure) -> HTTPReply {
+        let task = try makeTask(exchange)
+        let tasks = tasks
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                tasks.add(
+                    task, RunningTask(destination: exchange.destination, progress: progress, continuation: continuation))
+                task.resume()
+                // The handler may have run before there was anything to cancel.
+                if Task.isCancelled { task.cancel() }
+            }
+        } onCancel: {
+            task.cancel()
+        }
+        return try result.get()
+    }
+
+    private func makeTask(_ exchange: HTTPExchange) throws(TransportFailure) -> URLSessionTask {
+        guard var request = URLRequest(exchange.request) else { throw TransportFailure(.malformed) }
+        request.timeoutInterval = exchange.idleTimeout.seconds
+        request.httpShouldHandleCookies = false
+        switch exchange.body {
+        case .file(let file):
+            // Otherwise some systems send an empty body in its place.
+            guard FileManager.default.isReadableFile(atPath: file.path) else { throw TransportFailure(.fileUnreadable) }
+            return transfers.uploadTask(with: request, fromFile: file)
+        case .bytes(let data):
+            request.httpBody = data
+        case .none:
+            if exchange.request.method != .get { request.httpBody = Data() }
+        }
+        return exchange.destination == nil ? requests.dataTask(with: request) : transfers.downloadTask(with: request)
+    }
+}
+
+extension URLRequest {
+    /// The request without its body; nil if the address is not one of HTTP.
+    fileprivate init?(_ request: HTTPRequest) {
+        guard let scheme = request.scheme, let authority = request.authority,
+            let url = URL(string: "\(scheme)://\(authority)\(request.path ?? "/")")
+        else { return nil }
+        self.init(url: url)
+        httpMethod = request.method.rawValue
+        for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
+    }
+}
+
+extension Duration {
+    fileprivate var seconds: TimeInterval {
+        TimeInterval(components.seconds) + TimeInterval(components.attoseconds) / 1e18
+    }
+}
