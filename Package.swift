@@ -160,7 +160,8 @@ let package = Package(
             name: "SyncServerConnection", dependencies: ["SyncProtocol", crypto, httpTypes, logging],
             path: "Sources/Client/SyncServerConnection", swiftSettings: strict),
         .testTarget(
-            name: "SyncServerConnectionTests", dependencies: ["SyncServerConnection", "SyncProtocol", httpTypes, logging],
+            name: "SyncServerConnectionTests",
+            dependencies: ["SyncServerConnection", "SyncProtocol", httpTypes, logging],
             path: "Tests/Client/SyncServerConnectionTests", swiftSettings: strict),
         .testTarget(
             name: "SyncServerConnectionStackTests",

@@ -25,7 +25,8 @@ public struct ServerConnectionConfiguration: Sendable {
     /// Puts a configuration together.
     public init(
         baseURL: URL, deviceUUID: DeviceUUID, minimumServerVersion: ServerVersion? = nil,
-        maintenanceMessageURL: URL? = nil, retryPolicy: RetryPolicy = RetryPolicy(), idleTimeout: Duration = .seconds(60),
+        maintenanceMessageURL: URL? = nil, retryPolicy: RetryPolicy = RetryPolicy(),
+        idleTimeout: Duration = .seconds(60),
         logger: Logger = Logger(label: "SyncServerConnection", factory: { _ in SwiftLogNoOpLogHandler() }),
         observer: @escaping @Sendable (ConnectionEvent) -> Void = { _ in }
     ) {

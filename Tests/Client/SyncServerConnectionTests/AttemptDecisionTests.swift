@@ -1,5 +1,6 @@
-@testable import SyncServerConnection
 import Testing
+
+@testable import SyncServerConnection
 
 @Suite("Deciding about another attempt")
 struct AttemptDecisionTests {
@@ -37,7 +38,9 @@ struct AttemptDecisionTests {
 
     @Test("What does no harm a second time is repeated, whatever happened")
     func always() {
-        for error in [Self.lost, Self.busy, Self.failed] { #expect(decide(error, .always) == .retry(after: .seconds(1))) }
+        for error in [Self.lost, Self.busy, Self.failed] {
+            #expect(decide(error, .always) == .retry(after: .seconds(1)))
+        }
     }
 
     @Test("What may have been carried out is repeated only if the server recognises it")

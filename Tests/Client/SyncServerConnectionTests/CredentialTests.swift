@@ -76,7 +76,8 @@ struct CredentialTests {
         let credentials = TestCredentials(refresh: { $0 })
         let bench = Bench(ScriptedExecutor([Self.refused]), credentials: credentials)
         for _ in 1...2 {
-            _ = await failure { () throws(ServerConnectionError) in try await bench.connection.uploads(in: Sample.group) }
+            _ = await failure { () throws(ServerConnectionError) in try await bench.connection.uploads(in: Sample.group)
+            }
         }
         #expect(credentials.refreshes.count == 2)
     }

@@ -59,7 +59,9 @@ struct RetryTests {
         #expect(bench.requestCount == 1)
     }
 
-    @Test("What the server calls final is not repeated", arguments: [(409, "permission_too_low"), (500, "internal"), (507, "cloud_quota_exceeded")])
+    @Test(
+        "What the server calls final is not repeated",
+        arguments: [(409, "permission_too_low"), (500, "internal"), (507, "cloud_quota_exceeded")])
     func final(status: Int, code: String) async {
         let bench = Bench(.success(.error(status, code)))
 
@@ -72,7 +74,9 @@ struct RetryTests {
         #expect(bench.requestCount == 1)
     }
 
-    @Test("A server that does not say it: its failures are repeated, its refusals are not", arguments: [(500, 5), (404, 1), (400, 1)])
+    @Test(
+        "A server that does not say it: its failures are repeated, its refusals are not",
+        arguments: [(500, 5), (404, 1), (400, 1)])
     func older(status: Int, count: Int) async {
         let bench = Bench(.success(.reply(status, #"{"error":"Failed"}"#)))
 

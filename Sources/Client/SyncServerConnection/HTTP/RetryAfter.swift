@@ -15,7 +15,9 @@ enum RetryAfter {
     private static func date(_ text: String) -> WireDate? {
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         let parts = text.split(separator: " ")
-        guard parts.count == 6, parts[5] == "GMT", let month = months.firstIndex(of: String(parts[2])) else { return nil }
+        guard parts.count == 6, parts[5] == "GMT", let month = months.firstIndex(of: String(parts[2])) else {
+            return nil
+        }
         let time = parts[4].split(separator: ":").compactMap { Int($0) }
         guard let day = Int(parts[1]), let year = Int(parts[3]), time.count == 3 else { return nil }
         return WireDate(year: year, month: month + 1, day: day, hour: time[0], minute: time[1], second: time[2])

@@ -162,7 +162,9 @@ extension HTTPResponse {
     init(_ response: HTTPURLResponse) {
         var fields = HTTPFields()
         for (name, value) in response.allHeaderFields {
-            guard let name = (name as? String).flatMap({ HTTPField.Name($0) }), let value = value as? String else { continue }
+            guard let name = (name as? String).flatMap({ HTTPField.Name($0) }), let value = value as? String else {
+                continue
+            }
             fields.append(HTTPField(name: name, value: value))
         }
         self.init(status: .init(code: response.statusCode), headerFields: fields)
@@ -187,12 +189,19 @@ extension TransportFailure {
             case .cannotCreateFile, .cannotOpenFile, .cannotWriteToFile, .cannotMoveFile, .cannotCloseFile,
                 .cannotRemoveFile, .downloadDecodingFailedMidStream, .downloadDecodingFailedToComplete:
                 .fileUnwritable
-            case .badURL, .unsupportedURL, .badServerResponse, .cannotParseResponse, .cannotDecodeContentData,
+            case .badURL, .unsupportedURL, .cannotParseResponse, .cannotDecodeContentData,
                 .cannotDecodeRawData, .dataLengthExceedsMaximum, .httpTooManyRedirects,
                 .redirectToNonExistentLocation:
                 .malformed
             default: .interrupted
             }
+        #if canImport(FoundationNetworking)
+            // It knows no code for certificates that libcurl does not accept (CURLE_PEER_FAILED_VERIFICATION).
+            if kind == .interrupted, String(reflecting: error).contains("SSL certificate problem") {
+                self.init(.untrusted, underlying: error)
+                return
+            }
+        #endif
         self.init(kind, underlying: error)
     }
 }

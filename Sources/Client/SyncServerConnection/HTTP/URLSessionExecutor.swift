@@ -9,12 +9,16 @@ import HTTPTypes
 
 /// Carries out requests with `URLSession`: uploads from files, downloads to files.
 ///
+/// At most 6 short requests and 4 transfers are in progress at once; others wait for their turn, which no timeout counts.
+///
 /// Two sessions, so that an app can let its transfers go on in the background while short requests need no more than the
 /// app's own time. The sessions end with the executor, and what they still do with them.
 public final class URLSessionExecutor: HTTPExecutor {
     private let requests: URLSession
     private let transfers: URLSession
     private let tasks: TaskRegistry
+    private let requestGate = AdmissionGate(6)
+    private let transferGate = AdmissionGate(4)
 
     /// Makes the sessions.
     /// - Parameters:
@@ -47,8 +51,8 @@ public final class URLSessionExecutor: HTTPExecutor {
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.timeoutIntervalForRequest = 60
         configuration.timeoutIntervalForResource = 7 * 24 * 3_600
-        // More would only fill the server's limits for one user; the default of some systems is 6 as well.
-        configuration.httpMaximumConnectionsPerHost = 6
+        // More than are ever used: see AdmissionGate.
+        configuration.httpMaximumConnectionsPerHost = 64
         return configuration
     }
 
@@ -56,12 +60,16 @@ public final class URLSessionExecutor: HTTPExecutor {
     public func execute(
         _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws(TransportFailure) -> HTTPReply {
+        let gate = exchange.movesFile ? transferGate : requestGate
+        guard await gate.enter() else { throw TransportFailure(.cancelled) }
+        defer { gate.leave() }
         let task = try makeTask(exchange)
         let tasks = tasks
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 tasks.add(
-                    task, RunningTask(destination: exchange.destination, progress: progress, continuation: continuation))
+                    task, RunningTask(destination: exchange.destination, progress: progress, continuation: continuation)
+                )
                 task.resume()
                 // The handler may have run before there was anything to cancel.
                 if Task.isCancelled { task.cancel() }
@@ -87,6 +95,14 @@ public final class URLSessionExecutor: HTTPExecutor {
             if exchange.request.method != .get { request.httpBody = Data() }
         }
         return exchange.destination == nil ? requests.dataTask(with: request) : transfers.downloadTask(with: request)
+    }
+}
+
+extension HTTPExchange {
+    /// Whether a body is in a file.
+    fileprivate var movesFile: Bool {
+        if case .file = body { return true }
+        return destination != nil
     }
 }
 
