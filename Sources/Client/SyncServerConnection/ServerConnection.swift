@@ -60,6 +60,7 @@ public actor ServerConnection {
         /// Statuses that are no error, 200 aside.
         var expectedStatuses: Set<Int> = []
         var progress: (@Sendable (TransferProgress) -> Void)?
+        var label: String?
 
         init(_ message: some RequestMessage, repetition: Repetition) {
             endpoint = type(of: message).endpoint
@@ -127,13 +128,13 @@ public actor ServerConnection {
         }
         let exchange = HTTPExchange(
             request: request, body: call.body, destination: call.destination,
-            idleTimeout: call.idleTimeout ?? configuration.idleTimeout)
+            idleTimeout: call.idleTimeout ?? configuration.idleTimeout, label: call.label)
         let begin = ContinuousClock.now
         do throws(TransportFailure) {
             let reply = try await executor.execute(exchange, progress: call.progress)
             do throws(ServerConnectionError) {
                 try note(reply, of: call.endpoint)
-                try check(reply, of: call)
+                try Self.check(reply, of: call.endpoint, expecting: call.expectedStatuses, now: environment.now())
                 let value = try await read(reply)
                 log(call, number, begin, status: reply.response.status.code, error: nil)
                 return Attempt(value: value)
@@ -203,10 +204,13 @@ public actor ServerConnection {
         configuration.observer(.extensions(extensions))
     }
 
-    private func check(_ reply: HTTPReply, of call: Call) throws(ServerConnectionError) {
+    /// Lets successes pass.
+    static func check(
+        _ reply: HTTPReply, of endpoint: EndpointName, expecting statuses: Set<Int> = [], now: Date = Date()
+    ) throws(ServerConnectionError) {
         let status = reply.response.status.code
-        guard status == 200 || call.expectedStatuses.contains(status) else {
-            throw ServerConnectionError(reply, endpoint: call.endpoint, now: environment.now())
+        guard status == 200 || statuses.contains(status) else {
+            throw ServerConnectionError(reply, endpoint: endpoint, now: now)
         }
     }
 

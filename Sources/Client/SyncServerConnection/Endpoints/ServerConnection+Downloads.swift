@@ -10,13 +10,16 @@ extension ServerConnection {
     /// - Parameters:
     ///   - file: Where they go; an existing file is replaced. After an error, or another outcome than a success, it does not
     ///     exist.
+    ///   - label: By what the transfer is recognised if it outlives the process; see ``UnattendedTransfer``.
     ///   - progress: Called while they arrive.
     public func downloadFile(
-        _ request: DownloadFileRequest, to file: URL, progress: (@Sendable (TransferProgress) -> Void)? = nil
+        _ request: DownloadFileRequest, to file: URL, label: String? = nil,
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
         var call = Call(request, repetition: .always)
         call.destination = file
         call.progress = progress
+        call.label = label
         do throws(ServerConnectionError) {
             let outcome = try await outcome { () throws(ServerConnectionError) in
                 try await perform(call) { reply throws(ServerConnectionError) in
@@ -28,6 +31,17 @@ extension ServerConnection {
         } catch {
             try? FileManager.default.removeItem(at: file)
             throw error
+        }
+    }
+
+    /// What came of a download whose reply was kept, such as that of an ``UnattendedTransfer``; its bytes are checked.
+    /// - Throws: ``ServerConnectionError`` as ``downloadFile(_:to:label:progress:)``, without another attempt.
+    public static func downloadOutcome(
+        of reply: HTTPReply, in file: URL
+    ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
+        try await outcome { () throws(ServerConnectionError) in
+            try check(reply, of: .downloadFile)
+            return try await downloaded(reply, in: file)
         }
     }
 

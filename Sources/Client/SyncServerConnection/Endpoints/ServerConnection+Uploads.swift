@@ -6,26 +6,38 @@ extension ServerConnection {
     /// - Parameters:
     ///   - file: Its bytes, which must not change meanwhile; their checksum is part of the request (see
     ///     ``SyncProtocol/CheckSum/ofFile(at:flavour:)``).
+    ///   - label: By what the transfer is recognised if it outlives the process; see ``UnattendedTransfer``.
     ///   - progress: Called while the bytes are sent.
     public func uploadFile(
-        _ request: UploadFileRequest, from file: URL, progress: (@Sendable (TransferProgress) -> Void)? = nil
+        _ request: UploadFileRequest, from file: URL, label: String? = nil,
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws(ServerConnectionError) -> Outcome<StagedFile> {
         var call = Call(request, repetition: .always)
         call.body = .file(file)
         call.progress = progress
+        call.label = label
         return try await outcome { () throws(ServerConnectionError) in
-            let response = try await perform(call) { reply throws(ServerConnectionError) in
-                try reply.message(of: .uploadFile, as: UploadFileResponse.self)
-            }
-            switch response {
-            case .staged(let creationDate, let updateDate):
-                return .success(StagedFile(creationDate: creationDate, updateDate: updateDate))
-            case .committed(let creationDate, let updateDate, let masterVersion):
-                return .success(
-                    StagedFile(
-                        creationDate: creationDate, updateDate: updateDate, committedMasterVersion: masterVersion))
-            case .stale(let current): return .stale(current: current)
-            }
+            try await perform(call) { reply throws(ServerConnectionError) in try Self.staged(reply) }
+        }
+    }
+
+    /// What came of an upload whose reply was kept, such as that of an ``UnattendedTransfer``.
+    /// - Throws: ``ServerConnectionError`` as ``uploadFile(_:from:label:progress:)``, without another attempt.
+    public static func uploadOutcome(of reply: HTTPReply) async throws(ServerConnectionError) -> Outcome<StagedFile> {
+        try await outcome { () throws(ServerConnectionError) in
+            try check(reply, of: .uploadFile)
+            return try staged(reply)
+        }
+    }
+
+    private static func staged(_ reply: HTTPReply) throws(ServerConnectionError) -> Outcome<StagedFile> {
+        switch try reply.message(of: .uploadFile, as: UploadFileResponse.self) {
+        case .staged(let creationDate, let updateDate):
+            .success(StagedFile(creationDate: creationDate, updateDate: updateDate))
+        case .committed(let creationDate, let updateDate, let masterVersion):
+            .success(
+                StagedFile(creationDate: creationDate, updateDate: updateDate, committedMasterVersion: masterVersion))
+        case .stale(let current): .stale(current: current)
         }
     }
 
@@ -111,8 +123,23 @@ extension ServerConnection {
         do throws(ServerConnectionError) {
             return try await body()
         } catch {
-            guard error.code == .gone, let reason = error.goneReason else { throw error }
-            return .gone(Gone(reason, serverCode: error.serverCode))
+            return try Self.gone(error)
         }
+    }
+
+    /// Makes a result of a 410 that has a reason, where there is no connection.
+    static func outcome<Value>(
+        _ body: () async throws(ServerConnectionError) -> Outcome<Value>
+    ) async throws(ServerConnectionError) -> Outcome<Value> {
+        do throws(ServerConnectionError) {
+            return try await body()
+        } catch {
+            return try gone(error)
+        }
+    }
+
+    private static func gone<Value>(_ error: ServerConnectionError) throws(ServerConnectionError) -> Outcome<Value> {
+        guard error.code == .gone, let reason = error.goneReason else { throw error }
+        return .gone(Gone(reason, serverCode: error.serverCode))
     }
 }

@@ -36,11 +36,15 @@ public struct HTTPExchange: Sendable {
     public var destination: URL?
     /// Longest time without any progress.
     public var idleTimeout: Duration
+    /// By what a transfer is recognised if it outlives the process; see ``UnattendedTransfer``.
+    public var label: String?
 
     /// Collects the parts.
     public init(
-        request: HTTPRequest, body: Body = .none, destination: URL? = nil, idleTimeout: Duration = .seconds(60)
+        request: HTTPRequest, body: Body = .none, destination: URL? = nil, idleTimeout: Duration = .seconds(60),
+        label: String? = nil
     ) {
+        self.label = label
         self.request = request
         self.body = body
         self.destination = destination
@@ -48,8 +52,8 @@ public struct HTTPExchange: Sendable {
     }
 }
 
-/// A reply that arrived as a whole.
-public struct HTTPReply: Sendable {
+/// A reply that arrived as a whole. It can be kept beyond the life of the process.
+public struct HTTPReply: Sendable, Hashable, Codable {
     /// Status and headers.
     public var response: HTTPResponse
     /// The body; empty if it went into a file.

@@ -15,7 +15,8 @@ struct RunningTask {
 
     let destination: URL?
     let progress: (@Sendable (TransferProgress) -> Void)?
-    let continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>
+    /// Nil if the task was begun by an earlier process.
+    let continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>?
     var body = Data()
     var fileLength: Int64?
     var failure: TransportFailure?
@@ -23,7 +24,7 @@ struct RunningTask {
 
     init(
         destination: URL?, progress: (@Sendable (TransferProgress) -> Void)?,
-        continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>
+        continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>?
     ) {
         self.destination = destination
         self.progress = progress
@@ -41,22 +42,35 @@ struct RunningTask {
 
 /// The tasks in progress of both sessions.
 final class TaskRegistry: Sendable {
+    /// Who is told of transfers that nobody waits for; without it these are ignored.
+    let unattended: UnattendedTransfers?
     private let tasks = Mutex([ObjectIdentifier: RunningTask]())
+
+    init(unattended: UnattendedTransfers?) {
+        self.unattended = unattended
+    }
 
     func add(_ task: URLSessionTask, _ running: RunningTask) {
         tasks.withLock { $0[ObjectIdentifier(task)] = running }
     }
 
-    /// Changes what is known of a task; nothing if nobody waits for it.
+    /// Changes what is known of a task; nothing if nobody wants to know of it.
     func update<Result: Sendable>(_ task: URLSessionTask, _ body: (inout RunningTask) -> Result) -> Result? {
-        tasks.withLock { tasks in
-            guard tasks[ObjectIdentifier(task)] != nil else { return nil }
-            return body(&tasks[ObjectIdentifier(task)]!)
+        let new = newUnattended()
+        return tasks.withLock { tasks in
+            guard var running = tasks.removeValue(forKey: ObjectIdentifier(task)) ?? new else { return nil }
+            defer { tasks[ObjectIdentifier(task)] = running }
+            return body(&running)
         }
     }
 
     func remove(_ task: URLSessionTask) -> RunningTask? {
-        tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
+        tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) } ?? newUnattended()
+    }
+
+    /// What is known of a task of an earlier process at the first sign of it.
+    private func newUnattended() -> RunningTask? {
+        unattended.map { RunningTask(destination: $0.newFile(), progress: nil, continuation: nil) }
     }
 }
 
@@ -130,8 +144,21 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let running = tasks.remove(task) else { return }
-        running.continuation.resume(returning: running.result(task.response, error))
+        let result = running.result(task.response, error)
+        if let continuation = running.continuation {
+            continuation.resume(returning: result)
+        } else {
+            let file = running.fileLength == nil ? nil : running.destination
+            tasks.unattended?.ended(UnattendedTransfer(label: task.taskDescription, result: result, file: file))
+        }
     }
+
+    #if !canImport(FoundationNetworking)
+        /// The system waits for the app's word that it has taken note of everything.
+        func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+            tasks.unattended?.allReported()
+        }
+    #endif
 
     private func report(_ task: URLSessionTask, _ change: (inout TransferProgress) -> Void) {
         let report = tasks.update(task) { running in

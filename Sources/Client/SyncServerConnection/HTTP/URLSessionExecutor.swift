@@ -24,11 +24,14 @@ public final class URLSessionExecutor: HTTPExecutor {
     /// - Parameters:
     ///   - requests: for requests with bodies in memory.
     ///   - transfers: for bodies in files; may be a background configuration where the system has such.
+    ///   - unattended: who is told of transfers that an earlier process of the app has begun; with a background configuration
+    ///     only.
     public init(
         requests: URLSessionConfiguration = URLSessionExecutor.configuration(),
-        transfers: URLSessionConfiguration = URLSessionExecutor.configuration()
+        transfers: URLSessionConfiguration = URLSessionExecutor.configuration(),
+        unattended: UnattendedTransfers? = nil
     ) {
-        tasks = TaskRegistry()
+        tasks = TaskRegistry(unattended: unattended)
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         self.requests = URLSession(configuration: requests, delegate: SessionDelegate(tasks), delegateQueue: queue)
@@ -37,7 +40,15 @@ public final class URLSessionExecutor: HTTPExecutor {
 
     deinit {
         requests.invalidateAndCancel()
-        transfers.invalidateAndCancel()
+        // What goes on without the app shall do so.
+        if tasks.unattended == nil { transfers.invalidateAndCancel() } else { transfers.finishTasksAndInvalidate() }
+    }
+
+    /// The labels of the transfers in progress, those that an earlier process has begun included.
+    public func labelsOfTransfers() async -> Set<String> {
+        await withCheckedContinuation { continuation in
+            transfers.getAllTasks { continuation.resume(returning: Set($0.compactMap(\.taskDescription))) }
+        }
     }
 
     /// The configuration of both sessions unless an app brings its own: no cookies, cache or stored credentials; a transfer
@@ -64,6 +75,7 @@ public final class URLSessionExecutor: HTTPExecutor {
         guard await gate.enter() else { throw TransportFailure(.cancelled) }
         defer { gate.leave() }
         let task = try makeTask(exchange)
+        task.taskDescription = exchange.label
         let tasks = tasks
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
