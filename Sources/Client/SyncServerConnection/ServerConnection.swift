@@ -152,9 +152,8 @@ public actor ServerConnection {
     /// The request without its body; nil if the base URL is not one of HTTP.
     private func request(_ call: Call, _ credentials: Credentials?) -> HTTPRequest? {
         guard let parts = URLComponents(url: configuration.baseURL, resolvingAgainstBaseURL: true),
-            let scheme = parts.scheme, scheme == "https" || scheme == "http", let host = parts.host
+            let scheme = parts.scheme, scheme == "https" || scheme == "http", let authority = parts.authority
         else { return nil }
-        let authority = parts.port.map { "\(host):\($0)" } ?? host
         var path = parts.percentEncodedPath
         if !path.hasSuffix("/") { path += "/" }
         path += call.endpoint.rawValue + "/"
@@ -230,12 +229,12 @@ public actor ServerConnection {
 
     /// The operator's text; nil if there is none, or it cannot be had.
     private func maintenanceMessage() async -> String? {
-        guard let url = configuration.maintenanceMessageURL, let host = url.host(),
-            let parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        guard let url = configuration.maintenanceMessageURL,
+            let parts = URLComponents(url: url, resolvingAgainstBaseURL: true), let authority = parts.authority
         else { return nil }
         let query = parts.percentEncodedQuery.map { "?\($0)" } ?? ""
         let request = HTTPRequest(
-            method: .get, scheme: url.scheme, authority: url.port.map { "\(host):\($0)" } ?? host,
+            method: .get, scheme: parts.scheme, authority: authority,
             path: (parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath) + query)
         let exchange = HTTPExchange(request: request, idleTimeout: .seconds(10))
         guard let reply = try? await executor.execute(exchange, progress: nil), reply.response.status == .ok,

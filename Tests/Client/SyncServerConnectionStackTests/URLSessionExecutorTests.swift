@@ -124,6 +124,18 @@ struct URLSessionExecutorTests {
         #expect(!FileManager.default.fileExists(atPath: destination.path))
     }
 
+    @Test("A failure does not tell the address, whose query may hold secrets")
+    func address() async throws {
+        let server = try LocalHTTPServer { peer in _ = peer.readRequest() }
+        do throws(TransportFailure) {
+            _ = try await executor.execute(exchange(server))
+            Issue.record("a reply")
+        } catch {
+            #expect(!String(reflecting: error).contains("b%26c"), "\(String(reflecting: error))")
+            #expect(error.underlying != nil)
+        }
+    }
+
     @Test("A connection that ends without a reply may have carried the request")
     func noReply() async throws {
         let server = try LocalHTTPServer { peer in _ = peer.readRequest() }

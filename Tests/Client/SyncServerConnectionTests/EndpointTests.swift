@@ -381,5 +381,21 @@ struct EndpointTests {
         #expect(bench.requestCount == 0)
     }
 
+    @Test(
+        "The base URL may have a port, a prefix, a slash at its end, or an IPv6 address",
+        arguments: [
+            ("https://example.com", "example.com", "/HealthCheck/"),
+            ("https://example.com/", "example.com", "/HealthCheck/"),
+            ("http://example.com:81/a/b", "example.com:81", "/a/b/HealthCheck/"),
+            ("http://example.com/a%20b/", "example.com", "/a%20b/HealthCheck/"),
+            ("https://[::1]:8443/", "[::1]:8443", "/HealthCheck/"), ("https://[::1]", "[::1]", "/HealthCheck/"),
+        ])
+    func target(text: String, authority: String, path: String) async {
+        let bench = Bench(ScriptedExecutor([.success(.reply(500, ""))]), change: { $0.baseURL = URL(string: text)! })
+        _ = try? await bench.connection.healthCheck()
+        #expect(bench.executor.exchanges[0].request.authority == authority)
+        #expect(bench.executor.exchanges[0].request.path == path)
+    }
+
     private func text(_ message: some ResponseMessage) -> String { String(decoding: message.body, as: UTF8.self) }
 }

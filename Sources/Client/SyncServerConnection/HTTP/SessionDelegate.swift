@@ -225,10 +225,18 @@ extension TransportFailure {
         #if canImport(FoundationNetworking)
             // It knows no code for certificates that libcurl does not accept (CURLE_PEER_FAILED_VERIFICATION).
             if kind == .interrupted, String(reflecting: error).contains("SSL certificate problem") {
-                self.init(.untrusted, underlying: error)
+                self.init(.untrusted, underlying: Self.withoutAddress(error))
                 return
             }
         #endif
-        self.init(kind, underlying: error)
+        self.init(kind, underlying: Self.withoutAddress(error))
+    }
+
+    /// The error without the address, whose query may hold what must not be logged.
+    private static func withoutAddress(_ error: any Error) -> any Error {
+        let error = error as NSError
+        return NSError(
+            domain: error.domain, code: error.code,
+            userInfo: [NSLocalizedDescriptionKey: error.localizedDescription])
     }
 }
