@@ -21,6 +21,8 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 // The module map: each target imports only what stands above it.
 let package = Package(
     name: "syncserver",
+    // Of the client library; the server runs on Linux.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .executable(name: "syncd", targets: ["syncd"]),
         .executable(name: "syncctl", targets: ["syncctl"]),

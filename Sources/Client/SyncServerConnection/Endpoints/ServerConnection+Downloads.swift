@@ -7,6 +7,10 @@ extension ServerConnection {
     ///
     /// The bytes are compared with the announced length and checksum; if they are others the download is repeated, and never
     /// shown as the file.
+    ///
+    /// The file's metadata come in a header. `URLSession` on Linux takes none of more than 64 KiB over HTTP/2 (a limit of
+    /// nghttp2) and 100 KiB over HTTP/1.1 (one of libcurl): a file with longer metadata, escaped, cannot be downloaded there,
+    /// and the error is ``ServerConnectionError/Code/connectionLost``.
     /// - Parameters:
     ///   - file: Where they go; an existing file is replaced. After an error, or another outcome than a success, it does not
     ///     exist.
