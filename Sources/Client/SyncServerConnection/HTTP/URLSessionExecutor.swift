@@ -92,6 +92,18 @@ public final class URLSessionExecutor: HTTPExecutor {
         return try result.get()
     }
 
+    #if canImport(FoundationNetworking)
+        /// The bytes of a file of at most 16 MiB; nil if it is larger.
+        ///
+        /// FoundationNetworking (Swift 6.3) reads a file beside the transfer, and ends the process if a transfer is over, refused
+        /// or cancelled, when bytes of the file arrive (`EasyHandle.unpauseSend`). It does not with bytes in memory.
+        private static func bytesOfSmallFile(_ file: URL) -> Data? {
+            let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber
+            guard let size, size.intValue <= 16 << 20 else { return nil }
+            return try? Data(contentsOf: file)
+        }
+    #endif
+
     private func makeTask(_ exchange: HTTPExchange) throws(TransportFailure) -> URLSessionTask {
         guard var request = URLRequest(exchange.request) else { throw TransportFailure(.malformed) }
         request.timeoutInterval = exchange.idleTimeout.seconds
@@ -100,6 +112,9 @@ public final class URLSessionExecutor: HTTPExecutor {
         case .file(let file):
             // Otherwise some systems send an empty body in its place.
             guard FileManager.default.isReadableFile(atPath: file.path) else { throw TransportFailure(.fileUnreadable) }
+            #if canImport(FoundationNetworking)
+                if let bytes = Self.bytesOfSmallFile(file) { return transfers.uploadTask(with: request, from: bytes) }
+            #endif
             return transfers.uploadTask(with: request, fromFile: file)
         case .bytes(let data):
             request.httpBody = data
