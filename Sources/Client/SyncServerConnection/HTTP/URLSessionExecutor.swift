@@ -93,14 +93,15 @@ public final class URLSessionExecutor: HTTPExecutor {
     }
 
     #if canImport(FoundationNetworking)
-        /// The bytes of a file of at most 16 MiB; nil if it is larger.
+        /// The bytes of a file of at most 256 MiB; nil if it is larger.
         ///
         /// FoundationNetworking (Swift 6.3) reads a file beside the transfer, and ends the process if a transfer is over, refused
-        /// or cancelled, when bytes of the file arrive (`EasyHandle.unpauseSend`). It does not with bytes in memory.
-        private static func bytesOfSmallFile(_ file: URL) -> Data? {
+        /// or cancelled, when bytes of the file arrive (`EasyHandle.unpauseSend`). It does not with bytes in memory,
+        /// at the price of that memory.
+        private static func bytes(of file: URL) -> Data? {
             let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber
-            guard let size, size.intValue <= 16 << 20 else { return nil }
-            return try? Data(contentsOf: file)
+            guard let size, size.intValue <= 256 << 20 else { return nil }
+            return try? Data(contentsOf: file, options: .alwaysMapped)
         }
     #endif
 
@@ -113,7 +114,7 @@ public final class URLSessionExecutor: HTTPExecutor {
             // Otherwise some systems send an empty body in its place.
             guard FileManager.default.isReadableFile(atPath: file.path) else { throw TransportFailure(.fileUnreadable) }
             #if canImport(FoundationNetworking)
-                if let bytes = Self.bytesOfSmallFile(file) { return transfers.uploadTask(with: request, from: bytes) }
+                if let bytes = Self.bytes(of: file) { return transfers.uploadTask(with: request, from: bytes) }
             #endif
             return transfers.uploadTask(with: request, fromFile: file)
         case .bytes(let data):
