@@ -21,12 +21,15 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 // The module map: each target imports only what stands above it.
 let package = Package(
     name: "syncserver",
+    // Of the client library; the server runs on Linux.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .executable(name: "syncd", targets: ["syncd"]),
         .executable(name: "syncctl", targets: ["syncctl"]),
         .executable(name: "syncsandbox", targets: ["syncsandbox"]),
         .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
         .library(name: "SyncAccounts", targets: ["SyncAccounts"]),
+        .library(name: "SyncServerConnection", targets: ["SyncServerConnection"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -155,10 +158,21 @@ let package = Package(
         .executableTarget(
             name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
 
-        // The client library.
+        // The client library: no target of the server, no C library.
         .target(
             name: "SyncAccounts", dependencies: ["SyncProtocol", crypto], path: "Sources/Client/SyncAccounts",
             swiftSettings: strict),
+        .target(
+            name: "SyncServerConnection", dependencies: ["SyncProtocol", crypto, httpTypes, logging],
+            path: "Sources/Client/SyncServerConnection", swiftSettings: strict),
+        .testTarget(
+            name: "SyncServerConnectionTests",
+            dependencies: ["SyncServerConnection", "SyncProtocol", httpTypes, logging],
+            path: "Tests/Client/SyncServerConnectionTests", swiftSettings: strict),
+        .testTarget(
+            name: "SyncServerConnectionStackTests",
+            dependencies: ["SyncServerConnection", "SyncProtocol", "TestSupport", httpTypes],
+            path: "Tests/Client/SyncServerConnectionStackTests", swiftSettings: strict),
 
         // Tests.
         .target(

@@ -119,7 +119,8 @@ final class FastCGIConnection: ClientConnection {
 
     func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone) {
         announcesLength = headers.contains { $0.name == "content-length" }
-        var text = "Status: \(status)\r\n"
+        // nginx copies it into the status line, where nothing but a blank and the phrase may follow (RFC 9112, section 4).
+        var text = "Status: \(status) \(HTTPStatus.phrase(status))\r\n"
         for (name, value) in headers { text += "\(name): \(value)\r\n" }
         text += "\r\n"
         let bytes = Array(text.utf8)

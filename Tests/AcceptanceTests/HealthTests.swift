@@ -47,6 +47,21 @@ struct HealthTests {
         }
     }
 
+    @Test("A status line is complete: version, status and phrase, as some systems read no other")
+    func statusLine() throws {
+        for (path, line) in [("/HealthCheck/", "HTTP/1.1 200 OK"), ("/CheckCreds/", "HTTP/1.1 401 Unauthorized")] {
+            let socket = try ClientSocket(host: server.address.host, port: server.address.port, timeout: .seconds(90))
+            try socket.send(HTTPCall("GET", path).head(for: server.address).utf8)
+            var head: [UInt8] = []
+            while !head.contains(UInt8(ascii: "\n")) {
+                let more = try socket.receive(upTo: 1024)
+                try #require(!more.isEmpty)
+                head += more
+            }
+            #expect(String(decoding: head, as: UTF8.self).hasPrefix(line + "\r\n"))
+        }
+    }
+
     @Test("A path works with and without its trailing slash [10]")
     func trailingSlash() throws {
         let user = try server.signUpOwningUser()

@@ -10,6 +10,7 @@ struct ExtensionMessageTests {
 
     private func survives<Message: RequestMessage>(_ message: Message) throws {
         #expect(try Message(query: message.encodedQuery) == message, "\(Message.endpoint.rawValue)")
+        #expect(try Message(query: message.encodedQuery(.unambiguous)) == message, "\(Message.endpoint.rawValue)")
     }
 
     private func survives<Message: ResponseMessage>(_ message: Message) throws {
@@ -77,6 +78,14 @@ struct ExtensionMessageTests {
                 """)
         #expect(request.appMetaData?.contents == "a&batchCount=7")
         #expect(request.batch == batch)
+    }
+
+    @Test("A batch's message survives in the unambiguous form, whatever it holds")
+    func unambiguousBatchMessage() throws {
+        let request = UploadDeletionRequest(
+            fileUUID: Sample.file, fileVersion: FileVersion(2), masterVersion: MasterVersion(5),
+            sharingGroupUUID: Sample.group, batch: batch)
+        #expect(try UploadDeletionRequest(query: request.encodedQuery(.unambiguous)) == request)
     }
 
     @Test("Replies survive encoding and decoding")

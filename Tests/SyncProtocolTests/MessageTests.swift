@@ -15,6 +15,12 @@ enum Sample {
 struct MessageTests {
     private func survives<Message: RequestMessage>(_ message: Message) throws {
         #expect(try Message(query: message.encodedQuery) == message, "\(Message.endpoint.rawValue)")
+        let unambiguous = message.encodedQuery(.unambiguous)
+        #expect(try Message(query: unambiguous) == message, "\(Message.endpoint.rawValue)")
+        // One separator fewer than parameters, one `=` each: what is in the values cannot be mistaken for either.
+        let separators = unambiguous.utf8.count { $0 == UInt8(ascii: "&") }
+        #expect(unambiguous.utf8.count { $0 == UInt8(ascii: "=") } == (unambiguous.isEmpty ? 0 : separators + 1))
+        #expect(!unambiguous.contains("+"))
     }
 
     private func survives<Message: ResponseMessage>(_ message: Message) throws {

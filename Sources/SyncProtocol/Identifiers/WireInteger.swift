@@ -1,6 +1,6 @@
 /// A number with a meaning: an integer of fixed width that is never negative.
 ///
-/// In JSON it is an integral number, never a string; in a query it is decimal digits.
+/// In JSON it is written as an integral number, never as a string, and read as either; in a query it is decimal digits.
 public protocol WireInteger: Sendable, Hashable, Comparable, Codable, CustomStringConvertible, QueryValue {
     /// `Int32` or `Int64`, the width that clients use.
     associatedtype RawValue: FixedWidthInteger & SignedInteger & Codable & Sendable
@@ -35,9 +35,9 @@ extension WireInteger {
     /// The number in decimal, as it travels in a query.
     public var queryText: String { rawValue.description }
 
-    /// Decodes a JSON number.
+    /// Decodes a JSON number, or a string of decimal digits.
     public init(from decoder: any Decoder) throws {
-        self.init(try decoder.singleValueContainer().decode(RawValue.self))
+        self.init(try LenientNumber<RawValue>(from: decoder).value)
     }
 
     /// Encodes as a JSON number.

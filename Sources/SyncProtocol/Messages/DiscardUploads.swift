@@ -55,6 +55,15 @@ public struct DiscardUploadsResponse: ResponseMessage {
         self.numberUploadsDiscarded = numberUploadsDiscarded
     }
 
+    private enum CodingKeys: String, CodingKey {
+        case numberUploadsDiscarded
+    }
+
+    /// Decodes a reply.
+    public init(from decoder: any Decoder) throws {
+        numberUploadsDiscarded = try decoder.container(keyedBy: CodingKeys.self).number(.numberUploadsDiscarded)
+    }
+
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.field("numberUploadsDiscarded", numberUploadsDiscarded)

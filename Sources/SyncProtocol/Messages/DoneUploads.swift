@@ -70,7 +70,7 @@ public enum DoneUploadsResponse: ResponseMessage {
     /// Decodes a reply; `numberUploadsTransferred` wins over `masterVersionUpdate`, here only.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        if let number = try container.decodeIfPresent(Int32.self, forKey: .numberUploadsTransferred) {
+        if let number = try container.optionalNumber(.numberUploadsTransferred, as: Int32.self) {
             self = .committed(numberUploadsTransferred: number)
         } else {
             self = .stale(current: try container.decode(MasterVersion.self, forKey: .masterVersionUpdate))

@@ -63,6 +63,7 @@ public enum DownloadFileResponse: ResponseMessage {
         case appMetaData, cloudStorageType, checkSum, contentsChanged, gone, masterVersionUpdate
     }
 
+    /// Decodes a reply; any `masterVersionUpdate` means stale, and a word in `gone` that is not known is overlooked.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let current = try container.decodeIfPresent(MasterVersion.self, forKey: .masterVersionUpdate) {
@@ -71,13 +72,13 @@ public enum DownloadFileResponse: ResponseMessage {
         }
         let appMetaData = try container.decodeIfPresent(String.self, forKey: .appMetaData)
         let storage = try container.decode(CloudStorageType.self, forKey: .cloudStorageType)
-        if let reason = try container.decodeIfPresent(GoneReason.self, forKey: .gone) {
+        if let reason = try container.knownWord(.gone, as: GoneReason.self) {
             self = .gone(appMetaData: appMetaData, cloudStorageType: storage, reason: reason)
         } else {
             self = .found(
                 appMetaData: appMetaData, cloudStorageType: storage,
                 checkSum: try container.decode(CheckSum.self, forKey: .checkSum),
-                contentsChanged: try container.decode(Bool.self, forKey: .contentsChanged))
+                contentsChanged: try container.decodeIfPresent(Bool.self, forKey: .contentsChanged) ?? false)
         }
     }
 

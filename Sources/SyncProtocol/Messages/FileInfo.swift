@@ -34,6 +34,29 @@ public struct FileInfo: Sendable, Hashable, Decodable {
         self.deleted = deleted
     }
 
+    private enum CodingKeys: String, CodingKey {
+        case fileUUID, deviceUUID, fileGroupUUID, sharingGroupUUID, creationDate, updateDate, mimeType, deleted
+        case appMetaDataVersion, fileVersion, owningUserId, cloudStorageType, batchUUID
+    }
+
+    /// Decodes an element of the list; a storage that this version does not know reads as none.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        fileUUID = try container.decode(FileUUID.self, forKey: .fileUUID)
+        deviceUUID = try container.decodeIfPresent(DeviceUUID.self, forKey: .deviceUUID)
+        fileGroupUUID = try container.decodeIfPresent(FileGroupUUID.self, forKey: .fileGroupUUID)
+        sharingGroupUUID = try container.decode(SharingGroupUUID.self, forKey: .sharingGroupUUID)
+        creationDate = try container.decodeIfPresent(WireDate.self, forKey: .creationDate)
+        updateDate = try container.decodeIfPresent(WireDate.self, forKey: .updateDate)
+        mimeType = try container.decodeIfPresent(MIMEType.self, forKey: .mimeType)
+        deleted = try container.decodeIfPresent(Bool.self, forKey: .deleted) ?? false
+        appMetaDataVersion = try container.decodeIfPresent(AppMetaDataVersion.self, forKey: .appMetaDataVersion)
+        fileVersion = try container.decodeIfPresent(FileVersion.self, forKey: .fileVersion)
+        owningUserId = try container.decodeIfPresent(UserID.self, forKey: .owningUserId)
+        cloudStorageType = try container.knownWord(.cloudStorageType)
+        batchUUID = try container.decodeIfPresent(BatchUUID.self, forKey: .batchUUID)
+    }
+
     /// Writes the file as one object.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in

@@ -50,6 +50,22 @@ public struct GetSharingInvitationsResponse: ResponseMessage {
             self.expirationDate = expirationDate
             self.invitingUserId = invitingUserId
         }
+
+        private enum CodingKeys: String, CodingKey {
+            case sharingInvitationUUID, permission, allowSocialAcceptance, numberOfAcceptors, expirationDate
+            case invitingUserId
+        }
+
+        /// Decodes an element of the list.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            sharingInvitationUUID = try container.decode(SharingInvitationUUID.self, forKey: .sharingInvitationUUID)
+            permission = try container.decode(Permission.self, forKey: .permission)
+            allowSocialAcceptance = try container.decode(Bool.self, forKey: .allowSocialAcceptance)
+            numberOfAcceptors = try container.number(.numberOfAcceptors)
+            expirationDate = try container.decode(WireDate.self, forKey: .expirationDate)
+            invitingUserId = try container.decode(UserID.self, forKey: .invitingUserId)
+        }
     }
 
     /// The one that expires first comes first.

@@ -33,6 +33,19 @@ public struct HealthCheckResponse: ResponseMessage {
         self.diagnostics = diagnostics
     }
 
+    private enum CodingKeys: String, CodingKey {
+        case currentServerDateTime, serverUptime, deployedGitTag, diagnostics
+    }
+
+    /// Decodes a reply.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        currentServerDateTime = try container.decode(WireDate.self, forKey: .currentServerDateTime)
+        serverUptime = try container.number(.serverUptime)
+        deployedGitTag = try container.decode(String.self, forKey: .deployedGitTag)
+        diagnostics = try container.decodeIfPresent(String.self, forKey: .diagnostics)
+    }
+
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.field("currentServerDateTime", currentServerDateTime)

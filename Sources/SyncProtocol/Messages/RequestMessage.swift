@@ -30,9 +30,12 @@ extension RequestMessage {
         try self.init(try QueryDecoder.decode(query, parameters: Self.parameters))
     }
 
-    /// The query as a client sends it, without a `?`; empty if there are no parameters.
-    public var encodedQuery: String {
-        var encoder = QueryEncoder()
+    /// The query as a deployed client sends it, without a `?`; empty if there are no parameters.
+    public var encodedQuery: String { encodedQuery(.deployedClients) }
+
+    /// The query in one of its forms, without a `?`; empty if there are no parameters.
+    public func encodedQuery(_ form: QueryEncoder.Form) -> String {
+        var encoder = QueryEncoder(form: form)
         encode(to: &encoder)
         return encoder.query
     }

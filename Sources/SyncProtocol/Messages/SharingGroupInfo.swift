@@ -43,6 +43,24 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
         self.cloudStorageType = cloudStorageType
     }
 
+    private enum CodingKeys: String, CodingKey {
+        case sharingGroupUUID, sharingGroupName, deleted, masterVersion, permission, sharingGroupUsers, cloudStorageType
+    }
+
+    /// Decodes an element of the list.
+    ///
+    /// What deployed clients do without may be missing, and a storage that this version does not know reads as none.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        sharingGroupUUID = try container.decode(SharingGroupUUID.self, forKey: .sharingGroupUUID)
+        sharingGroupName = try container.decodeIfPresent(String.self, forKey: .sharingGroupName)
+        deleted = try container.decodeIfPresent(Bool.self, forKey: .deleted) ?? false
+        masterVersion = try container.decode(MasterVersion.self, forKey: .masterVersion)
+        permission = try container.decode(Permission.self, forKey: .permission)
+        sharingGroupUsers = try container.decodeIfPresent([Member].self, forKey: .sharingGroupUsers) ?? []
+        cloudStorageType = try container.knownWord(.cloudStorageType)
+    }
+
     /// Writes the group as one object.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in

@@ -1,9 +1,12 @@
 /// Percent-encoding of query parameters as clients do it (RFC 3986, section 2.1, with a set of their own).
 enum PercentEncoding {
-    /// Appends `text` as UTF-8, leaving only ASCII letters, digits and ``!$&'()*+,-.;=_~`` unencoded.
-    static func encode(_ text: some Sequence<UInt8>, into bytes: inout [UInt8]) {
+    /// Appends `text` as UTF-8, leaving only ASCII letters, digits and ``!$&'()*+,-.;=_~`` unencoded; of these not `&`, `+`
+    /// and `=` either if the form is unambiguous.
+    static func encode(
+        _ text: some Sequence<UInt8>, into bytes: inout [UInt8], form: QueryEncoder.Form = .deployedClients
+    ) {
         for byte in text {
-            if isLeftUnencoded(byte) {
+            if isLeftUnencoded(byte), form == .deployedClients || !isMisread(byte) {
                 bytes.append(byte)
             } else {
                 bytes.append(UInt8(ascii: "%"))
@@ -52,5 +55,10 @@ enum PercentEncoding {
             true
         default: false
         }
+    }
+
+    /// Whether a server can take the byte for something else if it is part of a value: a separator, or a blank.
+    private static func isMisread(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "&") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "=")
     }
 }

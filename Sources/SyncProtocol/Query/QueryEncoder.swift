@@ -1,9 +1,20 @@
 /// Collects the parameters of a request, and writes the query that a client sends.
 public struct QueryEncoder {
+    /// Which characters of a value are percent-encoded.
+    public enum Form: Sendable, Hashable {
+        /// As deployed clients write it: `&`, `+` and `=` in values stay as they are.
+        case deployedClients
+        /// Those three are encoded as well, so that no server can misread them.
+        case unambiguous
+    }
+
+    private let form: Form
     private var parameters: [(name: ParameterName, text: String)] = []
 
     /// Starts without parameters.
-    public init() {}
+    public init(form: Form = .deployedClients) {
+        self.form = form
+    }
 
     /// Adds a parameter; one without a value is left out.
     public mutating func add(_ name: ParameterName, _ value: (some QueryValue)?) {
@@ -18,7 +29,7 @@ public struct QueryEncoder {
             if index > 0 { bytes.append(UInt8(ascii: "&")) }
             PercentEncoding.encode(parameter.name.rawValue.utf8, into: &bytes)
             bytes.append(UInt8(ascii: "="))
-            PercentEncoding.encode(parameter.text.utf8, into: &bytes)
+            PercentEncoding.encode(parameter.text.utf8, into: &bytes, form: form)
         }
         return String(decoding: bytes, as: UTF8.self)
     }

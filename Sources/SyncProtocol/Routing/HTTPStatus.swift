@@ -1,8 +1,11 @@
-/// The statuses of error replies.
-enum HTTPStatus {
+/// The statuses of replies.
+package enum HTTPStatus {
     /// What a status is called (RFC 9110, section 15; RFC 6585, section 4; RFC 4918, section 11.5).
-    static func phrase(_ status: Int) -> String {
+    package static func phrase(_ status: Int) -> String {
         switch status {
+        case 200: "OK"
+        case 204: "No Content"
+        case 304: "Not Modified"
         case 400: "Bad Request"
         case 401: "Unauthorized"
         case 403: "Forbidden"

@@ -78,6 +78,7 @@ class Stack:
         values = {
             "SYNC_URL": self.url(),
             "SYNC_HTTP_URL": f"http://127.0.0.1:{ports['http']}",
+            "SYNC_OLDER_HTTP_URL": f"http://127.0.0.1:{ports['olderHTTP']}",
             "SANDBOX_URL": f"http://127.0.0.1:{ports['sandboxHTTP']}",
             "CA_FILE": self.layout.ca_file,
             "DB_SOCKET": self.layout.database_socket,

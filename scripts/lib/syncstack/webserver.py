@@ -13,7 +13,7 @@ from .processes import children, environment, pid_from_file, start_time, stop
 
 ATTEMPTS = 5
 STOP_SECONDS = 20.0
-PORTS = ("https", "http", "sandboxTLS", "sandboxHTTP", "metrics")
+PORTS = ("https", "http", "sandboxTLS", "sandboxHTTP", "metrics", "olderHTTP")
 
 CONFIGURATION = """\
 # Made by scripts/stack; changes are lost.
@@ -59,6 +59,7 @@ http {{
 
     include metrics.conf;
     include sandbox.conf;
+    include sandbox-older-server.conf;
     include sandbox-sns.conf*;
 }}
 """
@@ -161,6 +162,7 @@ class WebServer:
             listen = f"    listen 127.0.0.1:{ports['sandboxTLS']} ssl http2;\n"
             sandbox = sandbox.replace(listen, f"{listen}    listen {named_address}:443 ssl http2;\n", 1)
         user = "user root;\n" if os.geteuid() == 0 else ""
+        older = (sources / "sandbox-older-server.conf").read_text(encoding="utf-8")
         files = {
             "nginx.conf": CONFIGURATION.format(
                 user=user, run=layout.run, logs=layout.logs, temporary=temporary, api=layout.api_socket,
@@ -169,6 +171,8 @@ class WebServer:
                 (sources / "syncd-version.conf").read_text(encoding="utf-8").replace("@VERSION@", version),
             "syncd-exempt.conf": EXEMPT,
             "sandbox.conf": sandbox,
+            "sandbox-older-server.conf": older.replace("@OLDER_HTTP_PORT@", str(ports["olderHTTP"])).replace(
+                "@HTTP_PORT@", str(ports["http"])),
             "metrics.conf": (sources / "syncd-metrics.conf").read_text(encoding="utf-8").replace(
                 "127.0.0.1:9180", f"127.0.0.1:{ports['metrics']}"),
         }

@@ -1,0 +1,102 @@
+import Crypto
+public import Foundation
+public import SyncProtocol
+
+extension CheckSum {
+    /// Computes the checksum of a file, in pieces: memory does not grow with the file.
+    ///
+    /// Each storage has its own kind (docs/protocol.md, section 7.4): ``CloudStorageType/checkSumFlavour``.
+    /// - Throws: What reading the file throws; `CancellationError`.
+    public static func ofFile(at file: URL, flavour: Flavour) async throws -> CheckSum {
+        switch flavour {
+        case .md5: try await digest(Insecure.MD5(), of: file, flavour)
+        case .sha1: try await digest(Insecure.SHA1(), of: file, flavour)
+        case .dropboxContentHash: try await digest(BlockDigest(), of: file, flavour)
+        }
+    }
+
+    /// The checksum of bytes in memory.
+    public static func of(_ data: Data, flavour: Flavour) -> CheckSum {
+        func sum(_ digest: some IncrementalDigest) -> CheckSum {
+            var digest = digest
+            digest.append(data)
+            return written(digest.finished(), flavour)
+        }
+        switch flavour {
+        case .md5: return sum(Insecure.MD5())
+        case .sha1: return sum(Insecure.SHA1())
+        case .dropboxContentHash: return sum(BlockDigest())
+        }
+    }
+
+    private static func digest(
+        _ digest: some IncrementalDigest, of file: URL, _ flavour: Flavour
+    ) async throws -> CheckSum {
+        var digest = digest
+        let handle = try FileHandle(forReadingFrom: file)
+        defer { try? handle.close() }
+        while let piece = try handle.read(upToCount: 1 << 20), !piece.isEmpty {
+            digest.append(piece)
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        return written(digest.finished(), flavour)
+    }
+
+    private static func written(_ digest: [UInt8], _ flavour: Flavour) -> CheckSum {
+        guard let checkSum = CheckSum(digest: digest, flavour: flavour) else {
+            preconditionFailure("the digest has the length of its flavour")
+        }
+        return checkSum
+    }
+}
+
+/// A digest that takes bytes piece by piece.
+private protocol IncrementalDigest {
+    mutating func append(_ bytes: Data)
+    func finished() -> [UInt8]
+}
+
+extension Insecure.MD5: IncrementalDigest {
+    fileprivate mutating func append(_ bytes: Data) { update(data: bytes) }
+    fileprivate func finished() -> [UInt8] { Array(finalize()) }
+}
+
+extension Insecure.SHA1: IncrementalDigest {
+    fileprivate mutating func append(_ bytes: Data) { update(data: bytes) }
+    fileprivate func finished() -> [UInt8] { Array(finalize()) }
+}
+
+/// SHA-256 of the concatenated SHA-256 digests of all blocks of 4 MiB; of nothing, there is no block.
+///
+/// See https://www.dropbox.com/developers/reference/content-hash
+private struct BlockDigest: IncrementalDigest {
+    static let blockBytes = 4_194_304
+
+    private var digests = SHA256()
+    private var block = SHA256()
+    private var filled = 0
+
+    mutating func append(_ bytes: Data) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let part = rest.prefix(Self.blockBytes - filled)
+            block.update(data: part)
+            filled += part.count
+            rest = rest.dropFirst(part.count)
+            if filled == Self.blockBytes { endBlock() }
+        }
+    }
+
+    func finished() -> [UInt8] {
+        var copy = self
+        if copy.filled > 0 { copy.endBlock() }
+        return Array(copy.digests.finalize())
+    }
+
+    private mutating func endBlock() {
+        unsafe block.finalize().withUnsafeBytes { unsafe digests.update(bufferPointer: $0) }
+        block = SHA256()
+        filled = 0
+    }
+}

@@ -1,0 +1,21 @@
+/// Where a ``ServerConnection`` gets the credentials of the person who uses the app.
+///
+/// An app implements it on top of its sign-in. A ``ServerConnection`` asks for a refresh once for all requests that were
+/// refused with the same credentials, and at most once for each request.
+public protocol CredentialProvider: Sendable {
+    /// The credentials as they are; nil if nobody is signed in. Called before each request: no network here.
+    func credentials() async -> Credentials?
+
+    /// Gets new credentials in place of some that the server has refused, and keeps them for ``credentials()``.
+    /// - Throws: Anything, if there are none without the person's help: the requests end with
+    ///   ``ServerConnectionError/Code/signInRequired``; or if the provider cannot be reached now: throw
+    ///   ``CredentialRefreshFailure/unreachable`` and they end with
+    ///   ``ServerConnectionError/Code/credentialsUnavailable``, which is worth another try later.
+    func refresh(_ refused: Credentials) async throws -> Credentials
+}
+
+/// What a ``CredentialProvider`` throws if a refresh may work later.
+public enum CredentialRefreshFailure: Error, Sendable, Hashable {
+    /// The account's provider did not answer, or asked to come back later.
+    case unreachable
+}

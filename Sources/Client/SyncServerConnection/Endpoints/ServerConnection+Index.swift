@@ -1,0 +1,25 @@
+import HTTPTypes
+public import SyncProtocol
+
+extension ServerConnection {
+    /// Lists the caller's sharing groups, and the files of one of them if asked for.
+    ///
+    /// A server without extensions lists all files, whatever `since` says: ``IndexResponse/Files/since`` of the reply tells.
+    /// - Parameter entityTag: That of an earlier reply to the same request; if nothing has changed since, the outcome is
+    ///   ``IndexOutcome/unchanged``.
+    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ServerErrorCode/groupUnknown`` for a group in which the caller
+    ///   is not, among others.
+    public func index(
+        _ request: IndexRequest, ifChangedFrom entityTag: String? = nil
+    ) async throws(ServerConnectionError) -> IndexOutcome {
+        var call = Call(request, repetition: .always)
+        if let entityTag {
+            call.headers[RequestHeader.ifNoneMatch.fieldName] = entityTag
+            call.expectedStatuses = [304]
+        }
+        return try await perform(call) { reply throws(ServerConnectionError) in
+            if reply.response.status.code == 304 { return .unchanged }
+            return .changed(try reply.message(of: .index), entityTag: reply.header(.entityTag))
+        }
+    }
+}

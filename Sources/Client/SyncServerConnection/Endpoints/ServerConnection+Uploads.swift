@@ -1,0 +1,145 @@
+public import Foundation
+public import SyncProtocol
+
+extension ServerConnection {
+    /// Stages a new file, or the next version of one.
+    /// - Parameters:
+    ///   - file: Its bytes, which must not change meanwhile; their checksum is part of the request (see
+    ///     ``SyncProtocol/CheckSum/ofFile(at:flavour:)``).
+    ///   - label: By what the transfer is recognised if it outlives the process; see ``UnattendedTransfer``.
+    ///   - progress: Called while the bytes are sent.
+    public func uploadFile(
+        _ request: UploadFileRequest, from file: URL, label: String? = nil,
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws(ServerConnectionError) -> Outcome<StagedFile> {
+        var call = Call(request, repetition: .always)
+        call.body = .file(file)
+        call.progress = progress
+        call.label = label
+        return try await outcome { () throws(ServerConnectionError) in
+            try await perform(call) { reply throws(ServerConnectionError) in try Self.staged(reply) }
+        }
+    }
+
+    /// What came of an upload whose reply was kept, such as that of an ``UnattendedTransfer``.
+    /// - Throws: ``ServerConnectionError`` as ``uploadFile(_:from:label:progress:)``, without another attempt.
+    public static func uploadOutcome(of reply: HTTPReply) async throws(ServerConnectionError) -> Outcome<StagedFile> {
+        try await outcome { () throws(ServerConnectionError) in
+            try check(reply, of: .uploadFile)
+            return try staged(reply)
+        }
+    }
+
+    private static func staged(_ reply: HTTPReply) throws(ServerConnectionError) -> Outcome<StagedFile> {
+        switch try reply.message(of: .uploadFile, as: UploadFileResponse.self) {
+        case .staged(let creationDate, let updateDate):
+            .success(StagedFile(creationDate: creationDate, updateDate: updateDate))
+        case .committed(let creationDate, let updateDate, let masterVersion):
+            .success(
+                StagedFile(creationDate: creationDate, updateDate: updateDate, committedMasterVersion: masterVersion))
+        case .stale(let current): .stale(current: current)
+        }
+    }
+
+    /// Longest metadata, percent-encoded, that stay in the query: with the headers it must not have more than 60,000 bytes.
+    static let maximumQueryMetadataBytes = 30_000
+
+    /// Stages a change of a committed file's app metadata. Long ones travel as the body, if the server can read that.
+    public func uploadAppMetaData(
+        _ request: UploadAppMetaDataRequest
+    ) async throws(ServerConnectionError) -> Outcome<StagedChange> {
+        var call = Call(request, repetition: .always)
+        if let appMetaData = request.appMetaData, call.query.utf8.count > Self.maximumQueryMetadataBytes,
+            extensions != .absent
+        {
+            let rest = UploadAppMetaDataRequest(
+                fileUUID: request.fileUUID, appMetaData: nil, masterVersion: request.masterVersion,
+                sharingGroupUUID: request.sharingGroupUUID, batch: request.batch)
+            call = Call(rest, repetition: .always)
+            call.body = .bytes(Data(appMetaData.jsonText.utf8))
+        }
+        return try await staging(call)
+    }
+
+    /// Stages the deletion of a committed file.
+    public func uploadDeletion(
+        _ request: UploadDeletionRequest
+    ) async throws(ServerConnectionError) -> Outcome<StagedChange> {
+        try await staging(Call(request, repetition: .always))
+    }
+
+    /// Lists what this user has staged on this device in one group.
+    public func uploads(in group: SharingGroupUUID) async throws(ServerConnectionError) -> [FileInfo] {
+        try await perform(GetUploadsRequest(sharingGroupUUID: group), repetition: .always).uploads
+    }
+
+    /// Withdraws what this user has staged on this device in one group: all of it, or that of some files, or of a batch.
+    /// - Returns: How many changes were withdrawn.
+    /// - Throws: ``ServerConnectionError/Code/notSupported`` if the server lacks it, among others.
+    public func discardUploads(_ request: DiscardUploadsRequest) async throws(ServerConnectionError) -> Int {
+        Int(try await perform(request, repetition: .always).numberUploadsDiscarded)
+    }
+
+    /// Commits all that this user has staged on this device in one group, and is in no batch.
+    ///
+    /// With a ``DoneUploadsRequest/commitID`` it is repeated if its reply gets lost, provided that the server has extensions.
+    /// - Parameter deletions: How many deletions are staged: servers of older generations remove the objects from the clouds
+    ///   before they answer, and get 5 s more for each.
+    /// - Returns: How many changes were committed; the group's master version is one more than before.
+    public func doneUploads(
+        _ request: DoneUploadsRequest, deletions: Int = 0
+    ) async throws(ServerConnectionError) -> Outcome<Int> {
+        var call = Call(request, repetition: request.commitID == nil ? .ifNotCarriedOut : .ifRecognised)
+        call.idleTimeout = configuration.idleTimeout + .seconds(5) * deletions
+        return try await outcome { () throws(ServerConnectionError) in
+            let response = try await perform(call) { reply throws(ServerConnectionError) in
+                try reply.message(of: .doneUploads, as: DoneUploadsResponse.self)
+            }
+            switch response {
+            case .committed(let number): return .success(Int(number))
+            case .stale(let current): return .stale(current: current)
+            }
+        }
+    }
+
+    private func staging(_ call: Call) async throws(ServerConnectionError) -> Outcome<StagedChange> {
+        let endpoint = call.endpoint
+        return try await outcome { () throws(ServerConnectionError) in
+            let response = try await perform(call) { reply throws(ServerConnectionError) in
+                try reply.message(of: endpoint, as: StagingResponse.self)
+            }
+            switch response {
+            case .staged: return .success(StagedChange())
+            case .committed(let masterVersion): return .success(StagedChange(committedMasterVersion: masterVersion))
+            case .stale(let current): return .stale(current: current)
+            }
+        }
+    }
+
+    /// Makes a result of a 410 that has a reason.
+    func outcome<Value>(
+        _ body: () async throws(ServerConnectionError) -> Outcome<Value>
+    ) async throws(ServerConnectionError) -> Outcome<Value> {
+        do throws(ServerConnectionError) {
+            return try await body()
+        } catch {
+            return try Self.gone(error)
+        }
+    }
+
+    /// Makes a result of a 410 that has a reason, where there is no connection.
+    static func outcome<Value>(
+        _ body: () async throws(ServerConnectionError) -> Outcome<Value>
+    ) async throws(ServerConnectionError) -> Outcome<Value> {
+        do throws(ServerConnectionError) {
+            return try await body()
+        } catch {
+            return try gone(error)
+        }
+    }
+
+    private static func gone<Value>(_ error: ServerConnectionError) throws(ServerConnectionError) -> Outcome<Value> {
+        guard error.code == .gone, let reason = error.goneReason else { throw error }
+        return .gone(Gone(reason, serverCode: error.serverCode))
+    }
+}

@@ -1,0 +1,69 @@
+public import SyncProtocol
+
+extension ServerConnection {
+    /// Asks whether the server works, its database included; needs no credentials.
+    public func healthCheck() async throws(ServerConnectionError) -> HealthCheckResponse {
+        try await perform(HealthCheckRequest(), repetition: .always)
+    }
+
+    /// Asks who the caller is: the way to sign in an existing user.
+    ///
+    /// Sent once, and the answer counts: neither another attempt nor other credentials follow.
+    public func checkCredentials() async throws(ServerConnectionError) -> SignInOutcome {
+        do throws(ServerConnectionError) {
+            return .user(try await signedIn(CheckCredsRequest(), repetition: .never) { $0.userId }.user)
+        } catch {
+            guard error.code == .signInRequired, error.status == 401 else { throw error }
+            return .noUser(error.serverCode)
+        }
+    }
+
+    /// Creates a user of an owning account type, and the user's first sharing group.
+    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ServerErrorCode/userExists``,
+    ///   ``ServerErrorCode/groupExists`` or ``ServerErrorCode/owningAccountRequired``, among others.
+    public func addUser(_ request: AddUserRequest) async throws(ServerConnectionError) -> SignedInUser {
+        try await signedIn(request, repetition: .ifRecognised) { $0.userId }.user
+    }
+
+    /// Removes the caller with all memberships. Files in cloud storage stay.
+    public func removeUser() async throws(ServerConnectionError) {
+        _ = try await perform(RemoveUserRequest(), repetition: .ifNotCarriedOut)
+    }
+
+    /// Accepts an invitation, creating the user if there is none.
+    public func redeemSharingInvitation(
+        _ request: RedeemSharingInvitationRequest
+    ) async throws(ServerConnectionError) -> RedemptionOutcome {
+        do throws(ServerConnectionError) {
+            let (user, response) = try await signedIn(request, repetition: .ifRecognised) { $0.userId }
+            return .joined(user, response.sharingGroupUUID)
+        } catch {
+            switch (error.status, error.serverCode) {
+            case (403, _): return .storageAccountRequired
+            case (_, .invitationUnknown): return .invitationUnknown
+            default: throw error
+            }
+        }
+    }
+
+    /// Registers this device for push notifications; the last registration counts.
+    public func registerPushNotificationToken(
+        _ request: RegisterPushNotificationTokenRequest
+    ) async throws(ServerConnectionError) {
+        _ = try await perform(request, repetition: .always)
+    }
+
+    /// Sends a request whose reply has, in its headers, what concerns the person's sign-in.
+    private func signedIn<Message: RequestMessage>(
+        _ message: Message, repetition: Repetition, userID: @Sendable (Message.Response) -> UserID
+    ) async throws(ServerConnectionError) -> (user: SignedInUser, response: Message.Response) {
+        let call = Call(message, repetition: repetition)
+        return try await perform(call) { reply throws(ServerConnectionError) in
+            let response: Message.Response = try reply.message(of: Message.endpoint)
+            let user = SignedInUser(
+                userID: userID(response), accessToken: reply.header(.accessToken).map(Secret.init),
+                lacksOfflineAccess: reply.header(.offlineAccess) == "none")
+            return (user, response)
+        }
+    }
+}

@@ -1,0 +1,242 @@
+import Foundation
+import HTTPTypes
+import Synchronization
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A task in progress, and who waits for it.
+struct RunningTask {
+    /// Longest body of a reply that is not for a file: an index of half a million files.
+    static let maximumBodyBytes = 256 << 20
+    /// Longest body of an error reply that is read from a file.
+    static let maximumErrorBytes = 64 << 10
+
+    let destination: URL?
+    let progress: (@Sendable (TransferProgress) -> Void)?
+    /// Nil if the task was begun by an earlier process.
+    let continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>?
+    var body = Data()
+    var fileLength: Int64?
+    var failure: TransportFailure?
+    var state = TransferProgress()
+
+    init(
+        destination: URL?, progress: (@Sendable (TransferProgress) -> Void)?,
+        continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>?
+    ) {
+        self.destination = destination
+        self.progress = progress
+        self.continuation = continuation
+    }
+
+    /// What the waiting caller is told at the end.
+    func result(_ response: URLResponse?, _ error: (any Error)?) -> Result<HTTPReply, TransportFailure> {
+        if let failure { return .failure(failure) }
+        if let error { return .failure(TransportFailure(error)) }
+        guard let response = response as? HTTPURLResponse else { return .failure(TransportFailure(.malformed)) }
+        return .success(HTTPReply(response: HTTPResponse(response), body: body, fileLength: fileLength))
+    }
+}
+
+/// The tasks in progress of both sessions.
+final class TaskRegistry: Sendable {
+    /// Who is told of transfers that nobody waits for; without it these are ignored.
+    let unattended: UnattendedTransfers?
+    private let tasks = Mutex([ObjectIdentifier: RunningTask]())
+
+    init(unattended: UnattendedTransfers?) {
+        self.unattended = unattended
+    }
+
+    func add(_ task: URLSessionTask, _ running: RunningTask) {
+        tasks.withLock { $0[ObjectIdentifier(task)] = running }
+    }
+
+    /// Changes what is known of a task; nothing if nobody wants to know of it.
+    func update<Result: Sendable>(_ task: URLSessionTask, _ body: (inout RunningTask) -> Result) -> Result? {
+        let new = newUnattended()
+        return tasks.withLock { tasks in
+            guard var running = tasks.removeValue(forKey: ObjectIdentifier(task)) ?? new else { return nil }
+            defer { tasks[ObjectIdentifier(task)] = running }
+            return body(&running)
+        }
+    }
+
+    func remove(_ task: URLSessionTask) -> RunningTask? {
+        tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) } ?? newUnattended()
+    }
+
+    /// What is known of a task of an earlier process at the first sign of it.
+    private func newUnattended() -> RunningTask? {
+        unattended.map { RunningTask(destination: $0.newFile(), progress: nil, continuation: nil) }
+    }
+}
+
+/// Collects what the session reports of its tasks.
+///
+/// `URLSession` calls it on one queue, one call after the other.
+final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
+    private let tasks: TaskRegistry
+
+    init(_ tasks: TaskRegistry) {
+        self.tasks = tasks
+    }
+
+    /// There are no redirects in the protocol, and no other address must see the credentials.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        report(task) { state in
+            state.sentBytes = totalBytesSent
+            state.totalBytes = totalBytesExpectedToSend > 0 ? totalBytesExpectedToSend : nil
+        }
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        let isTooLong = tasks.update(dataTask) { running in
+            running.body.append(data)
+            guard running.body.count > RunningTask.maximumBodyBytes else { return false }
+            running.body = Data()
+            running.failure = TransportFailure(.malformed)
+            return true
+        }
+        if isTooLong == true { dataTask.cancel() }
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {
+        report(downloadTask) { state in
+            state.receivedBytes = totalBytesWritten
+            state.totalBytes = totalBytesExpectedToWrite > 0 ? totalBytesExpectedToWrite : nil
+        }
+    }
+
+    /// The file at `location` is removed by the system after this call.
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) {
+        guard let destination = tasks.update(downloadTask, { $0.destination }) ?? nil else { return }
+        let status = (downloadTask.response as? HTTPURLResponse)?.statusCode
+        if status == 200 {
+            let moved = Result { try Self.move(location, to: destination) }
+            tasks.update(downloadTask) { running in
+                switch moved {
+                case .success(let length): running.fileLength = length
+                case .failure(let error): running.failure = TransportFailure(.fileUnwritable, underlying: error)
+                }
+            }
+        } else if let body = try? Self.beginning(of: location) {
+            tasks.update(downloadTask) { $0.body = body }
+        }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        guard let running = tasks.remove(task) else { return }
+        let result = running.result(task.response, error)
+        if let continuation = running.continuation {
+            continuation.resume(returning: result)
+        } else {
+            let file = running.fileLength == nil ? nil : running.destination
+            tasks.unattended?.ended(UnattendedTransfer(label: task.taskDescription, result: result, file: file))
+        }
+    }
+
+    #if !canImport(FoundationNetworking)
+        /// The system waits for the app's word that it has taken note of everything.
+        func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+            tasks.unattended?.allReported()
+        }
+    #endif
+
+    private func report(_ task: URLSessionTask, _ change: (inout TransferProgress) -> Void) {
+        let report = tasks.update(task) { running in
+            change(&running.state)
+            return (running.progress, running.state)
+        }
+        if let report { report.0?(report.1) }
+    }
+
+    /// Puts a file into its place and returns its length; one that is there is replaced.
+    private static func move(_ location: URL, to destination: URL) throws -> Int64 {
+        let files = FileManager.default
+        try? files.removeItem(at: destination)
+        try files.moveItem(at: location, to: destination)
+        let size = try files.attributesOfItem(atPath: destination.path)[.size] as? NSNumber
+        return size?.int64Value ?? 0
+    }
+
+    private static func beginning(of file: URL) throws -> Data {
+        let handle = try FileHandle(forReadingFrom: file)
+        defer { try? handle.close() }
+        return try handle.read(upToCount: RunningTask.maximumErrorBytes) ?? Data()
+    }
+}
+
+extension HTTPResponse {
+    /// Status and headers of a reply; a header whose name or value HTTP does not allow is left out.
+    init(_ response: HTTPURLResponse) {
+        var fields = HTTPFields()
+        for (name, value) in response.allHeaderFields {
+            guard let name = (name as? String).flatMap({ HTTPField.Name($0) }), let value = value as? String else {
+                continue
+            }
+            fields.append(HTTPField(name: name, value: value))
+        }
+        self.init(status: .init(code: response.statusCode), headerFields: fields)
+    }
+}
+
+extension TransportFailure {
+    /// Sorts the errors of `URLSession` (URLError.Code in Apple's documentation of Foundation).
+    init(_ error: any Error) {
+        let kind: Kind =
+            switch (error as? URLError)?.code {
+            case .cancelled: .cancelled
+            case .timedOut: .timedOut
+            case .cannotFindHost, .cannotConnectToHost, .dnsLookupFailed, .notConnectedToInternet, .dataNotAllowed,
+                .internationalRoamingOff, .callIsActive:
+                .notConnected
+            case .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateUntrusted,
+                .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
+                .clientCertificateRequired, .appTransportSecurityRequiresSecureConnection:
+                .untrusted
+            case .fileDoesNotExist, .fileIsDirectory, .noPermissionsToReadFile: .fileUnreadable
+            case .cannotCreateFile, .cannotOpenFile, .cannotWriteToFile, .cannotMoveFile, .cannotCloseFile,
+                .cannotRemoveFile, .downloadDecodingFailedMidStream, .downloadDecodingFailedToComplete:
+                .fileUnwritable
+            case .badURL, .unsupportedURL, .cannotParseResponse, .cannotDecodeContentData,
+                .cannotDecodeRawData, .dataLengthExceedsMaximum, .httpTooManyRedirects,
+                .redirectToNonExistentLocation:
+                .malformed
+            default: .interrupted
+            }
+        #if canImport(FoundationNetworking)
+            // It knows no code for certificates that libcurl does not accept (CURLE_PEER_FAILED_VERIFICATION).
+            if kind == .interrupted, String(reflecting: error).contains("SSL certificate problem") {
+                self.init(.untrusted, underlying: Self.withoutAddress(error))
+                return
+            }
+        #endif
+        self.init(kind, underlying: Self.withoutAddress(error))
+    }
+
+    /// The error without the address, whose query may hold what must not be logged.
+    private static func withoutAddress(_ error: any Error) -> any Error {
+        let error = error as NSError
+        return NSError(
+            domain: error.domain, code: error.code,
+            userInfo: [NSLocalizedDescriptionKey: error.localizedDescription])
+    }
+}

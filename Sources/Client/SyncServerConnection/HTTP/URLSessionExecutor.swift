@@ -1,0 +1,153 @@
+import HTTPTypes
+
+#if canImport(FoundationNetworking)
+    import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Carries out requests with `URLSession`: uploads from files, downloads to files.
+///
+/// At most 6 short requests and 4 transfers are in progress at once; others wait for their turn, which no timeout counts.
+///
+/// Two sessions, so that an app can let its transfers go on in the background while short requests need no more than the
+/// app's own time. The sessions end with the executor, and what they still do with them.
+public final class URLSessionExecutor: HTTPExecutor {
+    private let requests: URLSession
+    private let transfers: URLSession
+    private let tasks: TaskRegistry
+    private let requestGate = AdmissionGate(6)
+    private let transferGate = AdmissionGate(4)
+
+    /// Makes the sessions.
+    /// - Parameters:
+    ///   - requests: for requests with bodies in memory.
+    ///   - transfers: for bodies in files; may be a background configuration where the system has such.
+    ///   - unattended: who is told of transfers that an earlier process of the app has begun; with a background configuration
+    ///     only.
+    public init(
+        requests: URLSessionConfiguration = URLSessionExecutor.configuration(),
+        transfers: URLSessionConfiguration = URLSessionExecutor.configuration(),
+        unattended: UnattendedTransfers? = nil
+    ) {
+        tasks = TaskRegistry(unattended: unattended)
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        self.requests = URLSession(configuration: requests, delegate: SessionDelegate(tasks), delegateQueue: queue)
+        self.transfers = URLSession(configuration: transfers, delegate: SessionDelegate(tasks), delegateQueue: queue)
+    }
+
+    deinit {
+        requests.invalidateAndCancel()
+        // What goes on without the app shall do so.
+        if tasks.unattended == nil { transfers.invalidateAndCancel() } else { transfers.finishTasksAndInvalidate() }
+    }
+
+    /// The labels of the transfers in progress, those that an earlier process has begun included.
+    public func labelsOfTransfers() async -> Set<String> {
+        await withCheckedContinuation { continuation in
+            transfers.getAllTasks { continuation.resume(returning: Set($0.compactMap(\.taskDescription))) }
+        }
+    }
+
+    /// The configuration of both sessions unless an app brings its own: no cookies, cache or stored credentials; a transfer
+    /// may take 7 days in all.
+    public static func configuration() -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.urlCache = nil
+        configuration.urlCredentialStorage = nil
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        configuration.timeoutIntervalForRequest = 60
+        configuration.timeoutIntervalForResource = 7 * 24 * 3_600
+        // More than are ever used: see AdmissionGate.
+        configuration.httpMaximumConnectionsPerHost = 64
+        return configuration
+    }
+
+    /// Sends a request; see ``HTTPExecutor/execute(_:progress:)``.
+    public func execute(
+        _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws(TransportFailure) -> HTTPReply {
+        let gate = exchange.movesFile ? transferGate : requestGate
+        guard await gate.enter() else { throw TransportFailure(.cancelled) }
+        defer { gate.leave() }
+        let task = try makeTask(exchange)
+        task.taskDescription = exchange.label
+        let tasks = tasks
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                tasks.add(
+                    task, RunningTask(destination: exchange.destination, progress: progress, continuation: continuation)
+                )
+                task.resume()
+                // The handler may have run before there was anything to cancel.
+                if Task.isCancelled { task.cancel() }
+            }
+        } onCancel: {
+            task.cancel()
+        }
+        return try result.get()
+    }
+
+    #if canImport(FoundationNetworking)
+        /// The bytes of a file of at most 256 MiB; nil if it is larger.
+        ///
+        /// FoundationNetworking (Swift 6.3) reads a file beside the transfer, and ends the process if a transfer is over, refused
+        /// or cancelled, when bytes of the file arrive (`EasyHandle.unpauseSend`). It does not with bytes in memory,
+        /// at the price of that memory.
+        private static func bytes(of file: URL) -> Data? {
+            let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber
+            guard let size, size.intValue <= 256 << 20 else { return nil }
+            return try? Data(contentsOf: file, options: .alwaysMapped)
+        }
+    #endif
+
+    private func makeTask(_ exchange: HTTPExchange) throws(TransportFailure) -> URLSessionTask {
+        guard var request = URLRequest(exchange.request) else { throw TransportFailure(.malformed) }
+        request.timeoutInterval = exchange.idleTimeout.seconds
+        request.httpShouldHandleCookies = false
+        switch exchange.body {
+        case .file(let file):
+            // Otherwise some systems send an empty body in its place.
+            guard FileManager.default.isReadableFile(atPath: file.path) else { throw TransportFailure(.fileUnreadable) }
+            #if canImport(FoundationNetworking)
+                if let bytes = Self.bytes(of: file) { return transfers.uploadTask(with: request, from: bytes) }
+            #endif
+            return transfers.uploadTask(with: request, fromFile: file)
+        case .bytes(let data):
+            request.httpBody = data
+        case .none:
+            if exchange.request.method != .get { request.httpBody = Data() }
+        }
+        return exchange.destination == nil ? requests.dataTask(with: request) : transfers.downloadTask(with: request)
+    }
+}
+
+extension HTTPExchange {
+    /// Whether a body is in a file.
+    fileprivate var movesFile: Bool {
+        if case .file = body { return true }
+        return destination != nil
+    }
+}
+
+extension URLRequest {
+    /// The request without its body; nil if the address is not one of HTTP.
+    fileprivate init?(_ request: HTTPRequest) {
+        guard let scheme = request.scheme, let authority = request.authority,
+            let url = URL(string: "\(scheme)://\(authority)\(request.path ?? "/")")
+        else { return nil }
+        self.init(url: url)
+        httpMethod = request.method.rawValue
+        for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
+    }
+}
+
+extension Duration {
+    fileprivate var seconds: TimeInterval {
+        TimeInterval(components.seconds) + TimeInterval(components.attoseconds) / 1e18
+    }
+}

@@ -1,0 +1,338 @@
+import Foundation
+import HTTPTypes
+import Logging
+import SyncProtocol
+
+/// A client's connection to a SyncServer: one typed function for each endpoint.
+///
+/// Each request is repeated as its nature allows (``RetryPolicy``), with new credentials once if the server refuses the old
+/// ones; requests that are refused together share one refresh. What other devices do meanwhile is a result, such as
+/// ``Outcome/stale(current:)``; everything else that keeps a request from its result is a ``ServerConnectionError``.
+///
+/// Requests run beside each other, as many as are called. Cancelling the calling task ends the transfer.
+public actor ServerConnection {
+    /// Whether the server has extensions, as far as its replies have told.
+    public private(set) var extensions = ServerExtensions.unknown
+    /// The server's version as it last said; nil before it did.
+    public private(set) var serverVersion: ServerVersion?
+
+    let configuration: ServerConnectionConfiguration
+    private let executor: any HTTPExecutor
+    private let credentialProvider: any CredentialProvider
+    let environment: ConnectionEnvironment
+
+    private var blockingError: ServerConnectionError?
+    private var refresh: Task<Credentials, any Error>?
+    /// How many refreshes have succeeded.
+    private var refreshCount = 0
+    private var hasSaidSignInRequired = false
+    private var minimumClientVersion: ServerVersion?
+
+    /// Makes a connection; nothing is sent yet.
+    public init(
+        _ configuration: ServerConnectionConfiguration, credentialProvider: any CredentialProvider,
+        executor: any HTTPExecutor = URLSessionExecutor(), environment: ConnectionEnvironment = .system
+    ) {
+        self.configuration = configuration
+        self.credentialProvider = credentialProvider
+        self.executor = executor
+        self.environment = environment
+    }
+
+    /// Asks the server for its version, and lets requests through again if it will do.
+    /// - Throws: ``ServerConnectionError/Code/serverVersionTooOld``, and whatever HealthCheck throws.
+    public func checkServerVersion() async throws(ServerConnectionError) {
+        blockingError = nil
+        _ = try await healthCheck()
+    }
+
+    // MARK: A call
+
+    /// One request to an endpoint, and how it may be repeated.
+    struct Call: Sendable {
+        var endpoint: EndpointName
+        var query: String
+        var repetition: Repetition
+        var body = HTTPExchange.Body.none
+        var destination: URL?
+        var idleTimeout: Duration?
+        var headers = HTTPFields()
+        /// Statuses that are no error, 200 aside.
+        var expectedStatuses: Set<Int> = []
+        var progress: (@Sendable (TransferProgress) -> Void)?
+        var label: String?
+
+        init(_ message: some RequestMessage, repetition: Repetition) {
+            endpoint = type(of: message).endpoint
+            query = message.encodedQuery(.unambiguous)
+            self.repetition = repetition
+        }
+    }
+
+    /// Sends a request, again where that is right, until there is a reply that `read` can make a value of.
+    func perform<Value: Sendable>(
+        _ call: Call, read: @Sendable (HTTPReply) async throws(ServerConnectionError) -> Value
+    ) async throws(ServerConnectionError) -> Value {
+        var decisions = AttemptDecisions(policy: configuration.retryPolicy, repetition: call.repetition)
+        while true {
+            if let blockingError { throw blockingError }
+            let refreshCount = refreshCount
+            let credentials = try await credentials(for: call)
+            let attempt = await attempt(call, credentials, number: decisions.attempt, read: read)
+            guard let error = attempt.error else {
+                guard let value = attempt.value else { preconditionFailure("an attempt ends with a value or an error") }
+                if credentials != nil { hasSaidSignInRequired = false }
+                return value
+            }
+            switch decisions.decide(
+                after: error, hasCredentials: credentials != nil, wasSent: attempt.wasSent, extensions: extensions,
+                fraction: environment.randomFraction())
+            {
+            case .refreshCredentials:
+                if let credentials {
+                    try await replace(credentials, from: refreshCount, endpoint: call.endpoint)
+                }
+            case .retry(let delay):
+                do { try await environment.sleep(delay) } catch {
+                    throw ServerConnectionError(.cancelled, endpoint: call.endpoint, isRetryable: true)
+                }
+            case .fail:
+                throw await final(error, of: call)
+            }
+        }
+    }
+
+    /// Sends a request and reads a JSON message, from the body or the header as the endpoint has it.
+    func perform<Message: RequestMessage>(
+        _ message: Message, repetition: Repetition
+    ) async throws(ServerConnectionError) -> Message.Response {
+        let endpoint = Message.endpoint
+        return try await perform(Call(message, repetition: repetition)) { reply throws(ServerConnectionError) in
+            try reply.message(of: endpoint)
+        }
+    }
+
+    private struct Attempt<Value: Sendable>: Sendable {
+        var value: Value?
+        var error: ServerConnectionError?
+        var wasSent = true
+    }
+
+    /// One attempt: request, reply, and what the reply says about the server.
+    private func attempt<Value: Sendable>(
+        _ call: Call, _ credentials: Credentials?, number: Int,
+        read: @Sendable (HTTPReply) async throws(ServerConnectionError) -> Value
+    ) async -> Attempt<Value> {
+        guard let request = request(call, credentials) else {
+            return Attempt(error: ServerConnectionError(.invalidRequest, endpoint: call.endpoint), wasSent: false)
+        }
+        let exchange = HTTPExchange(
+            request: request, body: call.body, destination: call.destination,
+            idleTimeout: call.idleTimeout ?? configuration.idleTimeout, label: call.label)
+        let begin = ContinuousClock.now
+        do throws(TransportFailure) {
+            let reply = try await executor.execute(exchange, progress: call.progress)
+            do throws(ServerConnectionError) {
+                try note(reply, of: call.endpoint)
+                try Self.check(reply, of: call.endpoint, expecting: call.expectedStatuses, now: environment.now())
+                let value = try await read(reply)
+                log(call, number, begin, status: reply.response.status.code, error: nil)
+                return Attempt(value: value)
+            } catch {
+                log(call, number, begin, status: reply.response.status.code, error: error)
+                return Attempt(error: error)
+            }
+        } catch {
+            let failure = ServerConnectionError(error, endpoint: call.endpoint)
+            log(call, number, begin, status: nil, error: failure)
+            return Attempt(error: failure, wasSent: !error.kind.isBeforeSending)
+        }
+    }
+
+    /// The request without its body; nil if the base URL is not one of HTTP.
+    private func request(_ call: Call, _ credentials: Credentials?) -> HTTPRequest? {
+        guard let parts = URLComponents(url: configuration.baseURL, resolvingAgainstBaseURL: true),
+            let scheme = parts.scheme, scheme == "https" || scheme == "http", let authority = parts.authority
+        else { return nil }
+        var path = parts.percentEncodedPath
+        if !path.hasSuffix("/") { path += "/" }
+        path += call.endpoint.rawValue + "/"
+        if !call.query.isEmpty { path += "?" + call.query }
+        var fields = call.headers
+        fields[RequestHeader.deviceUUID.fieldName] = configuration.deviceUUID.rawValue
+        credentials?.add(to: &fields)
+        if case .file = call.body { fields[.contentType] = "application/octet-stream" }
+        let method = HTTPRequest.Method(call.endpoint.route.method.rawValue) ?? .get
+        return HTTPRequest(method: method, scheme: scheme, authority: authority, path: path, headerFields: fields)
+    }
+
+    /// Takes note of what each reply says, whatever its status.
+    /// - Throws: ``ServerConnectionError/Code/serverVersionTooOld``.
+    private func note(_ reply: HTTPReply, of endpoint: EndpointName) throws(ServerConnectionError) {
+        let status = reply.response.status.code
+        let version = reply.header(.serverVersion).flatMap(ServerVersion.init(rawValue:))
+        serverVersion = version ?? serverVersion
+        // Deployed clients do not look at it when credentials are refused or the server is closed, and older servers do not
+        // always say it then. An error without it may come from anything between; a success without it does not come from a
+        // SyncServer.
+        if let minimum = configuration.minimumServerVersion, status != 401, status != 503,
+            version.map({ $0 < minimum }) ?? (status == 200)
+        {
+            let error = ServerConnectionError(
+                .serverVersionTooOld, endpoint: endpoint, status: status,
+                detail: "needed is \(minimum), the server has \(version?.description ?? "none")")
+            blockingError = error
+            throw error
+        }
+        if let minimum = reply.header(.minimumIOSClientAppVersion).flatMap(ServerVersion.init(rawValue:)),
+            minimum != minimumClientVersion
+        {
+            minimumClientVersion = minimum
+            configuration.observer(.minimumIOSClientAppVersion(minimum))
+        }
+        if reply.header(.errorCode) != nil {
+            learn(.present)
+        } else if endpoint == .index, status == 200 {
+            learn(reply.header(.entityTag) == nil ? .absent : .present)
+        }
+    }
+
+    private func learn(_ extensions: ServerExtensions) {
+        guard extensions != self.extensions else { return }
+        self.extensions = extensions
+        configuration.observer(.extensions(extensions))
+    }
+
+    /// Lets successes pass.
+    static func check(
+        _ reply: HTTPReply, of endpoint: EndpointName, expecting statuses: Set<Int> = [], now: Date = Date()
+    ) throws(ServerConnectionError) {
+        let status = reply.response.status.code
+        guard status == 200 || statuses.contains(status) else {
+            throw ServerConnectionError(reply, endpoint: endpoint, now: now)
+        }
+    }
+
+    /// The error as the caller gets it, with all that is to be said and done about it.
+    private func final(_ error: ServerConnectionError, of call: Call) async -> ServerConnectionError {
+        var error = error
+        switch error.code {
+        case .serverUnavailable:
+            error.maintenanceMessage = await maintenanceMessage()
+            configuration.observer(.serverUnavailable(message: error.maintenanceMessage))
+        case .signInRequired where call.endpoint != .checkCreds:
+            saySignInRequired()
+        default: break
+        }
+        return error
+    }
+
+    /// The operator's text; nil if there is none, or it cannot be had.
+    private func maintenanceMessage() async -> String? {
+        guard let url = configuration.maintenanceMessageURL,
+            let parts = URLComponents(url: url, resolvingAgainstBaseURL: true), let authority = parts.authority
+        else { return nil }
+        let query = parts.percentEncodedQuery.map { "?\($0)" } ?? ""
+        let request = HTTPRequest(
+            method: .get, scheme: parts.scheme, authority: authority,
+            path: (parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath) + query)
+        let exchange = HTTPExchange(request: request, idleTimeout: .seconds(10))
+        guard let reply = try? await executor.execute(exchange, progress: nil), reply.response.status == .ok,
+            reply.body.count <= 64 << 10
+        else { return nil }
+        return String(data: reply.body, encoding: .utf8)
+    }
+
+    private func log(
+        _ call: Call, _ attempt: Int, _ begin: ContinuousClock.Instant, status: Int?, error: ServerConnectionError?
+    ) {
+        let milliseconds = (ContinuousClock.now - begin) / .milliseconds(1)
+        var metadata: Logger.Metadata = [
+            "endpoint": "\(call.endpoint.rawValue)", "attempt": "\(attempt)", "duration_ms": "\(Int(milliseconds))",
+        ]
+        if let status { metadata["status"] = "\(status)" }
+        guard let error else {
+            configuration.logger.debug("Request succeeded", metadata: metadata)
+            return
+        }
+        metadata["error"] = "\(error.code)"
+        if let code = error.serverCode { metadata["error_code"] = "\(code.rawValue.prefix(64))" }
+        if let requestID = error.requestID { metadata["request_id"] = "\(requestID.prefix(64))" }
+        configuration.logger.info("Request failed", metadata: metadata)
+    }
+
+    // MARK: Credentials
+
+    /// What the request has to show; nil if nothing.
+    private func credentials(for call: Call) async throws(ServerConnectionError) -> Credentials? {
+        guard call.endpoint.route.authentication != .none else { return nil }
+        guard let credentials = await credentialProvider.credentials() else {
+            saySignInRequired()
+            throw ServerConnectionError(.signInRequired, endpoint: call.endpoint)
+        }
+        return credentials
+    }
+
+    /// Waits until there are other credentials than the refused ones; all who were refused wait for the same refresh.
+    /// - Parameter count: How many refreshes there had been when the refused credentials were taken.
+    private func replace(
+        _ refused: Credentials, from count: Int, endpoint: EndpointName
+    ) async throws(ServerConnectionError) {
+        guard refreshCount == count else { return }
+        if refresh == nil {
+            // The app may have got new ones on its own.
+            guard await credentialProvider.credentials() == refused, refreshCount == count else { return }
+        }
+        let task = refresh ?? beginRefresh(refused)
+        do {
+            _ = try await task.value
+        } catch {
+            if error as? CredentialRefreshFailure == .unreachable {
+                throw ServerConnectionError(
+                    .credentialsUnavailable, endpoint: endpoint, isRetryable: true, underlyingError: error)
+            }
+            saySignInRequired()
+            throw ServerConnectionError(.signInRequired, endpoint: endpoint, status: 401, underlyingError: error)
+        }
+    }
+
+    /// Starts a refresh, which goes on if those who wait for it are cancelled.
+    private func beginRefresh(_ refused: Credentials) -> Task<Credentials, any Error> {
+        configuration.observer(.refreshingCredentials)
+        let task = Task {
+            defer { refresh = nil }
+            let credentials = try await credentialProvider.refresh(refused)
+            refreshCount += 1
+            return credentials
+        }
+        refresh = task
+        return task
+    }
+
+    private func saySignInRequired() {
+        guard !hasSaidSignInRequired else { return }
+        hasSaidSignInRequired = true
+        configuration.observer(.signInRequired)
+    }
+}
+
+extension HTTPReply {
+    /// The message of a reply with the status 200.
+    /// - Throws: ``ServerConnectionError/Code/invalidReply``.
+    func message<Message: ResponseMessage>(
+        of endpoint: EndpointName, as type: Message.Type = Message.self
+    ) throws(ServerConnectionError) -> Message {
+        let json: Data
+        switch endpoint.route.responseKind {
+        case .json: json = body
+        case .header, .data: json = Data((header(.messageParams) ?? "").utf8)
+        }
+        do {
+            return try JSONDecoder().decode(Message.self, from: json)
+        } catch {
+            throw ServerConnectionError(
+                .invalidReply, endpoint: endpoint, status: response.status.code, isRetryable: true,
+                underlyingError: error)
+        }
+    }
+}

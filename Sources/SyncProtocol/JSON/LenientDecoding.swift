@@ -1,0 +1,49 @@
+/// A number of a reply, which may come as text: servers of older generations were not consistent, and clients read both.
+struct LenientNumber<Value: LosslessStringConvertible & Decodable & Sendable>: Decodable {
+    let value: Value
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let text = try? container.decode(String.self) {
+            guard let value = Value(text) else {
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "expected a number")
+            }
+            self.value = value
+        } else {
+            value = try container.decode(Value.self)
+        }
+    }
+}
+
+/// A word of a closed set in a reply; nil if it is one that this version does not know, so that a new word does not make the
+/// rest of the reply unreadable.
+struct LenientWord<Word: RawRepresentable & Sendable>: Decodable where Word.RawValue == String {
+    let word: Word?
+
+    init(from decoder: any Decoder) throws {
+        word = Word(rawValue: try decoder.singleValueContainer().decode(String.self))
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// A number that must be there, as a number or as text.
+    func number<Value: LosslessStringConvertible & Decodable & Sendable>(
+        _ key: Key, as type: Value.Type = Value.self
+    ) throws -> Value {
+        try decode(LenientNumber<Value>.self, forKey: key).value
+    }
+
+    /// A number that may be absent or null, as a number or as text.
+    func optionalNumber<Value: LosslessStringConvertible & Decodable & Sendable>(
+        _ key: Key, as type: Value.Type = Value.self
+    ) throws -> Value? {
+        try decodeIfPresent(LenientNumber<Value>.self, forKey: key)?.value
+    }
+
+    /// A word of a closed set; nil if it is absent, null, or not one of the set.
+    func knownWord<Word: RawRepresentable & Sendable>(
+        _ key: Key, as type: Word.Type = Word.self
+    ) throws -> Word? where Word.RawValue == String {
+        try decodeIfPresent(LenientWord<Word>.self, forKey: key)?.word
+    }
+}

@@ -1,0 +1,201 @@
+import Foundation
+import HTTPTypes
+import SyncProtocol
+import SyncServerConnection
+import Synchronization
+import TestSupport
+
+/// A person's device as the library serves it, on a running stack.
+struct Phone: Sendable {
+    /// The person, for what the tests do on other ways.
+    let user: TestUser
+    let connection: ServerConnection
+    let credentials: PhoneCredentials
+    let executor: MeddlingExecutor
+    /// The group of the person's sign-up.
+    let group: SharingGroupUUID
+    /// For the device's files.
+    let folder: URL
+
+    /// A device of a person who has an account at a provider.
+    /// - Parameter isOlderServer: Whether it finds the server without its extensions.
+    init(_ user: TestUser, isOlderServer: Bool = false) throws {
+        self.user = user
+        let address =
+            isOlderServer
+            ? try user.server.environment.value("SYNC_OLDER_HTTP_URL")
+            : "http://\(user.server.address.host):\(user.server.address.port)\(user.server.address.prefix)"
+        credentials = PhoneCredentials(user.account)
+        executor = MeddlingExecutor()
+        connection = ServerConnection(
+            ServerConnectionConfiguration(
+                baseURL: URL(string: address)!, deviceUUID: DeviceUUID(user.device)!,
+                minimumServerVersion: ServerVersion(0, 25, 1)),
+            credentialProvider: credentials, executor: executor,
+            // Pauses would only cost time here; that they are made is tested elsewhere.
+            environment: ConnectionEnvironment(
+                sleep: { _ in try Task.checkCancellation() }, randomFraction: { 0 }, now: { Date() }))
+        group = SharingGroupUUID(user.group)!
+        folder = FileManager.default.temporaryDirectory.appending(path: "phone-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    /// Someone who has just signed up, through the library.
+    static func signedUp(
+        _ server: TestServer, _ provider: SandboxProvider = .google, isOlderServer: Bool = false
+    ) async throws -> Phone {
+        let phone = try Phone(server.newcomer(provider), isOlderServer: isOlderServer)
+        _ = try await phone.connection.addUser(
+            AddUserRequest(
+                sharingGroupUUID: phone.group, sharingGroupName: "Tom & Jerry + 100 %",
+                cloudFolderName: provider == .google ? phone.user.folder : nil))
+        return phone
+    }
+
+    /// A file of the device.
+    func file(_ bytes: Data) throws -> URL {
+        let file = folder.appending(path: UUID().uuidString)
+        try bytes.write(to: file)
+        return file
+    }
+
+    /// A name for a file that is not there yet.
+    var newFile: URL { folder.appending(path: UUID().uuidString) }
+
+    /// Uploads bytes as a new version of a file.
+    func upload(
+        _ bytes: Data, as uuid: FileUUID, version: FileVersion = .first, masterVersion: Int64,
+        metadata: AppMetaData? = nil, batch: UploadBatch? = nil
+    ) async throws -> Outcome<StagedFile> {
+        let file = try file(bytes)
+        let flavour = storage.checkSumFlavour
+        let request = UploadFileRequest(
+            fileUUID: uuid, sharingGroupUUID: group, mimeType: MIMEType("text/plain")!, fileVersion: version,
+            masterVersion: MasterVersion(masterVersion),
+            checkSum: try await CheckSum.ofFile(at: file, flavour: flavour), appMetaData: metadata, batch: batch)
+        return try await connection.uploadFile(request, from: file)
+    }
+
+    /// Uploads and commits the first version of a file.
+    func publish(_ bytes: Data, masterVersion: Int64, metadata: AppMetaData? = nil) async throws -> FileUUID {
+        let uuid = FileUUID(UUID().uuidString)!
+        _ = try await upload(bytes, as: uuid, masterVersion: masterVersion, metadata: metadata)
+        _ = try await commit(masterVersion)
+        return uuid
+    }
+
+    /// Commits with a fresh id.
+    func commit(_ masterVersion: Int64) async throws -> Outcome<Int> {
+        try await connection.doneUploads(
+            DoneUploadsRequest(
+                masterVersion: MasterVersion(masterVersion), sharingGroupUUID: group,
+                commitID: CommitID(UUID().uuidString)))
+    }
+
+    /// Downloads a version of a file.
+    func download(
+        _ uuid: FileUUID, version: FileVersion = .first, masterVersion: Int64, metadata: AppMetaDataVersion? = nil,
+        to file: URL
+    ) async throws -> Outcome<DownloadedFile> {
+        try await connection.downloadFile(
+            DownloadFileRequest(
+                fileUUID: uuid, fileVersion: version, masterVersion: MasterVersion(masterVersion),
+                sharingGroupUUID: group, appMetaDataVersion: metadata), to: file)
+    }
+
+    /// The index of the group.
+    func index(since: Int64? = nil, tag: String? = nil) async throws -> IndexOutcome {
+        try await connection.index(
+            IndexRequest(sharingGroupUUID: group, since: since.map { MasterVersion($0) }), ifChangedFrom: tag)
+    }
+
+    /// The files of the group.
+    func files(since: Int64? = nil) async throws -> IndexResponse.Files? {
+        guard case .changed(let response, _) = try await index(since: since) else { return nil }
+        return response.files
+    }
+
+    /// The storage of the person.
+    var storage: CloudStorageType {
+        switch user.account.provider {
+        case .dropbox: .dropbox
+        case .microsoft: .microsoft
+        default: .google
+        }
+    }
+}
+
+/// The credentials of an account of the sandbox.
+final class PhoneCredentials: CredentialProvider {
+    private let account: SandboxAccount
+    private let token: String
+    private let state: Mutex<(token: String, refreshes: Int)>
+
+    init(_ account: SandboxAccount) {
+        self.account = account
+        // Not always the access token: Microsoft's people show their ID token there.
+        token = account.header("access_token") ?? account.accessToken
+        state = Mutex((token, 0))
+    }
+
+    /// How often new ones were asked for.
+    var refreshes: Int { state.withLock { $0.refreshes } }
+
+    /// Takes the token away; a refresh brings it back.
+    func forgetToken() { state.withLock { $0.token = "expired-\(UUID().uuidString)" } }
+
+    func credentials() async -> Credentials? { made(state.withLock { $0.token }) }
+
+    func refresh(_ refused: Credentials) async throws -> Credentials {
+        state.withLock {
+            $0.refreshes += 1
+            $0.token = token
+        }
+        return made(token)
+    }
+
+    private func made(_ token: String) -> Credentials {
+        Credentials(
+            accountType: AccountType(tokenType: account.header("X-token-type") ?? "") ?? .google,
+            accessToken: Secret(token),
+            authorizationCode: account.header("SyncServer-authorization-code").map(Secret.init),
+            accountID: account.header("X-account-id"),
+            microsoftAccessToken: account.header("X-microsoft-access-token").map(Secret.init))
+    }
+}
+
+/// Sends requests with `URLSession`, and loses replies if it is told to.
+final class MeddlingExecutor: HTTPExecutor {
+    private let session = URLSessionExecutor()
+    private let state = Mutex((lost: 0, count: 0))
+
+    /// How many requests were sent.
+    var count: Int { state.withLock { $0.count } }
+
+    /// Loses the replies of the next requests, once they are there.
+    func loseReplies(_ count: Int) { state.withLock { $0.lost = count } }
+
+    func execute(
+        _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)?
+    ) async throws(TransportFailure) -> SyncServerConnection.HTTPReply {
+        let isLost = state.withLock { state in
+            state.count += 1
+            guard state.lost > 0 else { return false }
+            state.lost -= 1
+            return true
+        }
+        let reply = try await session.execute(exchange, progress: progress)
+        if isLost { throw TransportFailure(.interrupted) }
+        return reply
+    }
+}
+
+/// The error with which `body` ends; nil if it ends without one.
+func failure(_ body: () async throws -> some Any) async throws -> ServerConnectionError? {
+    do {
+        _ = try await body()
+        return nil
+    } catch let error as ServerConnectionError {
+        return error
+    }
+}

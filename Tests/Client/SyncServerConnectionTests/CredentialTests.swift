@@ -1,0 +1,183 @@
+import Foundation
+import HTTPTypes
+import SyncProtocol
+import SyncServerConnection
+import Testing
+
+@Suite("Credentials that the server refuses")
+struct CredentialTests {
+    private static let refused = Result<HTTPReply, TransportFailure>.success(.error(401, "credentials_rejected"))
+    private static let listed = Result<HTTPReply, TransportFailure>.success(.reply(200, #"{"uploads":[]}"#))
+
+    @Test("They are replaced once, and the request repeated at once with the new ones")
+    func refresh() async throws {
+        let bench = Bench(Self.refused, Self.listed)
+
+        _ = try await bench.connection.uploads(in: Sample.group)
+
+        #expect(bench.tokens == ["token", "token'"])
+        #expect(bench.credentials.refreshes.count == 1)
+        #expect(bench.recorder.pauses.isEmpty)
+        #expect(bench.recorder.events.contains(.refreshingCredentials))
+    }
+
+    @Test("If the new ones are refused too the person has to sign in, and hears it once")
+    func twice() async {
+        let bench = Bench(Self.refused)
+        for _ in 1...3 {
+            let error = await failure { () throws(ServerConnectionError) in
+                try await bench.connection.uploads(in: Sample.group)
+            }
+            #expect(error?.code == .signInRequired)
+            #expect(error?.status == 401)
+        }
+        #expect(bench.requestCount == 6)
+        #expect(bench.recorder.events.filter { $0 == .signInRequired }.count == 1)
+    }
+
+    @Test("A good token of nobody is not replaced")
+    func userUnknown() async {
+        let bench = Bench(.success(.error(401, "user_unknown")))
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.uploads(in: Sample.group)
+        }
+        #expect(error?.code == .signInRequired)
+        #expect(error?.serverCode == .userUnknown)
+        #expect(bench.credentials.refreshes.isEmpty)
+    }
+
+    @Test("Requests that are refused together share one refresh")
+    func shared() async throws {
+        let (released, release) = AsyncStream.makeStream(of: Void.self)
+        let credentials = TestCredentials(refresh: { refused in
+            for await _ in released { break }
+            return Credentials(accountType: refused.accountType, accessToken: Secret("new"))
+        })
+        let executor = ScriptedExecutor { exchange, _ in
+            let token = exchange.request.headerFields[HTTPField.Name("access_token")!]
+            return token == "new" ? .reply(200, #"{"uploads":[]}"#) : .error(401, "credentials_rejected")
+        }
+        let bench = Bench(executor, credentials: credentials)
+
+        let requests = (1...8).map { _ in
+            Task { try await bench.connection.uploads(in: Sample.group).count }
+        }
+        while bench.requestCount < 8 { await Task.yield() }
+        release.yield()
+        release.finish()
+        for request in requests { #expect(try await request.value == 0) }
+
+        #expect(credentials.refreshes.count == 1)
+        #expect(bench.requestCount == 16)
+        #expect(bench.recorder.events.filter { $0 == .refreshingCredentials }.count == 1)
+    }
+
+    @Test("A refresh that brings the same token is asked for again by the next request")
+    func sameToken() async {
+        let credentials = TestCredentials(refresh: { $0 })
+        let bench = Bench(ScriptedExecutor([Self.refused]), credentials: credentials)
+        for _ in 1...2 {
+            _ = await failure { () throws(ServerConnectionError) in try await bench.connection.uploads(in: Sample.group)
+            }
+        }
+        #expect(credentials.refreshes.count == 2)
+    }
+
+    @Test("Credentials that the app has replaced meanwhile are taken without a refresh")
+    func replacedMeanwhile() async throws {
+        let credentials = TestCredentials()
+        let executor = ScriptedExecutor { _, n in
+            guard n == 0 else { return .reply(200, #"{"uploads":[]}"#) }
+            credentials.set("fresh")
+            return .error(401, "credentials_rejected")
+        }
+        let bench = Bench(executor, credentials: credentials)
+
+        _ = try await bench.connection.uploads(in: Sample.group)
+
+        #expect(bench.tokens == ["token", "fresh"])
+        #expect(credentials.refreshes.isEmpty)
+    }
+
+    @Test("A refresh that fails for good asks the person; one that may work later does not")
+    func failingRefresh() async {
+        struct NoRefreshToken: Error {}
+        for (thrown, code, says) in [
+            (NoRefreshToken() as any Error, ServerConnectionError.Code.signInRequired, true),
+            (CredentialRefreshFailure.unreachable, .credentialsUnavailable, false),
+        ] {
+            let bench = Bench(
+                ScriptedExecutor([Self.refused]), credentials: TestCredentials(refresh: { _ in throw thrown }))
+            let error = await failure { () throws(ServerConnectionError) in
+                try await bench.connection.uploads(in: Sample.group)
+            }
+            #expect(error?.code == code)
+            #expect(bench.recorder.events.contains(.signInRequired) == says)
+            #expect(bench.requestCount == 1)
+        }
+    }
+
+    @Test("Without anybody signed in nothing is sent")
+    func nobody() async {
+        let bench = Bench(ScriptedExecutor([Self.listed]), credentials: TestCredentials(nil))
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.addUser(AddUserRequest(sharingGroupUUID: Sample.group))
+        }
+        #expect(error?.code == .signInRequired)
+        #expect(bench.requestCount == 0)
+    }
+
+    @Test("CheckCreds takes 401 for an answer, and is sent once")
+    func checkCreds() async throws {
+        let bench = Bench(.success(.error(401, "user_unknown")))
+        #expect(try await bench.connection.checkCredentials() == .noUser(.userUnknown))
+
+        let older = Bench(.success(.reply(401, "", version: nil)))
+        #expect(try await older.connection.checkCredentials() == .noUser(nil))
+
+        let failing = Bench(.success(.error(502, "provider_unavailable", retryable: true)))
+        let error = await failure { () throws(ServerConnectionError) in
+            _ = try await failing.connection.checkCredentials()
+        }
+        #expect(error?.code == .serverFailed)
+        for bench in [bench, older, failing] {
+            #expect(bench.requestCount == 1)
+            #expect(bench.credentials.refreshes.isEmpty)
+            #expect(!bench.recorder.events.contains(.signInRequired))
+        }
+    }
+
+    @Test("What the reply says of the sign-in arrives: another token, and the lack of offline access")
+    func signedInUser() async throws {
+        let headers = ["syncserver-access-token": "long-lived", "syncserver-offline-access": "none"]
+        let expected = SignedInUser(
+            userID: UserID(9), accessToken: Secret("long-lived"), lacksOfflineAccess: true)
+
+        let bench = Bench(.success(.reply(200, #"{"userId":9}"#, headers: headers)))
+        #expect(try await bench.connection.checkCredentials() == .user(expected))
+        #expect(try await bench.connection.addUser(AddUserRequest(sharingGroupUUID: Sample.group)) == expected)
+
+        let redeeming = Bench(
+            .success(.reply(200, #"{"userId":9,"sharingGroupUUID":"\#(Sample.group)"}"#, headers: headers)))
+        let request = RedeemSharingInvitationRequest(sharingInvitationUUID: Sample.invitation)
+        #expect(
+            try await redeeming.connection.redeemSharingInvitation(request) == .joined(expected, Sample.group))
+
+        let plain = Bench(.success(.reply(200, #"{"userId":9}"#)))
+        #expect(try await plain.connection.checkCredentials() == .user(SignedInUser(userID: UserID(9))))
+    }
+
+    @Test("Tokens are not seen in descriptions")
+    func redacted() {
+        let credentials = Credentials(
+            accountType: .microsoft, accessToken: Secret("hush-1"), authorizationCode: Secret("hush-2"),
+            microsoftAccessToken: Secret("hush-3"))
+        let user = SignedInUser(userID: UserID(1), accessToken: Secret("hush-4"))
+        for text in ["\(credentials)", String(reflecting: credentials), "\(user)", String(reflecting: user)] {
+            #expect(!text.contains("hush"))
+        }
+        var dumped = ""
+        dump(credentials, to: &dumped)
+        #expect(!dumped.contains("hush"))
+    }
+}

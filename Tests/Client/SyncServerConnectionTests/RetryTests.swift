@@ -1,0 +1,205 @@
+import Foundation
+import HTTPTypes
+import SyncProtocol
+import SyncServerConnection
+import Testing
+
+@Suite("Requests that are sent again")
+struct RetryTests {
+    @Test("A request that failed once succeeds unnoticed")
+    func once() async throws {
+        let bench = Bench(.lost, .success(.reply(200, #"{"uploads":[]}"#)))
+
+        let uploads = try await bench.connection.uploads(in: Sample.group)
+
+        #expect(uploads.isEmpty)
+        #expect(bench.recorder.pauses == [.seconds(1)])
+        #expect(bench.executor.exchanges[0].request == bench.executor.exchanges[1].request)
+    }
+
+    @Test("After five attempts the last error is the result")
+    func fiveTimes() async {
+        let bench = Bench(.success(.error(502, "cloud_unavailable", retryable: true)))
+
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.uploads(in: Sample.group)
+        }
+
+        #expect(error?.code == .serverFailed)
+        #expect(error?.status == 502)
+        #expect(error?.serverCode?.rawValue == "cloud_unavailable")
+        #expect(error?.requestID == "request-7")
+        #expect(error?.isRetryable == true)
+        #expect(error?.endpoint == .getUploads)
+        #expect(bench.requestCount == 5)
+        #expect(bench.recorder.pauses == [1, 2, 4, 8].map { .seconds($0) })
+    }
+
+    @Test("The server says when", arguments: ["17", "Fri, 01 May 2020 09:30:17 GMT"])
+    func retryAfter(value: String) async throws {
+        let bench = Bench(
+            .success(.error(429, "busy", retryable: true, headers: ["Retry-After": value])),
+            .success(.reply(200, #"{"uploads":[]}"#)))
+
+        _ = try await bench.connection.uploads(in: Sample.group)
+
+        #expect(bench.recorder.pauses == [.seconds(17)])
+    }
+
+    @Test("A pause that is too long is left to the caller")
+    func longRetryAfter() async {
+        let bench = Bench(.success(.error(429, "quota_group_rate", retryable: true, headers: ["Retry-After": "1800"])))
+
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.uploads(in: Sample.group)
+        }
+
+        #expect(error?.code == .busy)
+        #expect(error?.retryAfter == .seconds(1800))
+        #expect(bench.requestCount == 1)
+    }
+
+    @Test(
+        "What the server calls final is not repeated",
+        arguments: [(409, "permission_too_low"), (500, "internal"), (507, "cloud_quota_exceeded")])
+    func final(status: Int, code: String) async {
+        let bench = Bench(.success(.error(status, code)))
+
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.uploads(in: Sample.group)
+        }
+
+        #expect(error?.status == status)
+        #expect(error?.serverCode?.rawValue == code)
+        #expect(bench.requestCount == 1)
+    }
+
+    @Test(
+        "A server that does not say it: its failures are repeated, its refusals are not",
+        arguments: [(500, 5), (404, 1), (400, 1)])
+    func older(status: Int, count: Int) async {
+        let bench = Bench(.success(.reply(status, #"{"error":"Failed"}"#)))
+
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.uploads(in: Sample.group)
+        }
+
+        #expect(error?.status == status)
+        #expect(error?.detail == "Failed")
+        #expect(error?.serverCode == nil)
+        #expect(bench.requestCount == count)
+    }
+
+    @Test("A reply that cannot be read is repeated, and an error in the end")
+    func unreadable() async {
+        for body in ["", "<html>", "[]", #"{"uploads":7}"#] {
+            let bench = Bench(.success(.reply(200, body)))
+            let error = await failure { () throws(ServerConnectionError) in
+                try await bench.connection.uploads(in: Sample.group)
+            }
+            #expect(error?.code == .invalidReply, "\(body)")
+            #expect(bench.requestCount == 5)
+        }
+    }
+
+    @Test("A commit without an id is not sent twice if it may have been carried out")
+    func commitWithoutID() async {
+        let bench = Bench(.success(Bench.index), .lost)
+        _ = try? await bench.connection.index(IndexRequest())
+
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.doneUploads(Sample.commitWithoutID)
+        }
+
+        #expect(error?.code == .connectionLost)
+        #expect(bench.requestCount == 2)
+    }
+
+    @Test("A commit with an id is sent again with the same id, by a server that has shown its extensions")
+    func commitWithID() async throws {
+        let bench = Bench(
+            .success(Bench.index), .lost, .success(.reply(200, #"{"numberUploadsTransferred":3}"#)))
+        _ = try await bench.connection.index(IndexRequest())
+
+        let outcome = try await bench.connection.doneUploads(Sample.commitWithID)
+
+        #expect(outcome == .success(3))
+        #expect(bench.executor.exchanges[1].request.path == bench.executor.exchanges[2].request.path)
+        #expect(bench.executor.exchanges[1].request.path?.contains("commitId=\(Sample.commit)") == true)
+    }
+
+    @Test("To a server without extensions even a commit with an id is sent once")
+    func commitToOlderServer() async {
+        let bench = Bench(.success(.reply(200, #"{"sharingGroups":[]}"#)), .lost)
+        _ = try? await bench.connection.index(IndexRequest())
+        #expect(await bench.connection.extensions == .absent)
+
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.doneUploads(Sample.commitWithID)
+        }
+
+        #expect(error?.code == .connectionLost)
+        #expect(bench.requestCount == 2)
+    }
+
+    @Test("What never left the device is sent again, commits and creations too")
+    func offline() async throws {
+        let bench = Bench(.offline, .offline, .success(.reply()))
+        try await bench.connection.createSharingGroup(CreateSharingGroupRequest(sharingGroupUUID: Sample.group))
+        #expect(bench.requestCount == 3)
+    }
+
+    @Test("Changes of a group are not sent twice, extensions or not")
+    func groupChange() async {
+        let bench = Bench(.success(Bench.index), .lost)
+        _ = try? await bench.connection.index(IndexRequest())
+        let request = RemoveUserFromSharingGroupRequest(sharingGroupUUID: Sample.group, masterVersion: Sample.version)
+
+        let error = await failure { () throws(ServerConnectionError) in
+            _ = try await bench.connection.removeUserFromSharingGroup(request)
+        }
+
+        #expect(error?.code == .connectionLost)
+        #expect(bench.requestCount == 2)
+    }
+
+    @Test("A commit waits five seconds longer for each deletion")
+    func commitTimeout() async throws {
+        let bench = Bench(.success(.reply(200, #"{"numberUploadsTransferred":3}"#)))
+        _ = try await bench.connection.doneUploads(Sample.commitWithID, deletions: 3)
+        #expect(bench.executor.exchanges[0].idleTimeout == .seconds(75))
+    }
+
+    @Test("A task that is cancelled in the pause sends nothing more")
+    func cancelled() async {
+        let bench = Bench(ScriptedExecutor([.lost]), onPause: { throw CancellationError() })
+
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.uploads(in: Sample.group)
+        }
+
+        #expect(error?.code == .cancelled)
+        #expect(bench.requestCount == 1)
+    }
+
+    @Test("Each transport failure has its code", arguments: TransportFailure.Kind.allCases)
+    func failures(kind: TransportFailure.Kind) async {
+        let bench = Bench(.failure(TransportFailure(kind)))
+        let error = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.uploads(in: Sample.group)
+        }
+        let (code, count): (ServerConnectionError.Code, Int) =
+            switch kind {
+            case .notConnected: (.notConnected, 5)
+            case .interrupted: (.connectionLost, 5)
+            case .timedOut: (.timedOut, 5)
+            case .malformed: (.invalidReply, 5)
+            case .cancelled: (.cancelled, 1)
+            case .untrusted: (.untrustedServer, 1)
+            case .fileUnreadable: (.fileUnreadable, 1)
+            case .fileUnwritable: (.fileUnwritable, 1)
+            }
+        #expect(error?.code == code)
+        #expect(bench.requestCount == count)
+    }
+}

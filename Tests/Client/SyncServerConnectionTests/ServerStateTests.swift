@@ -1,0 +1,213 @@
+import Foundation
+import HTTPTypes
+import Logging
+import SyncProtocol
+import SyncServerConnection
+import Synchronization
+import Testing
+
+@Suite("What replies say about the server")
+struct ServerStateTests {
+    private func bench(_ replies: Result<HTTPReply, TransportFailure>..., minimum: ServerVersion? = nil) -> Bench {
+        Bench(
+            ScriptedExecutor(replies),
+            change: {
+                $0.minimumServerVersion = minimum
+                $0.maintenanceMessageURL = URL(string: "https://status.example.com/sync.txt?lang=en")
+            })
+    }
+
+    private func uploads(_ bench: Bench) async -> ServerConnectionError? {
+        await failure { () throws(ServerConnectionError) in try await bench.connection.uploads(in: Sample.group) }
+    }
+
+    private static let listed = #"{"uploads":[]}"#
+
+    @Test("A server of the least version will do, and a newer one")
+    func goodVersion() async {
+        for version in ["0.25.1", "0.26.0", "1.0.0"] {
+            let bench = bench(.success(.reply(200, Self.listed, version: version)), minimum: ServerVersion(0, 25, 1))
+            #expect(await uploads(bench) == nil)
+            #expect(await bench.connection.serverVersion?.rawValue == version)
+        }
+    }
+
+    @Test(
+        "An older server, or none of ours, ends this request and all others", arguments: ["0.25.0", "0.9.9", "x", nil])
+    func badVersion(version: String?) async {
+        let bench = bench(.success(.reply(200, Self.listed, version: version)), minimum: ServerVersion(0, 25, 1))
+
+        #expect(await uploads(bench)?.code == .serverVersionTooOld)
+        #expect(await uploads(bench)?.code == .serverVersionTooOld)
+        #expect(bench.requestCount == 1, "the second one was not sent")
+    }
+
+    @Test("A check that finds a better version lets requests through again")
+    func checkAgain() async throws {
+        let health = HealthCheckResponse(
+            currentServerDateTime: Sample.date, serverUptime: 1, deployedGitTag: "1.0.0")
+        let body = String(decoding: health.body, as: UTF8.self)
+        let bench = bench(
+            .success(.reply(200, Self.listed, version: "0.1.0")), .success(.reply(200, body, version: "0.2.0")),
+            .success(.reply(200, body)), .success(.reply(200, Self.listed)), minimum: ServerVersion(0, 25, 1))
+        #expect(await uploads(bench)?.code == .serverVersionTooOld)
+
+        let still = await failure { () throws(ServerConnectionError) in
+            try await bench.connection.checkServerVersion()
+        }
+        #expect(still?.code == .serverVersionTooOld)
+        #expect(await uploads(bench)?.code == .serverVersionTooOld)
+        #expect(bench.requestCount == 2)
+
+        try await bench.connection.checkServerVersion()
+        #expect(await uploads(bench) == nil)
+    }
+
+    @Test("Refused credentials, a closed server, and errors that say no version do not block")
+    func versionOfErrors() async {
+        for reply in [
+            HTTPReply.reply(401, "", version: nil), .reply(401, "", version: "0.1.0"), .reply(503, "", version: nil),
+            .reply(400, "<html>", version: nil), .reply(302, "", version: nil),
+        ] {
+            let bench = bench(.success(reply), minimum: ServerVersion(0, 25, 1))
+            let error = await uploads(bench)
+            #expect(error != nil)
+            #expect(error?.code != .serverVersionTooOld, "\(reply.response.status)")
+        }
+        let old = bench(.success(.reply(400, "", version: "0.1.0")), minimum: ServerVersion(0, 25, 1))
+        #expect(await uploads(old)?.code == .serverVersionTooOld)
+    }
+
+    @Test("A closed server is not asked again; why it is closed is asked elsewhere, without credentials")
+    func maintenance() async throws {
+        let bench = bench(
+            .success(.error(503, "maintenance", retryable: true, headers: ["Retry-After": "120"])),
+            .success(.reply(200, "Back at noon.", version: nil)))
+
+        let error = await uploads(bench)
+
+        #expect(error?.code == .serverUnavailable)
+        #expect(error?.maintenanceMessage == "Back at noon.")
+        #expect(error?.retryAfter == .seconds(120))
+        #expect(error?.isRetryable == true)
+        #expect(bench.requestCount == 2)
+        #expect(bench.recorder.events.contains(.serverUnavailable(message: "Back at noon.")))
+        let question = bench.executor.exchanges[1].request
+        #expect(question.authority == "status.example.com")
+        #expect(question.path == "/sync.txt?lang=en")
+        #expect(question.headerFields.isEmpty)
+    }
+
+    @Test("Without an answer there the error comes without a text")
+    func noMaintenanceMessage() async {
+        for second in [Result<HTTPReply, TransportFailure>.offline, .success(.reply(404, "Not found"))] {
+            let bench = bench(.success(.reply(503, "")), second)
+            let error = await uploads(bench)
+            #expect(error?.code == .serverUnavailable)
+            #expect(error?.maintenanceMessage == nil)
+            #expect(bench.recorder.events.contains(.serverUnavailable(message: nil)))
+        }
+    }
+
+    @Test("The least version of the app is said once, and again when it changes")
+    func minimumAppVersion() async {
+        func reply(_ version: String) -> Result<HTTPReply, TransportFailure> {
+            .success(.reply(200, Self.listed, headers: ["syncserver-minimum-ios-client-app-version": version]))
+        }
+        let bench = bench(reply("19.3.0"), reply("19.3.0"), reply("20.0.0"), reply("soon"))
+        for _ in 1...4 { _ = await uploads(bench) }
+        #expect(
+            bench.recorder.events == [
+                .minimumIOSClientAppVersion(ServerVersion(19, 3, 0)),
+                .minimumIOSClientAppVersion(ServerVersion(20, 0, 0)),
+            ])
+    }
+
+    @Test("Extensions show in the tag of an index, and in the code of an error; other replies say nothing")
+    func extensions() async {
+        let plain = bench(.success(.reply(200, Self.listed)))
+        _ = await uploads(plain)
+        #expect(await plain.connection.extensions == .unknown)
+
+        let error = bench(.success(.error(409, "permission_too_low")))
+        _ = await uploads(error)
+        #expect(await error.connection.extensions == .present)
+        #expect(error.recorder.events == [.extensions(.present)])
+
+        let older = bench(.success(.reply(200, #"{"sharingGroups":[]}"#)), .success(.reply(400, "")))
+        _ = try? await older.connection.index(IndexRequest())
+        _ = await uploads(older)
+        #expect(await older.connection.extensions == .absent)
+        #expect(older.recorder.events == [.extensions(.absent)])
+    }
+
+    @Test("A log has no secret and no parameter, of whatever ends well or badly")
+    func log() async {
+        let lines = Lines()
+        let secret = "hush"
+        let executor = ScriptedExecutor { _, n in
+            switch n {
+            case 0: .reply(200, #"{"userId":1}"#, headers: ["syncserver-access-token": secret])
+            case 1: .error(401, "credentials_rejected")
+            case 2: .reply(400, #"{"error":"hush is wrong","code":"malformed_parameter","requestId":"r-1"}"#)
+            default: .reply(200, "hush")
+            }
+        }
+        let bench = Bench(
+            executor, credentials: TestCredentials(secret),
+            change: { $0.logger = Logger(label: "test") { _ in LineHandler(lines: lines) } })
+        _ = try? await bench.connection.checkCredentials()
+        let request = RegisterPushNotificationTokenRequest(pushNotificationToken: secret)
+        for _ in 1...2 { try? await bench.connection.registerPushNotificationToken(request) }
+
+        let texts = lines.all
+        #expect(texts.count == bench.requestCount)
+        #expect(texts.contains { $0.contains("RegisterPushNotificationToken") && $0.contains("request_id=r-1") })
+        #expect(texts.allSatisfy { $0.contains("duration_ms=") && !$0.contains(secret) })
+    }
+
+    @Test("An error's description has what ties it to the server's log, and not the server's sentence")
+    func description() async {
+        let bench = bench(.success(.error(409, "permission_too_low")))
+        let error = await uploads(bench)
+        #expect(error?.description == "refused, in GetUploads, status 409, permission_too_low, request request-7")
+        #expect(error?.debugDescription == "\(error?.description ?? ""): Text")
+    }
+
+    @Test("Problem details are read as well, and the header's code without any body")
+    func problem() async {
+        let body = ErrorBody(
+            error: "Text", code: "permission_too_low", requestId: "r", retryable: false, status: 409, isProblem: true)
+        let problem = bench(
+            .success(
+                .reply(
+                    409, String(decoding: body.body, as: UTF8.self),
+                    headers: ["Content-Type": "application/problem+json"])))
+        #expect(await uploads(problem)?.serverCode == .permissionTooLow)
+        let header = bench(.success(.reply(409, "", headers: ["syncserver-error-code": "permission_too_low"])))
+        #expect(await uploads(header)?.serverCode == .permissionTooLow)
+    }
+}
+
+/// Lines of a log.
+private final class Lines: Sendable {
+    private let lines = Mutex([String]())
+    var all: [String] { lines.withLock { $0 } }
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+}
+
+private struct LineHandler: LogHandler {
+    let lines: Lines
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let pairs = (event.metadata ?? [:]).map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+        lines.add("\(event.message) \(pairs)")
+    }
+}
