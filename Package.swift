@@ -20,6 +20,8 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 // The module map: each target imports only what stands above it.
 let package = Package(
     name: "syncserver",
+    // Of the client library; the server runs on Linux.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .executable(name: "syncd", targets: ["syncd"]),
         .executable(name: "syncctl", targets: ["syncctl"]),
@@ -152,6 +154,11 @@ let package = Package(
         .executableTarget(
             name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
 
+        // The client library. Nothing of the server.
+        .target(
+            name: "SyncEngine", dependencies: ["SyncProtocol"], path: "Sources/Client/SyncEngine",
+            swiftSettings: strict),
+
         // Tests.
         .target(
             name: "TestSupport",
@@ -165,6 +172,9 @@ let package = Package(
             name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto", "Posix", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "JSONWebTokensTests", dependencies: ["JSONWebTokens", "OpenSSLCrypto"], swiftSettings: strict),
+        .testTarget(
+            name: "SyncEngineTests", dependencies: ["SyncEngine", "SyncProtocol"], path: "Tests/Client/SyncEngineTests",
+            swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
