@@ -28,6 +28,7 @@ let package = Package(
         .executable(name: "syncctl", targets: ["syncctl"]),
         .executable(name: "syncsandbox", targets: ["syncsandbox"]),
         .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
+        .library(name: "SyncClientTesting", targets: ["SyncClientTesting"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -163,6 +164,12 @@ let package = Package(
         .target(
             name: "SyncStore", dependencies: ["SyncEngine", "SyncProtocol", grdb], path: "Sources/Client/SyncStore",
             swiftSettings: strict),
+        .target(
+            name: "SyncClientTesting", dependencies: ["SyncEngine", "SyncStore", "SyncProtocol"],
+            path: "Sources/Client/SyncClientTesting", swiftSettings: strict),
+        .executableTarget(
+            name: "simulate", dependencies: ["SyncClientTesting", argumentParser], path: "Sources/Client/simulate",
+            swiftSettings: strict),
 
         // Tests.
         .target(
@@ -183,6 +190,9 @@ let package = Package(
         .testTarget(
             name: "SyncStoreTests", dependencies: ["SyncStore", "SyncEngine", "SyncProtocol", grdb],
             path: "Tests/Client/SyncStoreTests", swiftSettings: strict),
+        .testTarget(
+            name: "SyncClientTestingTests", dependencies: ["SyncClientTesting"],
+            path: "Tests/Client/SyncClientTestingTests", swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
