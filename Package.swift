@@ -16,6 +16,7 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 // The module map: each target imports only what stands above it.
@@ -30,6 +31,7 @@ let package = Package(
         .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
         .library(name: "SyncAccounts", targets: ["SyncAccounts"]),
         .library(name: "SyncServerConnection", targets: ["SyncServerConnection"]),
+        .library(name: "SyncClientTesting", targets: ["SyncClientTesting"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -37,6 +39,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         // C libraries of the system.
@@ -158,7 +161,7 @@ let package = Package(
         .executableTarget(
             name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
 
-        // The client library: no target of the server, no C library.
+        // The client library: nothing of the server, no C library but SQLite.
         .target(
             name: "SyncAccounts", dependencies: ["SyncProtocol", crypto], path: "Sources/Client/SyncAccounts",
             swiftSettings: strict),
@@ -173,6 +176,18 @@ let package = Package(
             name: "SyncServerConnectionStackTests",
             dependencies: ["SyncServerConnection", "SyncProtocol", "TestSupport", httpTypes],
             path: "Tests/Client/SyncServerConnectionStackTests", swiftSettings: strict),
+        .target(
+            name: "SyncEngine", dependencies: ["SyncProtocol"], path: "Sources/Client/SyncEngine",
+            swiftSettings: strict),
+        .target(
+            name: "SyncStore", dependencies: ["SyncEngine", "SyncProtocol", grdb], path: "Sources/Client/SyncStore",
+            swiftSettings: strict),
+        .target(
+            name: "SyncClientTesting", dependencies: ["SyncEngine", "SyncStore", "SyncProtocol"],
+            path: "Sources/Client/SyncClientTesting", swiftSettings: strict),
+        .executableTarget(
+            name: "simulate", dependencies: ["SyncClientTesting", argumentParser], path: "Sources/Client/simulate",
+            swiftSettings: strict),
 
         // Tests.
         .target(
@@ -187,6 +202,15 @@ let package = Package(
             name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto", "Posix", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "JSONWebTokensTests", dependencies: ["JSONWebTokens", "OpenSSLCrypto"], swiftSettings: strict),
+        .testTarget(
+            name: "SyncEngineTests", dependencies: ["SyncEngine", "SyncProtocol"], path: "Tests/Client/SyncEngineTests",
+            swiftSettings: strict),
+        .testTarget(
+            name: "SyncStoreTests", dependencies: ["SyncStore", "SyncEngine", "SyncProtocol", grdb],
+            path: "Tests/Client/SyncStoreTests", swiftSettings: strict),
+        .testTarget(
+            name: "SyncClientTestingTests", dependencies: ["SyncClientTesting"],
+            path: "Tests/Client/SyncClientTestingTests", swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict

@@ -1,0 +1,101 @@
+internal import SyncEngine
+internal import SyncProtocol
+
+/// A device with an app, its files, and a client whose process may end at any time.
+final class SimulatedDevice {
+    /// A file as the app has it.
+    struct AppFile: Equatable {
+        let group: SharingGroupUUID
+        let fileGroup: FileGroupUUID?
+        var contents: String?
+        var text: String?
+    }
+
+    /// A change that the app made.
+    struct Edit {
+        let file: FileUUID
+        let group: SharingGroupUUID
+        /// Whether the app, or the fate of the file, has decided that it needs not arrive.
+        var isExcused = false
+    }
+
+    let index: Int
+    let caller: ModelCaller
+    let usesDatabase: Bool
+    var store: SimulatedStore
+    /// Nil while the process is dead, or when the device is out of the game.
+    var engine: SyncStateMachine?
+    /// Counts processes; what comes for an earlier one is lost.
+    var process = 0
+    var isRetired = false
+    /// Files on the device, the library's and the app's own, by their location.
+    var storage: [LocalFileLocation: String] = [:]
+    var files: [FileUUID: AppFile] = [:]
+    /// The app's changes of contents, by the contents, which are unique.
+    var edits: [String: Edit] = [:]
+    /// The app's changes of texts, likewise.
+    var textEdits: [String: Edit] = [:]
+    /// What the app has been shown: versions of contents, texts, files out of reach, and deletions.
+    var seenVersions: Set<SeenVersion> = []
+    var seenTexts: Set<String> = []
+    var seenGone: Set<FileUUID> = []
+    var seenDeletions: Set<FileUUID> = []
+    /// Files that the app wants to be delivered again, and asks for until it gets them.
+    var wishes: Set<FileUUID> = []
+    /// The youngest change that was queued when the app was last asked something: the answer covers no younger one.
+    var lastItemWhenAsked = RowID<UploadItem>(0)
+    /// Groups whose files the app has removed at least once, because the user was not a member.
+    var leftGroups: Set<SharingGroupUUID> = []
+    var errors: [SyncError] = []
+    var locations = 0
+
+    struct SeenVersion: Hashable {
+        let file: FileUUID
+        let version: FileVersion
+    }
+
+    init(index: Int, caller: ModelCaller, usesDatabase: Bool) throws {
+        self.index = index
+        self.caller = caller
+        self.usesDatabase = usesDatabase
+        store = try SimulatedStore(usesDatabase: usesDatabase)
+    }
+
+    /// A new place for a file.
+    func makeLocation(_ base: LocalFileLocation.Base, _ contents: String) -> LocalFileLocation {
+        locations += 1
+        let location = LocalFileLocation(base: base, path: "\(locations)")
+        storage[location] = contents
+        return location
+    }
+
+    /// The items of a file whose fate an answer decides, and their contents.
+    func excuse(_ file: FileUUID, where condition: (UploadItem) -> Bool) {
+        guard let engine else { return }
+        for item in engine.state.pendingItems(of: file) where condition(item) { excuse(item) }
+    }
+
+    /// Notes that an item needs not arrive.
+    func excuse(_ item: UploadItem) {
+        if let source = item.source, let contents = storage[source] { edits[contents]?.isExcused = true }
+        if let text = item.appMetaData { textEdits[text]?.isExcused = true }
+    }
+
+    /// Notes that nothing of a file needs to arrive any more, but what these items bring.
+    func excuseAll(of file: FileUUID, except items: [UploadItem] = []) {
+        let contents = items.compactMap { $0.source.flatMap { storage[$0] } }
+        let texts = items.compactMap(\.appMetaData)
+        for (text, edit) in edits where edit.file == file && !contents.contains(text) {
+            edits[text]?.isExcused = true
+        }
+        for (text, edit) in textEdits where edit.file == file && !texts.contains(text) {
+            textEdits[text]?.isExcused = true
+        }
+    }
+
+    /// Notes that nothing of a group needs to arrive any more.
+    func excuseAll(in group: SharingGroupUUID) {
+        for (contents, edit) in edits where edit.group == group { edits[contents]?.isExcused = true }
+        for (text, edit) in textEdits where edit.group == group { textEdits[text]?.isExcused = true }
+    }
+}

@@ -1,0 +1,85 @@
+internal import SyncProtocol
+
+/// A file as the model of the server has it.
+struct ModelFile {
+    var device: DeviceUUID
+    let owner: UserID
+    let fileGroup: FileGroupUUID?
+    let mimeType: MIMEType
+    var version: FileVersion
+    /// What the committed version holds; the owner may have changed the bytes in the cloud since.
+    var contents: String
+    var bytesInCloud: String?
+    var text: AppMetaData?
+    var isDeleted = false
+    let creationDate: WireDate
+    var updateDate: WireDate
+    /// The master version that the last change led to.
+    var changedAt: MasterVersion
+}
+
+/// A change that waits for its commit.
+struct ModelStagedChange {
+    enum Kind {
+        case upload(FileVersion, contents: String, mimeType: MIMEType, fileGroup: FileGroupUUID?, undeletes: Bool)
+        case text
+        case deletion(FileVersion)
+    }
+
+    var kind: Kind
+    var text: AppMetaData?
+    let creationDate: WireDate
+    let updateDate: WireDate
+    let stagedAt: WireDate
+}
+
+/// What one commit did to one file; kept for the checks.
+struct ModelCommittedChange {
+    let masterVersion: MasterVersion
+    let device: DeviceUUID
+    let version: FileVersion
+    /// Nil if the contents stayed.
+    let contents: String?
+    /// Nil if the text stayed.
+    let text: AppMetaData?
+    let isDeleted: Bool
+    let undeletes: Bool
+}
+
+/// Who sends a request.
+struct ModelCaller: Hashable {
+    let user: UserID
+    let device: DeviceUUID
+}
+
+/// A sharing group as the model of the server has it.
+struct ModelGroup {
+    struct StagingKey: Hashable {
+        let caller: ModelCaller
+        let file: FileUUID
+    }
+
+    struct CommitKey: Hashable {
+        let caller: ModelCaller
+        let commitID: CommitID
+    }
+
+    let creator: UserID
+    var name: String?
+    var masterVersion = MasterVersion.initial
+    var members: [UserID: Permission] = [:]
+    var files: [FileUUID: ModelFile] = [:]
+    var staged: [StagingKey: ModelStagedChange] = [:]
+    var commits: [CommitKey: Int] = [:]
+    var history: [FileUUID: [ModelCommittedChange]] = [:]
+    /// The user, device and number of changes of the last commit, for repetitions without an id.
+    var lastCommit: (request: ServerRequestKey, count: Int)?
+}
+
+/// Tells a commit without an id from another.
+struct ServerRequestKey: Equatable {
+    let caller: ModelCaller
+    let masterVersion: MasterVersion
+    let name: String?
+    let message: String?
+}

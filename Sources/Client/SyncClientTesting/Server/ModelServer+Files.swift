@@ -1,0 +1,213 @@
+internal import SyncEngine
+internal import SyncProtocol
+
+// Staging, committing and downloading.
+extension ModelServer {
+    func stage(
+        _ upload: FileUpload, _ contents: String, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
+    ) -> Answer {
+        let key = ModelGroup.StagingKey(caller: caller, file: upload.fileUUID)
+        let known = group.files[upload.fileUUID]
+        if let text = upload.appMetaData, text.version != nextTextVersion(known) {
+            return contradiction(409, "app_meta_data_version_mismatch")
+        }
+        let owner: UserID
+        if let known {
+            guard !known.isDeleted || upload.undeleteServerFile else { return contradiction(409, "file_deleted") }
+            guard upload.fileVersion == known.version.next else { return contradiction(409, "file_version_mismatch") }
+            guard upload.mimeType == known.mimeType else { return contradiction(409, "mime_type_changed") }
+            owner = known.owner
+        } else {
+            guard !upload.undeleteServerFile else { return contradiction(409, "file_not_deleted") }
+            guard upload.fileVersion == .first else { return contradiction(409, "file_version_mismatch") }
+            owner = caller.user
+        }
+        guard group.members[owner] != nil else { return Answer(.gone(.userRemoved, appMetaData: nil, nil)) }
+        guard !revokedUsers.contains(owner) else {
+            return Answer(.gone(.authTokenExpiredOrRevoked, appMetaData: nil, nil))
+        }
+        let change = ModelStagedChange(
+            kind: .upload(
+                upload.fileVersion, contents: contents, mimeType: upload.mimeType, fileGroup: upload.fileGroupUUID,
+                undeletes: upload.undeleteServerFile),
+            text: upload.appMetaData ?? keptText(group.staged[key], known), creationDate: known?.creationDate ?? now,
+            updateDate: now, stagedAt: now)
+        group.staged[key] = change
+        return Answer(.fileStaged(creationDate: change.creationDate, updateDate: change.updateDate))
+    }
+
+    /// Metadata that are staged already stay with an upload that brings none, as long as they are the next.
+    private func keptText(_ staged: ModelStagedChange?, _ known: ModelFile?) -> AppMetaData? {
+        guard let staged, let text = staged.text, text.version == nextTextVersion(known) else { return nil }
+        return text
+    }
+
+    private func nextTextVersion(_ file: ModelFile?) -> AppMetaDataVersion? {
+        guard let text = file?.text else { return .first }
+        return text.version.next
+    }
+
+    func stage(
+        _ text: AppMetaData, of file: FileUUID, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
+    ) -> Answer {
+        guard let known = group.files[file] else { return contradiction(404, "file_unknown") }
+        guard !known.isDeleted else { return contradiction(409, "file_deleted") }
+        guard text.version == nextTextVersion(known) else {
+            return contradiction(409, "app_meta_data_version_mismatch")
+        }
+        let key = ModelGroup.StagingKey(caller: caller, file: file)
+        if var staged = group.staged[key], case .upload(let version, _, _, _, _) = staged.kind,
+            version == known.version.next
+        {
+            staged.text = text
+            group.staged[key] = staged
+        } else {
+            group.staged[key] = ModelStagedChange(
+                kind: .text, text: text, creationDate: known.creationDate, updateDate: known.updateDate, stagedAt: now)
+        }
+        return Answer(.done)
+    }
+
+    func stageDeletion(
+        of file: FileUUID, _ version: FileVersion, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
+    ) -> Answer {
+        guard let known = group.files[file] else { return contradiction(404, "file_unknown") }
+        guard known.version == version else { return contradiction(409, "file_version_mismatch") }
+        group.staged[.init(caller: caller, file: file)] = ModelStagedChange(
+            kind: .deletion(version), text: nil, creationDate: known.creationDate, updateDate: known.updateDate,
+            stagedAt: now)
+        return Answer(.done)
+    }
+
+    private func isExpired(_ change: ModelStagedChange, at now: WireDate) -> Bool {
+        change.stagedAt.secondsSince1970 + Self.stagingLifetimeSeconds < now.secondsSince1970
+    }
+
+    func listStaged(
+        _ group: ModelGroup, of id: SharingGroupUUID, _ caller: ModelCaller, _ now: WireDate
+    ) -> Answer {
+        let own = group.staged.filter { $0.key.caller == caller && !isExpired($0.value, at: now) }
+        let rows = own.map { key, change in
+            var row = FileInfo(fileUUID: key.file, sharingGroupUUID: id, deleted: false)
+            switch change.kind {
+            case .upload(let version, _, let mimeType, _, _):
+                row.fileVersion = version
+                row.mimeType = mimeType
+            case .text: break
+            case .deletion(let version):
+                row.deleted = true
+                row.fileVersion = version
+            }
+            return row
+        }
+        return Answer(.uploads(rows.sorted { $0.fileUUID < $1.fileUUID }))
+    }
+
+    func perform(_ commit: ServerRequest.Commit, _ caller: ModelCaller, _ now: WireDate) -> Answer {
+        let id = commit.sharingGroupUUID
+        guard var group = groups[id], let permission = group.members[caller.user] else {
+            return .refused(410, "not_a_member")
+        }
+        guard permission.allows(.write) else { return .refused(409, "permission_too_low") }
+        let request = ServerRequestKey(
+            caller: caller, masterVersion: commit.masterVersion, name: commit.sharingGroupName,
+            message: commit.pushNotificationMessage)
+        let commitKey = commit.commitID.map { ModelGroup.CommitKey(caller: caller, commitID: $0) }
+        if capabilities.commitID, let commitKey, let count = group.commits[commitKey] {
+            return Answer(.committed(numberUploadsTransferred: count))
+        }
+        let own = group.staged.filter { $0.key.caller == caller && !isExpired($0.value, at: now) }
+        if own.isEmpty, let last = group.lastCommit, last.request == request,
+            group.masterVersion == commit.masterVersion.next
+        {
+            return Answer(.committed(numberUploadsTransferred: last.count))
+        }
+        guard group.masterVersion == commit.masterVersion else { return Answer(.stale(current: group.masterVersion)) }
+        for (key, change) in own {
+            if let refusal = refusal(of: change, key.file, caller, group) { return refusal }
+        }
+        group.masterVersion = group.masterVersion.next
+        for (key, change) in own.sorted(by: { $0.key.file < $1.key.file }) {
+            apply(change, to: key.file, caller, &group)
+        }
+        group.staged = group.staged.filter { $0.key.caller != caller }
+        if let name = commit.sharingGroupName { group.name = name }
+        if let commitKey { group.commits[commitKey] = own.count }
+        group.lastCommit = (request, own.count)
+        groups[id] = group
+        return Answer(.committed(numberUploadsTransferred: own.count))
+    }
+
+    private func refusal(
+        of change: ModelStagedChange, _ file: FileUUID, _ caller: ModelCaller, _ group: ModelGroup
+    ) -> Answer? {
+        let known = group.files[file]
+        if let text = change.text, text.version != nextTextVersion(known) {
+            return contradiction(409, "app_meta_data_version_mismatch")
+        }
+        switch change.kind {
+        case .upload(let version, _, _, _, let undeletes):
+            guard let known else {
+                return version == .first ? nil : contradiction(409, "file_version_mismatch")
+            }
+            if known.isDeleted, !undeletes { return contradiction(409, "file_deleted") }
+            return version == known.version.next ? nil : contradiction(409, "file_version_mismatch")
+        case .text:
+            guard let known else { return contradiction(404, "file_unknown") }
+            return known.isDeleted ? contradiction(409, "file_deleted") : nil
+        case .deletion(let version):
+            return known?.version == version ? nil : contradiction(409, "file_version_mismatch")
+        }
+    }
+
+    private func apply(
+        _ change: ModelStagedChange, to id: FileUUID, _ caller: ModelCaller, _ group: inout ModelGroup
+    ) {
+        var brings: String?
+        var undeletes = false
+        switch change.kind {
+        case .upload(let version, let contents, let mimeType, let fileGroup, _):
+            var file =
+                group.files[id]
+                ?? ModelFile(
+                    device: caller.device, owner: caller.user, fileGroup: fileGroup, mimeType: mimeType,
+                    version: version, contents: contents, creationDate: change.creationDate,
+                    updateDate: change.updateDate, changedAt: group.masterVersion)
+            undeletes = file.isDeleted
+            file.device = caller.device
+            file.version = version
+            file.contents = contents
+            file.bytesInCloud = nil
+            file.isDeleted = false
+            file.updateDate = change.updateDate
+            group.files[id] = file
+            brings = contents
+        case .text: break
+        case .deletion: group.files[id]?.isDeleted = true
+        }
+        if let text = change.text { group.files[id]?.text = text }
+        group.files[id]?.changedAt = group.masterVersion
+        var noted = group.files[id]
+        noted?.device = caller.device
+        note(noted, id, brings, change.text, undeletes: undeletes, in: &group)
+    }
+
+    func download(
+        _ id: FileUUID, _ version: FileVersion, _ textVersion: AppMetaDataVersion?, _ group: ModelGroup
+    ) -> Answer {
+        guard let file = group.files[id] else { return contradiction(404, "file_unknown") }
+        guard !file.isDeleted else { return contradiction(409, "file_deleted") }
+        guard file.version == version else { return contradiction(409, "file_version_mismatch") }
+        guard file.text?.version == textVersion else { return contradiction(409, "app_meta_data_version_mismatch") }
+        if revokedUsers.contains(file.owner) {
+            return Answer(.gone(.authTokenExpiredOrRevoked, appMetaData: file.text?.contents, .google))
+        }
+        if missingFiles.contains(id) {
+            return Answer(.gone(.fileRemovedOrRenamed, appMetaData: file.text?.contents, .google))
+        }
+        let download = ServerReply.FileDownload(
+            location: LocalFileLocation(base: .library, path: ""), appMetaData: file.text?.contents,
+            cloudStorageType: .google, contentsChanged: file.bytesInCloud != nil)
+        return Answer(.fileDownloaded(download), contents: file.bytesInCloud ?? file.contents)
+    }
+}

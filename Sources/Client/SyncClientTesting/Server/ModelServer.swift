@@ -1,0 +1,216 @@
+internal import SyncEngine
+internal import SyncProtocol
+
+/// A server in memory that behaves as the protocol says, as far as clients can tell.
+final class ModelServer {
+    /// A reply, with the bytes that come with a download.
+    struct Answer {
+        let reply: ServerReply
+        var contents: String?
+
+        init(_ reply: ServerReply, contents: String? = nil) {
+            self.reply = reply
+            self.contents = contents
+        }
+
+        static func refused(_ status: Int, _ code: String) -> Answer {
+            Answer(.failed(.refused(status: status, code: code)))
+        }
+    }
+
+    /// How long staged changes are kept, in seconds, and how long commits are remembered.
+    static let stagingLifetimeSeconds: Int64 = 7 * 86_400
+
+    let capabilities: ServerCapabilities
+    var groups: [SharingGroupUUID: ModelGroup] = [:]
+    var users: Set<UserID> = []
+    /// Users who took the server's access to their storage back.
+    var revokedUsers: Set<UserID> = []
+    /// Files whose bytes their owners removed from the cloud.
+    var missingFiles: Set<FileUUID> = []
+
+    init(capabilities: ServerCapabilities) {
+        self.capabilities = capabilities
+    }
+
+    /// Carries a request out.
+    /// - Parameter contents: The bytes that come with an upload.
+    func perform(
+        _ request: ServerRequest, from caller: ModelCaller, contents: String?, at now: WireDate
+    ) -> Answer {
+        guard users.contains(caller.user) else { return Answer(.failed(.signInRequired)) }
+        switch request {
+        case .index(let parameters): return index(parameters, caller)
+        case .createSharingGroup(let group, let name): return create(group, name, caller)
+        case .uploadFile(let upload):
+            return inGroup(upload.sharingGroupUUID, caller, needs: .write, upload.masterVersion) { group in
+                stage(upload, contents ?? "", caller, now, &group)
+            }
+        case .uploadAppMetaData(let file, let text, let version, let group):
+            return inGroup(group, caller, needs: .write, version) { group in
+                stage(text, of: file, caller, now, &group)
+            }
+        case .uploadDeletion(let file, let fileVersion, let version, let group):
+            return inGroup(group, caller, needs: .write, version) { group in
+                stageDeletion(of: file, fileVersion, caller, now, &group)
+            }
+        case .getUploads(let group):
+            return inGroup(group, caller, needs: .write, nil) { listStaged($0, of: group, caller, now) }
+        case .discardUploads(let group, let files):
+            guard capabilities.discardUploads else { return .refused(404, "endpoint_unknown") }
+            return inGroup(group, caller, needs: .write, nil) { group in
+                for file in files { group.staged[.init(caller: caller, file: file)] = nil }
+                return Answer(.done)
+            }
+        case .doneUploads(let commit): return perform(commit, caller, now)
+        case .downloadFile(let file, let fileVersion, let textVersion, let version, let group):
+            return inGroup(group, caller, needs: .read, version) { group in
+                download(file, fileVersion, textVersion, group)
+            }
+        case .downloadAppMetaData(let file, let textVersion, let version, let group):
+            return inGroup(group, caller, needs: .read, version) { group in
+                guard let known = group.files[file] else { return contradiction(404, "file_unknown") }
+                guard !known.isDeleted else { return contradiction(409, "file_deleted") }
+                guard let text = known.text, text.version == textVersion else {
+                    return contradiction(409, "app_meta_data_version_mismatch")
+                }
+                return Answer(.appMetaDataDownloaded(text.contents))
+            }
+        case .removeUserFromSharingGroup(let group, let version):
+            return inGroup(group, caller, needs: .read, version) { group in
+                remove(caller.user, from: &group)
+                return Answer(.done)
+            }
+        }
+    }
+
+    /// Checks membership, permission and master version, in this order; each reply is the protocol's.
+    func inGroup(
+        _ id: SharingGroupUUID, _ caller: ModelCaller, needs: Permission, _ version: MasterVersion?,
+        _ body: (inout ModelGroup) -> Answer
+    ) -> Answer {
+        guard var group = groups[id], let permission = group.members[caller.user] else {
+            return .refused(410, "not_a_member")
+        }
+        guard permission.allows(needs) else { return .refused(409, "permission_too_low") }
+        if let version, version != group.masterVersion { return Answer(.stale(current: group.masterVersion)) }
+        let answer = body(&group)
+        groups[id] = group
+        return answer
+    }
+
+    /// A refusal that clients with a right master version never get.
+    func contradiction(_ status: Int, _ code: String) -> Answer {
+        .refused(status, code)
+    }
+
+    // MARK: Groups
+
+    private func index(_ parameters: ServerRequest.IndexRequestParameters, _ caller: ModelCaller) -> Answer {
+        var files: IndexResponse.Files?
+        if let id = parameters.sharingGroupUUID {
+            guard let group = groups[id], group.members[caller.user] != nil else {
+                return .refused(404, "group_unknown")
+            }
+            let since = capabilities.since ? parameters.since.flatMap { $0 > group.masterVersion ? nil : $0 } : nil
+            let rows = group.files.filter { $0.value.changedAt > since ?? MasterVersion(-1) }
+            files = IndexResponse.Files(
+                masterVersion: group.masterVersion, since: since,
+                fileIndex: rows.map { Self.row($0.key, $0.value, id) }.sorted { $0.fileUUID < $1.fileUUID })
+        }
+        let mine = groups.filter { $0.value.members[caller.user] != nil }.sorted { $0.key < $1.key }
+        let infos = mine.map { id, group in
+            SharingGroupInfo(
+                sharingGroupUUID: id, sharingGroupName: group.name, deleted: false, masterVersion: group.masterVersion,
+                permission: group.members[caller.user] ?? .read, sharingGroupUsers: [], cloudStorageType: nil)
+        }
+        return Answer(.index(IndexResponse(files: files, sharingGroups: infos)))
+    }
+
+    private static func row(_ id: FileUUID, _ file: ModelFile, _ group: SharingGroupUUID) -> FileInfo {
+        var row = FileInfo(fileUUID: id, sharingGroupUUID: group, deleted: file.isDeleted)
+        row.deviceUUID = file.device
+        row.fileGroupUUID = file.fileGroup
+        row.creationDate = file.creationDate
+        row.updateDate = file.updateDate
+        row.mimeType = file.mimeType
+        row.appMetaDataVersion = file.text?.version
+        row.fileVersion = file.version
+        row.owningUserId = file.owner
+        row.cloudStorageType = .google
+        return row
+    }
+
+    private func create(_ id: SharingGroupUUID, _ name: String?, _ caller: ModelCaller) -> Answer {
+        if let known = groups[id] {
+            let isOurs = known.creator == caller.user && known.members[caller.user] == .admin
+            return isOurs ? Answer(.done) : .refused(409, "group_exists")
+        }
+        addGroup(id, name: name, admin: caller.user)
+        return Answer(.done)
+    }
+
+    /// Makes a group.
+    func addGroup(_ id: SharingGroupUUID, name: String?, admin: UserID) {
+        var group = ModelGroup(creator: admin)
+        group.name = name
+        group.members[admin] = .admin
+        groups[id] = group
+    }
+
+    /// Makes a user a member, as if an invitation was redeemed.
+    func add(_ user: UserID, to id: SharingGroupUUID, _ permission: Permission) {
+        groups[id]?.members[user] = permission
+        raiseMasterVersion(of: id)
+    }
+
+    /// Counts a change of a group.
+    func raiseMasterVersion(of id: SharingGroupUUID) {
+        guard let version = groups[id]?.masterVersion else { return }
+        groups[id]?.masterVersion = version.next
+    }
+
+    /// Takes a user out of a group: their files are marked deleted, their staged changes go.
+    func remove(_ user: UserID, from group: inout ModelGroup) {
+        group.members[user] = nil
+        group.masterVersion = group.masterVersion.next
+        group.staged = group.staged.filter { $0.key.caller.user != user }
+        for (id, file) in group.files where !file.isDeleted && (file.owner == user || group.members.isEmpty) {
+            group.files[id]?.isDeleted = true
+            group.files[id]?.changedAt = group.masterVersion
+            // Next versions that others staged for such a file could not be committed any more.
+            for (key, change) in group.staged where key.file == id {
+                if case .deletion = change.kind { continue }
+                group.staged[key] = nil
+            }
+            note(group.files[id], id, nil, nil, undeletes: false, in: &group)
+        }
+        if !group.members.isEmpty, !group.members.values.contains(.admin),
+            let heir = group.members.keys.min()
+        {
+            group.members[heir] = .admin
+        }
+    }
+
+    /// Removes a user everywhere.
+    func remove(_ user: UserID) {
+        users.remove(user)
+        for id in groups.keys.sorted() {
+            guard var group = groups[id], group.members[user] != nil else { continue }
+            remove(user, from: &group)
+            groups[id] = group
+        }
+    }
+
+    /// Writes down what a change led to, for the checks.
+    func note(
+        _ file: ModelFile?, _ id: FileUUID, _ contents: String?, _ text: AppMetaData?, undeletes: Bool,
+        in group: inout ModelGroup
+    ) {
+        guard let file else { return }
+        group.history[id, default: []].append(
+            ModelCommittedChange(
+                masterVersion: group.masterVersion, device: file.device, version: file.version, contents: contents,
+                text: text, isDeleted: file.isDeleted, undeletes: undeletes))
+    }
+}

@@ -1,0 +1,219 @@
+internal import SyncEngine
+internal import SyncProtocol
+
+// What an app does with what the library tells it.
+extension Simulation {
+    func show(_ conflict: ContentDownloadConflict, _ device: SimulatedDevice) {
+        report.conflicts += 1
+        see(conflict.attributes, device)
+    }
+
+    private func see(_ attributes: SyncAttributes, _ device: SimulatedDevice) {
+        if let text = attributes.appMetaData { device.seenTexts.insert(text) }
+        // The version is the one for which the download stands.
+        if let item = device.engine?.state.downloads.all.first(where: { $0.fileUUID == attributes.fileUUID }) {
+            device.seenVersions.insert(.init(file: attributes.fileUUID, version: item.fileVersion))
+        }
+    }
+
+    func answer(
+        _ device: SimulatedDevice, _ process: Int, _ token: EngineToken, _ conflict: ContentDownloadConflict
+    ) throws {
+        guard device.process == process, device.engine != nil else { return }
+        let resolution: ContentDownloadResolution?
+        switch random.below(isSettling ? 8 : 9) {
+        case 0...2: resolution = .acceptContentDownload
+        case 3, 4: resolution = .rejectContentDownload(.keepAll)
+        case 5: resolution = .rejectContentDownload(.keepContentUploads)
+        case 6: resolution = .rejectContentDownload(.keepUploadDeletions)
+        case 7: resolution = .rejectContentDownload(.removeAll)
+        default: resolution = nil
+        }
+        if let resolution {
+            try prepare(for: resolution, conflict, device, process)
+        }
+        try tell(device, process, .contentConflictResolved(token, resolution))
+    }
+
+    /// What the app does with its own files when it answers.
+    private func prepare(
+        for resolution: ContentDownloadResolution, _ conflict: ContentDownloadConflict, _ device: SimulatedDevice,
+        _ process: Int
+    ) throws {
+        let file = conflict.attributes.fileUUID
+        let pending = device.engine?.state.pendingItems(of: file) ?? []
+        let covered = pending.filter { $0.id <= device.lastItemWhenAsked }
+        let deletes = covered.contains { $0.kind == .deletion }
+        guard case .rejectContentDownload(let kept) = resolution else {
+            for item in covered where item.isContent { device.excuse(item) }
+            // With the new text alone, the contents that the app gives up are still what it has.
+            if conflict.download == .appMetaData { device.wishes.insert(file) }
+            return
+        }
+        // What the app deleted since stays deleted.
+        guard !pending.contains(where: { $0.kind == .deletion && $0.id > device.lastItemWhenAsked }) else {
+            if !kept.contains(.keepContentUploads) { for item in covered where item.isContent { device.excuse(item) } }
+            return
+        }
+        if kept.contains(.keepContentUploads), pending.contains(where: \.isContent) {
+            guard !deletes || !kept.contains(.keepUploadDeletions) else { return }
+            // What it sends is what it has; for the rest it takes over what it was shown.
+            let shown: String? =
+                switch conflict.download {
+                case .file(let location), .both(let location): device.storage[location]
+                case .appMetaData: nil
+                }
+            let sent = pending.compactMap { $0.source.flatMap { device.storage[$0] } }.last
+            let text = pending.compactMap(\.appMetaData).last
+            device.files[file] = SimulatedDevice.AppFile(
+                group: conflict.attributes.sharingGroupUUID, fileGroup: conflict.attributes.fileGroupUUID,
+                contents: sent ?? shown ?? device.files[file]?.contents,
+                text: text ?? conflict.attributes.appMetaData)
+            if sent == nil, shown == nil, device.files[file]?.contents == nil { device.wishes.insert(file) }
+            return
+        }
+        for item in covered where item.isContent { device.excuse(item) }
+        if deletes, kept.contains(.keepUploadDeletions) { return }
+        // The app's contents are behind now: it sends new ones, or asks for the server's.
+        let isQueued = random.once(in: 2) && device.files[file] != nil ? try edit(file, device) : false
+        if isQueued {
+            if newerWork(on: file, device).text == nil { device.files[file]?.text = conflict.attributes.appMetaData }
+        } else {
+            device.wishes.insert(file)
+            if device.process == process { try wish(file, device) }
+        }
+    }
+
+    func wish(_ file: FileUUID, _ device: SimulatedDevice) throws {
+        guard var engine = device.engine, (try? engine.requestDownload(of: file)) != nil else { return }
+        device.engine = engine
+        try perform([], on: device)
+    }
+
+    func answer(
+        _ device: SimulatedDevice, _ process: Int, _ token: EngineToken, _ conflicts: [DownloadDeletionConflict]
+    ) throws {
+        guard device.process == process, device.engine != nil else { return }
+        var resolutions: [FileUUID: DownloadDeletionResolution] = [:]
+        var keepsOne = false
+        for conflict in conflicts {
+            let file = conflict.attributes.fileUUID
+            switch random.below(isSettling ? 6 : 7) {
+            case 0, 1: resolutions[file] = .acceptDownloadDeletion
+            case 2, 3, 4: resolutions[file] = .rejectDownloadDeletion(.keepContentUpload)
+            case 5: resolutions[file] = .rejectDownloadDeletion(.removeContentUpload)
+            default: break
+            }
+            // With what is kept, texts that are older than the first upload travel with it, or not at all.
+            let isKept = resolutions[file] == .rejectDownloadDeletion(.keepContentUpload)
+            keepsOne = keepsOne || isKept
+            if isKept {
+                // What it sends is what it has.
+                let pending = device.engine?.state.pendingItems(of: file) ?? []
+                let contents = pending.compactMap { $0.source.flatMap { device.storage[$0] } }.last
+                device.files[file] = SimulatedDevice.AppFile(
+                    group: conflict.attributes.sharingGroupUUID, fileGroup: conflict.attributes.fileGroupUUID,
+                    contents: contents ?? device.files[file]?.contents,
+                    text: pending.compactMap(\.appMetaData).last ?? conflict.attributes.appMetaData)
+            }
+            guard resolutions[file] != nil else { continue }
+            device.excuse(file) {
+                isKept ? $0.kind == .appMetaData : $0.id <= device.lastItemWhenAsked
+            }
+        }
+        if keepsOne, let state = device.engine?.state {
+            // Rejected for one, the deletions of the others of the file group are not delivered either.
+            let groups = Set(
+                state.downloads.all.filter { resolutions[$0.fileUUID] != nil }.map(\.groupID))
+            for item in state.downloads.all where groups.contains(item.groupID) && item.kind == .deletion {
+                device.seenDeletions.insert(item.fileUUID)
+            }
+        }
+        try tell(device, process, .deletionConflictsResolved(token, resolutions))
+    }
+
+    /// Takes a delivery over, all at once, as apps must.
+    func take(_ operations: [DownloadOperation], _ device: SimulatedDevice) {
+        report.deliveries += 1
+        for operation in operations {
+            let file = operation.attributes.fileUUID
+            let group = operation.attributes.sharingGroupUUID
+            if let text = operation.attributes.appMetaData { device.seenTexts.insert(text) }
+            switch operation.kind {
+            case .file(let location, let contentsChanged):
+                guard let contents = device.storage[location] else {
+                    violation("device \(device.index) gets a file that is not there")
+                    continue
+                }
+                checkDelivered(contents, operation, contentsChanged, device)
+                device.seenVersions.insert(.init(file: file, version: operation.fileVersion))
+                device.wishes.remove(file)
+                if isDeletedSince(file, device) { continue }
+                let own = newerWork(on: file, device)
+                device.files[file] = SimulatedDevice.AppFile(
+                    group: group, fileGroup: operation.attributes.fileGroupUUID, contents: own.contents ?? contents,
+                    text: own.text ?? operation.attributes.appMetaData)
+            case .appMetaData:
+                device.files[file]?.text =
+                    newerWork(on: file, device).text ?? operation.attributes.appMetaData
+            case .fileGone:
+                report.gone += 1
+                device.seenGone.insert(file)
+            case .deletion:
+                device.seenDeletions.insert(file)
+                device.files[file] = nil
+            }
+        }
+    }
+
+    /// What the app queued after it was asked about a conflict, and so keeps when it gets the server's.
+    private func newerWork(on file: FileUUID, _ device: SimulatedDevice) -> (contents: String?, text: String?) {
+        let pending = device.engine?.state.pendingItems(of: file) ?? []
+        let contents = pending.compactMap { $0.source.flatMap { device.storage[$0] } }
+        return (
+            contents.last { device.edits[$0]?.isExcused == false },
+            pending.compactMap(\.appMetaData).last { device.textEdits[$0]?.isExcused == false }
+        )
+    }
+
+    /// Whether the app deleted a file after it answered a question about it.
+    private func isDeletedSince(_ file: FileUUID, _ device: SimulatedDevice) -> Bool {
+        guard let state = device.engine?.state,
+            let answer = state.downloads.all.first(where: { $0.fileUUID == file })?.resolution
+        else { return false }
+        return state.pendingItems(of: file).contains { $0.kind == .deletion && $0.id > answer.lastItem }
+    }
+
+    func note(_ event: SyncEvent, _ device: SimulatedDevice) {
+        switch event {
+        case .singleFileUploadGone(let attributes):
+            report.gone += 1
+            let file = attributes.fileUUID
+            guard let state = device.engine?.state else { return }
+            let pending = state.pendingItems(of: file)
+            device.excuseAll(of: file, except: pending)
+            // The app has something that nobody else will ever have; it gives it up, or waits for what others have.
+            guard pending.isEmpty else {
+                if !pending.contains(where: { $0.kind == .file }) { device.wishes.insert(file) }
+                if !pending.contains(where: { $0.appMetaData != nil }) {
+                    device.files[file]?.text = state.directory[file]?.appMetaData?.contents
+                }
+                return
+            }
+            if state.directory[file]?.fileVersion == nil {
+                device.files[file] = nil
+            } else {
+                device.wishes.insert(file)
+            }
+        case .sharingGroupUploadOperationCompleted(let group, .userRemoval):
+            leave(group.sharingGroupUUID, device)
+        default: break
+        }
+    }
+
+    func leave(_ group: SharingGroupUUID, _ device: SimulatedDevice) {
+        device.excuseAll(in: group)
+        device.leftGroups.insert(group)
+        device.files = device.files.filter { $0.value.group != group }
+    }
+}

@@ -1,0 +1,206 @@
+internal import SyncEngine
+internal import SyncProtocol
+
+// What people do, on devices and behind their backs.
+extension Simulation {
+    func step() throws {
+        guard let device = random.pick(devices.filter { $0.engine != nil }) else { return }
+        switch random.below(100) {
+        case 0..<14: try addFile(device)
+        case 14..<34: if let file = anyFile(of: device) { try edit(file, device) }
+        case 34..<40: if let file = anyFile(of: device) { try editText(file, device) }
+        case 40..<48: if let file = anyFile(of: device) { try delete(file, device) }
+        case 48..<74: try syncOpenQueue(device)
+        case 74..<80: try syncAny(device)
+        case 80..<82: try sync(device, nil)
+        case 82..<84: stop(device)
+        case 84..<86: try manageGroups(device)
+        case 86..<88: if options.hasProcessDeaths { kill(device) }
+        case 88..<90: if let file = anyFile(of: device) { try wish(file, device) }
+        default: meddle()
+        }
+    }
+
+    private func anyFile(of device: SimulatedDevice) -> FileUUID? {
+        random.pick(device.files.keys.sorted())
+    }
+
+    private func anyGroup(of device: SimulatedDevice) -> SharingGroupUUID? {
+        guard let engine = device.engine else { return nil }
+        if let open = engine.state.openQueue?.sharingGroupUUID { return open }
+        return random.pick(engine.sharingGroups.map(\.sharingGroupUUID))
+    }
+
+    // MARK: On a device
+
+    private func addFile(_ device: SimulatedDevice) throws {
+        guard let group = anyGroup(of: device), let file = FileUUID(makeUUID()) else { return }
+        var fileGroup: FileGroupUUID?
+        if random.once(in: 2) {
+            let known = device.files.values.filter { $0.group == group }.compactMap(\.fileGroup).sorted()
+            fileGroup = random.once(in: 3) ? FileGroupUUID(makeUUID()) : random.pick(known)
+        }
+        try upload(file, group, fileGroup, device)
+    }
+
+    /// Changes a file's contents, and perhaps its text; false if that is not possible now.
+    @discardableResult
+    func edit(_ file: FileUUID, _ device: SimulatedDevice) throws -> Bool {
+        guard let known = device.files[file] else { return false }
+        return try upload(file, known.group, nil, device)
+    }
+
+    @discardableResult
+    private func upload(
+        _ file: FileUUID, _ group: SharingGroupUUID, _ fileGroup: FileGroupUUID?, _ device: SimulatedDevice
+    ) throws -> Bool {
+        guard var engine = device.engine else { return false }
+        numbers += 1
+        let contents = "c\(device.index).\(numbers)"
+        let isOwned = random.once(in: 2)
+        let location = device.makeLocation(isOwned ? .library : .documents, contents)
+        var attributes = SyncAttributes(
+            fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain"), fileGroupUUID: fileGroup)
+        let replaced = openItem(of: file, device)
+        // A text that was queued and is replaced must be given again.
+        let text = random.once(in: 4) ? "t\(device.index).\(numbers)" : replaced?.appMetaData
+        attributes.appMetaData = text
+        guard
+            let actions = try? engine.upload(UploadSource(location: location, isOwned: isOwned), attributes, at: now)
+        else {
+            device.storage[location] = nil
+            return false
+        }
+        device.engine = engine
+        if let replaced { device.excuse(replaced) }
+        let process = device.process
+        guard try perform(actions, on: device) else { return false }
+        log("\(device.index) edits \(file.rawValue.suffix(4)): \(contents) \(text ?? "")")
+        device.edits[contents] = .init(file: file, group: group)
+        if let text { device.textEdits[text] = .init(file: file, group: group) }
+        let known = device.files[file]
+        device.files[file] = SimulatedDevice.AppFile(
+            group: group, fileGroup: known?.fileGroup ?? fileGroup, contents: contents, text: text ?? known?.text)
+        return process == device.process
+    }
+
+    private func openItem(of file: FileUUID, _ device: SimulatedDevice) -> UploadItem? {
+        guard let state = device.engine?.state, let open = state.openQueue else { return nil }
+        return state.items(in: open.id).first { $0.fileUUID == file }
+    }
+
+    private func editText(_ file: FileUUID, _ device: SimulatedDevice) throws {
+        guard var engine = device.engine, let known = device.files[file] else { return }
+        numbers += 1
+        let text = "t\(device.index).\(numbers)"
+        var attributes = SyncAttributes(
+            fileUUID: file, sharingGroupUUID: known.group, mimeType: MIMEType("text/plain"))
+        attributes.appMetaData = text
+        let replaced = openItem(of: file, device)
+        guard let actions = try? engine.uploadAppMetaData(attributes, at: now) else { return }
+        device.engine = engine
+        if let replaced { device.excuse(replaced) }
+        // Contents that were queued, and are replaced by the text alone, are what the app has, and nobody else.
+        if replaced?.kind == .file { device.wishes.insert(file) }
+        guard try perform(actions, on: device) else { return }
+        log("\(device.index) edits the text of \(file.rawValue.suffix(4)): \(text)")
+        device.textEdits[text] = .init(file: file, group: known.group)
+        device.files[file]?.text = text
+    }
+
+    func delete(_ file: FileUUID, _ device: SimulatedDevice) throws {
+        guard var engine = device.engine else { return }
+        guard let actions = try? engine.delete([file], at: now) else { return }
+        device.engine = engine
+        device.excuseAll(of: file)
+        guard try perform(actions, on: device) else { return }
+        log("\(device.index) deletes \(file.rawValue.suffix(4))")
+        device.files[file] = nil
+        device.wishes.remove(file)
+    }
+
+    func syncOpenQueue(_ device: SimulatedDevice) throws {
+        guard let group = anyGroup(of: device) else { return }
+        try sync(device, group)
+    }
+
+    private func syncAny(_ device: SimulatedDevice) throws {
+        guard let group = random.pick(device.engine?.sharingGroups.map(\.sharingGroupUUID) ?? []) else { return }
+        try sync(device, group, reAttemptGone: random.once(in: 3))
+    }
+
+    private func stop(_ device: SimulatedDevice) {
+        guard var engine = device.engine else { return }
+        let actions = engine.stop()
+        device.engine = engine
+        do { try perform(actions, on: device) } catch { violation("the store failed: \(error)") }
+    }
+
+    private func manageGroups(_ device: SimulatedDevice) throws {
+        guard var engine = device.engine else { return }
+        var actions: [EngineAction]?
+        switch random.below(6) {
+        case 0:
+            guard groups.count < 5, let group = SharingGroupUUID(makeUUID()) else { return }
+            actions = try? engine.createSharingGroup(group, name: "n\(numbers)", at: now)
+            if actions != nil { groups.append(group) }
+        case 1:
+            guard random.once(in: 3), let group = anyGroup(of: device) else { return }
+            actions = try? engine.removeFromSharingGroup(group, at: now)
+            if actions != nil { device.excuseAll(in: group) }
+        default:
+            guard let group = anyGroup(of: device) else { return }
+            actions = try? engine.updateSharingGroup(group, newName: "n\(numbers)", at: now)
+        }
+        guard let actions else { return }
+        device.engine = engine
+        try perform(actions, on: device)
+    }
+
+    // MARK: Behind the backs
+
+    private func meddle() {
+        guard let id = random.pick(groups), let group = server.groups[id] else { return }
+        let live = group.files.filter { !$0.value.isDeleted }.keys.sorted()
+        switch random.below(20) {
+        case 0..<5:
+            guard let file = random.pick(live) else { return }
+            numbers += 1
+            let bytes = "b\(numbers)"
+            server.groups[id]?.files[file]?.bytesInCloud = bytes
+            changedInCloud[file, default: []].insert(bytes)
+        case 5..<9: if let file = random.pick(live) { server.missingFiles.insert(file) }
+        case 9, 10: if let file = random.pick(server.missingFiles.sorted()) { server.missingFiles.remove(file) }
+        case 11, 12: if let user = random.pick(server.users.sorted()) { server.revokedUsers.insert(user) }
+        case 13, 14: server.revokedUsers = []
+        case 15:
+            // Somebody else takes a member out, or back in.
+            guard let user = random.pick(server.users.sorted()) else { return }
+            if var changed = server.groups[id], changed.members[user] != nil {
+                guard changed.members.count > 1 else { return }
+                server.remove(user, from: &changed)
+                server.groups[id] = changed
+                log("server: user \(user) is out of \(id)")
+            } else {
+                server.add(user, to: id, .write)
+                log("server: user \(user) is in \(id)")
+            }
+        case 16:
+            guard server.users.count > 2, random.once(in: 4), let user = server.users.max() else { return }
+            server.remove(user)
+            for device in devices where device.caller.user == user {
+                device.engine = nil
+                device.process += 1
+                device.isRetired = true
+            }
+            log("server: user \(user) is gone")
+        case 17:
+            guard let user = random.pick(group.members.keys.sorted()) else { return }
+            server.groups[id]?.members[user] = random.once(in: 3) ? .read : .write
+            server.raiseMasterVersion(of: id)
+        default:
+            // An empty commit of somebody: everybody's master version is out of date.
+            server.raiseMasterVersion(of: id)
+        }
+    }
+}

@@ -1,0 +1,238 @@
+internal import SyncEngine
+internal import SyncProtocol
+
+// Processes that start, work, and end at any time.
+extension Simulation {
+    func launch(_ device: SimulatedDevice) throws {
+        guard device.engine == nil, !device.isRetired else { return }
+        device.process += 1
+        let source = commitIDs
+        var engine = SyncStateMachine(
+            state: try device.store.load(),
+            configuration: .init(
+                deviceUUID: device.caller.device, accountStorage: .google, capabilities: server.capabilities,
+                makeCommitID: { source.make() }))
+        if try !device.store.isConsistent() { violation("device \(device.index): SQLite and memory disagree") }
+        let actions = engine.launch(at: now)
+        device.engine = engine
+        log("\(device.index) launched")
+        try perform(actions, on: device)
+        compareGroups(device)
+        // Files that a process left behind without a row.
+        guard let engine = device.engine else { return }
+        let owned = Set(engine.state.ownedFiles)
+        for location in device.storage.keys where location.base == .library && !owned.contains(location) {
+            device.storage[location] = nil
+        }
+        if let group = engine.groupOfOldestClosedQueue { try sync(device, group) }
+    }
+
+    /// Ends the process, wherever it is.
+    func kill(_ device: SimulatedDevice) {
+        guard device.engine != nil else { return }
+        log("\(device.index) died")
+        device.engine = nil
+        device.process += 1
+        report.deaths += 1
+        queue.plan(.relaunch(device: device.index), at: time + Double(random.below(30_000)) / 1000)
+    }
+
+    private var diesNow: Bool {
+        options.hasProcessDeaths && !isSettling && random.once(in: 120)
+    }
+
+    /// Stores what an engine changed, then performs its actions. The process may die before, between and after.
+    /// - Returns: Whether the changes were stored.
+    @discardableResult
+    func perform(_ actions: [EngineAction], on device: SimulatedDevice) throws -> Bool {
+        guard var engine = device.engine else { return false }
+        let changes = engine.takeChanges()
+        device.engine = engine
+        if diesNow {
+            kill(device)
+            return false
+        }
+        try device.store.write(changes)
+        #if DEBUG
+            if device.store.state != engine.state { violation("device \(device.index) has stored something else") }
+        #endif
+        for text in engine.state.violations() { violation("device \(device.index): \(text)") }
+        for (index, action) in actions.enumerated() {
+            if diesNow {
+                // What the library could not say any more, the app finds in its state when it is launched again.
+                for case .report(let event) in actions[index...] { note(event, device) }
+                kill(device)
+                return true
+            }
+            perform(action, on: device)
+        }
+        return true
+    }
+
+    /// Compares the app's groups with the library's, as apps do at their launch.
+    private func compareGroups(_ device: SimulatedDevice) {
+        guard let engine = device.engine else { return }
+        let known = Set(engine.sharingGroups.map(\.sharingGroupUUID))
+        let groups = Set(device.files.values.map(\.group) + device.edits.values.map(\.group))
+        for group in groups.sorted() where !known.contains(group) { leave(group, device) }
+    }
+
+    private func perform(_ action: EngineAction, on device: SimulatedDevice) {
+        log("\(device.index) \(action)")
+        switch action {
+        case .send(let token, let request): send(request, token, device)
+        case .resolveContentConflict(let token, let conflict):
+            show(conflict, device)
+            device.lastItemWhenAsked = RowID(device.engine?.state.lastIDs.item ?? 0)
+            queue.plan(
+                .answer(device: device.index, process: device.process, token, conflict), at: time + delay(3_000))
+        case .resolveDeletionConflicts(let token, let conflicts):
+            for conflict in conflicts { device.seenDeletions.insert(conflict.attributes.fileUUID) }
+            report.conflicts += 1
+            device.lastItemWhenAsked = RowID(device.engine?.state.lastIDs.item ?? 0)
+            queue.plan(
+                .answerDeletions(device: device.index, process: device.process, token, conflicts),
+                at: time + delay(3_000))
+        case .deliver(let token, let operations, let containsGone):
+            if containsGone != operations.contains(where: { $0.kind == .fileGone }) {
+                violation("a delivery says wrongly whether something is gone")
+            }
+            let isTaken = isSettling || !random.once(in: 60)
+            if isTaken { take(operations, device) }
+            queue.plan(
+                .tell(device: device.index, process: device.process, .delivered(token, taken: isTaken)),
+                at: time + delay(500))
+        case .wait(let token, let seconds):
+            let wait = seconds.lowerBound + random.below(seconds.upperBound - seconds.lowerBound)
+            queue.plan(
+                .tell(device: device.index, process: device.process, .waited(token)), at: time + Double(wait))
+        case .removeFile(let location):
+            if device.storage.removeValue(forKey: location) == nil, device.process == 1 {
+                violation("device \(device.index) removes \(location), which is not there")
+            }
+        case .report(let event): note(event, device)
+        case .reportError(let error): device.errors.append(error)
+        case .reportSharingGroups(_, _, let deleted):
+            for group in deleted { leave(group.sharingGroupUUID, device) }
+        }
+    }
+
+    /// A random time in seconds.
+    func delay(_ milliseconds: Int) -> Double {
+        Double(1 + random.below(milliseconds)) / 1000
+    }
+
+    func tell(_ device: SimulatedDevice, _ process: Int, _ event: EngineEvent) throws {
+        guard device.process == process, var engine = device.engine else { return }
+        let actions = engine.handle(event, at: now)
+        device.engine = engine
+        try perform(actions, on: device)
+    }
+
+    /// Asks a device for a sync, as its app would.
+    func sync(_ device: SimulatedDevice, _ group: SharingGroupUUID?, reAttemptGone: Bool = false) throws {
+        guard var engine = device.engine else { return }
+        let request = SyncRequest(sharingGroupUUID: group, reAttemptGoneDownloads: reAttemptGone)
+        guard let actions = try? engine.sync(request, at: now) else { return }
+        device.engine = engine
+        log("\(device.index) wants a sync of \(group?.rawValue ?? "the list")")
+        try perform(actions, on: device)
+    }
+
+    // MARK: Network
+
+    private func send(_ request: ServerRequest, _ token: EngineToken, _ device: SimulatedDevice) {
+        var contents: String?
+        if case .uploadFile(let upload) = request {
+            contents = device.storage[upload.source]
+            if contents == nil { violation("device \(device.index) uploads a file that is not there") }
+        }
+        let faults = options.hasNetworkFaults && !isSettling
+        var replyDelay: Double? = delay(600)
+        var failure: RequestFailure?
+        var isLost = false
+        if faults {
+            switch random.below(40) {
+            case 0: isLost = true
+            case 1: replyDelay = nil
+            case 2: failure = .serverDown(message: nil)
+            case 3: failure = .refused(status: 502, code: "cloud_unavailable")
+            case 4:
+                // A second copy comes later, and nobody waits for its reply.
+                plan(request, token, device, contents, replyDelay: nil, failure: nil, at: time + delay(20_000))
+            case 5:
+                // The reply is that of the second copy.
+                plan(request, token, device, contents, replyDelay: nil, failure: nil, at: time + delay(400))
+            default: break
+            }
+        }
+        if isLost || replyDelay == nil {
+            queue.plan(
+                .tell(device: device.index, process: device.process, .reply(token, .failed(.unreachable))),
+                at: time + 60)
+        }
+        // Some requests arrive only after the client has given them up.
+        if isLost, random.once(in: 2) {
+            plan(request, token, device, contents, replyDelay: nil, failure: nil, at: time + 60 + delay(60_000))
+        }
+        guard !isLost else { return }
+        plan(
+            request, token, device, contents, replyDelay: replyDelay, failure: failure,
+            at: time + (faults ? delay(800) : delay(50)))
+    }
+
+    private func plan(
+        _ request: ServerRequest, _ token: EngineToken, _ device: SimulatedDevice, _ contents: String?,
+        replyDelay: Double?, failure: RequestFailure?, at time: Double
+    ) {
+        queue.plan(
+            .arrive(
+                Request(
+                    device: device.index, process: device.process, token: token, request: request, contents: contents,
+                    replyDelay: replyDelay, failure: failure)), at: time)
+    }
+
+    func arrive(_ request: Request) {
+        let device = devices[request.device]
+        let answer: ModelServer.Answer
+        if let failure = request.failure {
+            answer = ModelServer.Answer(.failed(failure))
+        } else {
+            let before = request.request.committedGroup.map { (server.groups[$0]?.masterVersion, $0) }
+            answer = server.perform(request.request, from: device.caller, contents: request.contents, at: now)
+            if let before, let group = server.groups[before.1], before.0 != group.masterVersion {
+                report.commits += 1
+                checkCommit(in: group, by: device)
+            }
+        }
+        if case .stale = answer.reply { report.staleReplies += 1 }
+        log("server: \(request.request) of \(request.device) -> \(answer.reply)")
+        checkRefusal(answer.reply, of: request)
+        guard let replyDelay = request.replyDelay else { return }
+        queue.plan(
+            .reply(device: request.device, process: request.process, request.token, answer), at: time + replyDelay)
+    }
+
+    /// Hands a reply to the client that waits for it; bytes become a file of its library first.
+    func receive(
+        _ answer: ModelServer.Answer, _ device: SimulatedDevice, _ process: Int, _ token: EngineToken
+    ) throws {
+        guard device.process == process, device.engine != nil else { return }
+        var reply = answer.reply
+        if case .fileDownloaded(let file) = reply {
+            let location = device.makeLocation(.library, answer.contents ?? "")
+            reply = .fileDownloaded(
+                .init(
+                    location: location, appMetaData: file.appMetaData, cloudStorageType: file.cloudStorageType,
+                    contentsChanged: file.contentsChanged))
+        }
+        try tell(device, process, .reply(token, reply))
+    }
+}
+
+extension ServerRequest {
+    /// The group, if the request is a commit.
+    var committedGroup: SharingGroupUUID? {
+        if case .doneUploads(let commit) = self { commit.sharingGroupUUID } else { nil }
+    }
+}

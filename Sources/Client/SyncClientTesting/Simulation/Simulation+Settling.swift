@@ -1,0 +1,86 @@
+internal import SyncEngine
+internal import SyncProtocol
+
+// The end of a history: no more faults, and everybody syncs until nothing changes.
+extension Simulation {
+    /// More than any history needs: each round, every device syncs every group.
+    private static let maximumRounds = 16
+
+    func settle() throws {
+        isSettling = true
+        server.missingFiles = []
+        server.revokedUsers = []
+        for (id, group) in server.groups {
+            for (user, permission) in group.members where permission == .read {
+                server.groups[id]?.members[user] = .write
+                server.raiseMasterVersion(of: id)
+            }
+        }
+        for round in 0..<Self.maximumRounds {
+            let before = masterVersions
+            log("round \(round)")
+            // What a server without extensions cannot withdraw ends with its term.
+            if !options.hasExtensions { time += 8 * 86_400 }
+            for device in devices {
+                try launch(device)
+                device.errors = []
+            }
+            try runUntilQuiet()
+            for device in devices where device.engine != nil {
+                try tidy(device)
+                let groups = device.engine?.sharingGroups.map(\.sharingGroupUUID) ?? []
+                if let open = device.engine?.state.openQueue?.sharingGroupUUID { try sync(device, open) }
+                try sync(device, nil)
+                for group in groups { try sync(device, group, reAttemptGone: true) }
+                try runUntilQuiet()
+            }
+            if before == masterVersions, devices.allSatisfy(isAtRest) { return }
+        }
+        violation("the clients do not come to rest")
+    }
+
+    private var masterVersions: [SharingGroupUUID: MasterVersion] {
+        server.groups.mapValues(\.masterVersion)
+    }
+
+    private func isAtRest(_ device: SimulatedDevice) -> Bool {
+        guard let engine = device.engine else { return true }
+        return !engine.uploadsPending && engine.state.downloads.isEmpty && device.wishes.isEmpty
+            && engine.state.items.all.allSatisfy { engine.state.queues[$0.queueID]?.state == .dead }
+            && engine.sharingGroups.allSatisfy { !$0.syncNeeded } && device.errors.isEmpty
+    }
+
+    /// What an app does about what it knows to be unfinished.
+    private func tidy(_ device: SimulatedDevice) throws {
+        guard let state = device.engine?.state else { return }
+        for entry in state.directory.inOrder where entry.deletedOnServer && !entry.deletedLocally {
+            guard state.pendingItems(of: entry.fileUUID).isEmpty, device.engine != nil else { continue }
+            // Its deletion was rejected together with another one's. The app brings it back, or lets it go.
+            if device.files[entry.fileUUID] == nil || random.once(in: 2) {
+                try delete(entry.fileUUID, device)
+            } else {
+                try edit(entry.fileUUID, device)
+            }
+        }
+        // An app that removed the files of a group, and is in it again, asks for what the library believes it to have.
+        for entry in state.directory.inOrder
+        where device.leftGroups.contains(entry.sharingGroupUUID) && device.files[entry.fileUUID] == nil
+            && !entry.deletedOnServer && state.pendingItems(of: entry.fileUUID).isEmpty
+        {
+            device.wishes.insert(entry.fileUUID)
+        }
+        for file in device.wishes.sorted() {
+            guard let state = device.engine?.state, let entry = state.directory[file], !entry.deletedOnServer,
+                entry.fileVersion != nil || !state.pendingItems(of: file).isEmpty
+            else {
+                device.wishes.remove(file)
+                continue
+            }
+            if device.engine?.state.groups[entry.sharingGroupUUID]?.removedFromGroup != false {
+                device.wishes.remove(file)
+                continue
+            }
+            try wish(file, device)
+        }
+    }
+}

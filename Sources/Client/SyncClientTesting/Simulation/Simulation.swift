@@ -1,0 +1,180 @@
+internal import SyncEngine
+internal import SyncProtocol
+internal import SyncStore
+
+/// One history of some devices and a server, in which everything that may go wrong does, at times chosen by a seed.
+///
+/// Nothing waits and nothing is random but by the seed: the same seed gives the same history on every machine. At the
+/// end the faults stop, and all devices must come to agree, without having lost, torn or hidden anything.
+public final class Simulation {
+    /// What is planned to happen.
+    enum Event {
+        case step
+        case arrive(Request)
+        case reply(device: Int, process: Int, EngineToken, ModelServer.Answer)
+        case tell(device: Int, process: Int, EngineEvent)
+        case answer(device: Int, process: Int, EngineToken, ContentDownloadConflict)
+        case answerDeletions(device: Int, process: Int, EngineToken, [DownloadDeletionConflict])
+        case relaunch(device: Int)
+    }
+
+    /// A request on its way.
+    struct Request {
+        let device: Int
+        let process: Int
+        let token: EngineToken
+        let request: ServerRequest
+        let contents: String?
+        /// When its reply arrives after it was carried out; nil if the reply is lost.
+        let replyDelay: Double?
+        /// Whether the reply is that of a server that is closed, or broken.
+        let failure: RequestFailure?
+    }
+
+    let options: SimulationOptions
+    var random: SplitMix64
+    var queue = EventQueue<Event>()
+    let server: ModelServer
+    var devices: [SimulatedDevice] = []
+    var groups: [SharingGroupUUID] = []
+    var report: SimulationReport
+    var time: Double = 1_700_000_000
+    var isSettling = false
+    var remainingSteps: Int
+    /// Contents that owners made of a file behind the server's back.
+    var changedInCloud: [FileUUID: Set<String>] = [:]
+    let logs: Bool
+    var numbers = 0
+    let commitIDs: CommitIDSource
+
+    private init(seed: UInt64, options: SimulationOptions, logs: Bool) {
+        self.options = options
+        self.logs = logs
+        random = SplitMix64(seed: seed)
+        server = ModelServer(capabilities: options.hasExtensions ? .all : .none)
+        report = SimulationReport(seed: seed)
+        remainingSteps = options.steps
+        commitIDs = CommitIDSource()
+    }
+
+    /// Plays the history of a seed.
+    /// - Parameters:
+    ///   - seed: Decides everything.
+    ///   - options: The circumstances; by default those that belong to the seed.
+    ///   - logs: Whether the report shall tell what happened.
+    public static func run(
+        seed: UInt64, options: SimulationOptions? = nil, logs: Bool = false
+    ) -> SimulationReport {
+        let simulation = Simulation(seed: seed, options: options ?? SimulationOptions(seed: seed), logs: logs)
+        do {
+            try simulation.setUp()
+            try simulation.play()
+            try simulation.settle()
+            try simulation.check()
+        } catch {
+            simulation.violation("the store failed: \(error)")
+        }
+        return simulation.report
+    }
+
+    var now: WireDate { WireDate(secondsSince1970: Int64(time)) }
+
+    func log(_ text: @autoclosure () -> String) {
+        if logs { report.log.append("\(Int((time - 1_700_000_000) * 1000)) \(text())") }
+    }
+
+    func violation(_ text: String) {
+        // One broken rule breaks others; the first ones tell most.
+        if report.violations.count < 20 { report.violations.append(text) }
+        log("VIOLATION \(text)")
+    }
+
+    /// A new UUID, the same in each run.
+    func makeUUID() -> String {
+        numbers += 1
+        let digits = String(numbers)
+        return "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
+    }
+
+    // MARK: Course
+
+    private func setUp() throws {
+        let userCount = 2 + random.below(max(1, options.devices - 1))
+        for index in 0..<options.devices {
+            guard let uuid = DeviceUUID(makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }
+            // Some users have several devices.
+            let user = UserID(Int64(index < userCount ? index + 1 : random.below(userCount) + 1))
+            server.users.insert(user)
+            devices.append(
+                try SimulatedDevice(
+                    index: index, caller: ModelCaller(user: user, device: uuid), usesDatabase: options.usesDatabase))
+        }
+        for _ in 0..<(1 + random.below(3)) {
+            guard let group = SharingGroupUUID(makeUUID()) else { continue }
+            groups.append(group)
+            server.addGroup(group, name: "g", admin: UserID(1))
+            for user in server.users.sorted() where user != UserID(1) && !random.once(in: 6) {
+                server.groups[group]?.members[user] = random.once(in: 8) ? .read : random.once(in: 3) ? .admin : .write
+            }
+        }
+        for device in devices { try launch(device) }
+        for device in devices { try sync(device, nil) }
+        queue.plan(.step, at: time + 5)
+    }
+
+    private func play() throws {
+        while let (time, event) = queue.next() {
+            self.time = time
+            try happen(event)
+        }
+    }
+
+    /// Lets everything that is planned happen, and what that leads to.
+    func runUntilQuiet() throws {
+        var events = 0
+        while let (time, event) = queue.next() {
+            self.time = time
+            try happen(event)
+            events += 1
+            if events > 200_000 {
+                violation("the clients never come to rest")
+                return
+            }
+        }
+    }
+
+    private func happen(_ event: Event) throws {
+        report.events += 1
+        switch event {
+        case .step:
+            try step()
+            remainingSteps -= 1
+            if remainingSteps > 0 { queue.plan(.step, at: time + Double(random.below(8_000)) / 1000) }
+        case .arrive(let request): arrive(request)
+        case .reply(let index, let process, let token, let answer):
+            try receive(answer, devices[index], process, token)
+        case .tell(let index, let process, let event):
+            try tell(devices[index], process, event)
+        case .answer(let index, let process, let token, let conflict):
+            try answer(devices[index], process, token, conflict)
+        case .answerDeletions(let index, let process, let token, let conflicts):
+            try answer(devices[index], process, token, conflicts)
+        case .relaunch(let index): try launch(devices[index])
+        }
+    }
+}
+
+/// Makes ids for commits, never the same twice in one history.
+final class CommitIDSource: @unchecked Sendable {
+    // Used by one thread: a history is played by whoever runs it.
+    private var made = 0
+
+    func make() -> CommitID {
+        made += 1
+        let digits = String(made)
+        guard
+            let id = CommitID("00000000-0000-4000-9000-" + String(repeating: "0", count: 12 - digits.count) + digits)
+        else { preconditionFailure("the text is a UUID") }
+        return id
+    }
+}

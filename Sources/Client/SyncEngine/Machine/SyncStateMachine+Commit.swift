@@ -1,0 +1,175 @@
+internal import SyncProtocol
+
+// Making a queue visible to others, once and only once.
+extension SyncStateMachine {
+    mutating func commit(_ id: RowID<UploadQueue>) {
+        let items = state.items(in: id)
+        guard items.contains(where: { $0.isStaged || $0.kind == .groupUpdate }) else {
+            // Nothing is left that others could see.
+            complete(id, raisesMasterVersion: nil)
+            finish()
+            return
+        }
+        // Stored before it is sent: a repetition must be the same request.
+        let masterVersion = state.groups[runGroup]?.masterVersion ?? .initial
+        let commitID = configuration.makeCommitID()
+        state.queues.update(id) {
+            $0.commitID = commitID
+            $0.commitVersion = masterVersion
+        }
+        sendCommit(of: id, .committing(id))
+    }
+
+    /// Finds out what became of a commit whose reply got lost, by sending it once more, or else by the index.
+    mutating func replayCommit(of queue: UploadQueue) {
+        if configuration.capabilities.commitID {
+            sendCommit(of: queue.id, .replayingCommit(queue.id))
+        } else {
+            sendIndex()
+        }
+    }
+
+    private mutating func sendCommit(of id: RowID<UploadQueue>, _ step: Run.Step) {
+        guard let queue = state.queues[id], let commitID = queue.commitID, let version = queue.commitVersion else {
+            return
+        }
+        let items = state.items(in: id)
+        let commit = ServerRequest.Commit(
+            sharingGroupUUID: runGroup, masterVersion: version,
+            sharingGroupName: items.first { $0.kind == .groupUpdate }?.newGroupName,
+            pushNotificationMessage: queue.pushNotificationMessage,
+            commitID: configuration.capabilities.commitID ? commitID : nil,
+            numberOfDeletions: items.filter { $0.kind == .deletion && $0.isStaged }.count)
+        send(.doneUploads(commit), step)
+    }
+
+    mutating func receiveCommit(_ reply: ServerReply, _ id: RowID<UploadQueue>) {
+        guard let queue = state.queues[id], let version = queue.commitVersion else { return }
+        var isReplay = false
+        if case .replayingCommit = run?.step { isReplay = true }
+        switch reply {
+        case .committed(let number):
+            if number < state.items(in: id).filter(\.isStaged).count {
+                // What was staged had expired, or is gone for another reason. The index tells what arrived.
+                run?.commitWasPartial = true
+                restart(current: nil)
+            } else {
+                complete(id, raisesMasterVersion: version.next)
+                if isReplay {
+                    resumeDownloads()
+                } else {
+                    finish()
+                }
+            }
+        case .stale(let current):
+            // Not carried out, unless this is the second copy of a request whose first reply got lost. The index tells.
+            verifiedGroups.remove(runGroup)
+            restart(current: current)
+        case .failed(.refused(status: 410, code: "not_a_member")):
+            restart(current: nil)
+        case .failed(.refused(status: let status, _)) where isReplay && [400, 404, 409, 410].contains(status):
+            // Says nothing about the first copy, which may have come when all was still right. The index tells.
+            restart(current: nil)
+        case .failed(.refused(status: 409, code: "permission_too_low")):
+            fail(.refused(status: 409, code: "permission_too_low"))
+        case .failed(.refused(status: let status, _)) where [400, 404, 409, 410].contains(status):
+            // Nothing was carried out. Something staged is not the next version, or its owner has left.
+            forgetCommit(of: id)
+            resetItems(of: runGroup)
+            state.groups.update(runGroup) { $0.indexedVersion = nil }
+            restart(current: nil)
+        case .failed(let failure): fail(failure)
+        default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+        }
+    }
+
+    private mutating func forgetCommit(of id: RowID<UploadQueue>) {
+        state.queues.update(id) {
+            $0.commitID = nil
+            $0.commitVersion = nil
+        }
+    }
+
+    /// Takes a queue that was committed over into the directory, and ends it.
+    /// - Parameter version: The master version to which the commit led; nil if none was needed.
+    private mutating func complete(_ id: RowID<UploadQueue>, raisesMasterVersion version: MasterVersion?) {
+        guard let group = state.queues[id]?.sharingGroupUUID else { return }
+        let items = state.items(in: id)
+        var renamed = false
+        for item in items where item.goneReason == nil { renamed = takeOver(committed: item) || renamed }
+        if let version {
+            state.groups.update(group) { $0.masterVersion = max($0.masterVersion, version) }
+        }
+        removeQueue(id)
+        let content = items.filter(\.isContent).count
+        let deletions = items.filter { $0.kind == .deletion }.count
+        if version != nil, content > 0 { report(.contentUploadsCompleted(numberOfFiles: content)) }
+        if version != nil, deletions > 0 { report(.uploadDeletionsCompleted(numberOfFiles: deletions)) }
+        if renamed, let entry = state.groups[group] {
+            report(.sharingGroupUploadOperationCompleted(entry.sharingGroup, .update))
+        }
+    }
+
+    /// Takes over one committed change; true if it renamed the group.
+    private mutating func takeOver(committed item: UploadItem) -> Bool {
+        guard let file = item.fileUUID else {
+            guard item.kind == .groupUpdate else { return false }
+            state.groups.update(item.sharingGroupUUID) { $0.name = item.newGroupName }
+            return true
+        }
+        let group = state.groups[item.sharingGroupUUID]
+        state.directory.update(file) { entry in
+            switch item.kind {
+            case .file:
+                entry.fileVersion = item.stagedFileVersion
+                entry.deletedLocally = false
+                entry.deletedOnServer = false
+                entry.cloudStorageType =
+                    entry.cloudStorageType ?? group?.cloudStorageType ?? configuration.accountStorage
+            case .deletion:
+                entry.deletedLocally = true
+                entry.deletedOnServer = true
+                entry.goneReason = nil
+                entry.forceDownload = false
+            case .appMetaData, .groupCreate, .groupUpdate, .groupRemoveUser: break
+            }
+            if item.isContent, let text = item.appMetaData, let version = item.stagedAppMetaDataVersion {
+                entry.appMetaData = AppMetaData(version: version, contents: text)
+            }
+        }
+        return false
+    }
+
+    /// Decides by the index what became of a commit whose outcome is not known. Comes before the comparison, which would
+    /// take our own changes for those of others.
+    mutating func settleCommit(with rows: [FileInfo], in group: SharingGroupUUID) {
+        guard let queue = state.closedQueues(of: group).first(where: { $0.commitID != nil }) else { return }
+        let items = state.items(in: queue.id)
+        let files = Dictionary(rows.map { ($0.fileUUID, $0) }, uniquingKeysWith: { first, _ in first })
+        let own = items.filter { item in
+            guard item.kind == .file, item.isStaged, let row = item.fileUUID.flatMap({ files[$0] }) else {
+                return false
+            }
+            return row.deviceUUID == configuration.deviceUUID && row.fileVersion == item.stagedFileVersion
+        }
+        if !own.isEmpty, run?.commitWasPartial != true {
+            // All or nothing was committed, and this was.
+            complete(queue.id, raisesMasterVersion: queue.commitVersion?.next)
+            return
+        }
+        for item in own {
+            _ = takeOver(committed: item)
+            dropItems([item])
+        }
+        guard state.queues[queue.id] != nil else { return }
+        forgetCommit(of: queue.id)
+        resetItems(of: group)
+        for item in items where item.kind == .appMetaData && state.items[item.id] != nil {
+            // Whether the text is ours shows when it is downloaded.
+            let row = item.fileUUID.flatMap { files[$0] }
+            guard let version = item.stagedAppMetaDataVersion, row?.appMetaDataVersion == version else { continue }
+            state.items.update(item.key) { $0.stagedAppMetaDataVersion = version }
+        }
+        run?.commitWasPartial = false
+    }
+}

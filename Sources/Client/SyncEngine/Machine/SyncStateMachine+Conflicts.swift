@@ -1,0 +1,118 @@
+internal import SyncProtocol
+
+// Asking the app where a change by others clashes with its own work.
+extension SyncStateMachine {
+    /// Asks about the first clash of a complete group that has no answer yet; delivers the group if there is none.
+    mutating func resolveConflicts(in group: RowID<DownloadGroup>) {
+        let items = state.downloads(in: group)
+        for item in items {
+            if let conflict = contentConflict(of: item) {
+                let lastItem = RowID<UploadItem>(state.lastIDs.item)
+                let token = expect(.resolvingContent(item.id, lastItem: lastItem))
+                actions.append(.resolveContentConflict(token, conflict))
+                return
+            }
+        }
+        let conflicts = items.compactMap { deletionConflict(of: $0) }
+        guard conflicts.isEmpty else {
+            let lastItem = RowID<UploadItem>(state.lastIDs.item)
+            let token = expect(.resolvingDeletions(group, lastItem: lastItem))
+            actions.append(.resolveDeletionConflicts(token, conflicts))
+            return
+        }
+        deliver(group)
+    }
+
+    private func contentConflict(of item: DownloadItem) -> ContentDownloadConflict? {
+        guard item.kind != .deletion, item.goneReason == nil, item.resolution == nil,
+            let local = localWork(on: item.fileUUID), ownText(in: item) == nil
+        else { return nil }
+        let download: ServerContentType
+        if let location = item.location {
+            let isNewText =
+                item.appMetaData != nil
+                && item.appMetaDataVersion != state.directory[item.fileUUID]?.appMetaData?.version
+            download = isNewText ? .both(location) : .file(location)
+        } else {
+            download = .appMetaData
+        }
+        return ContentDownloadConflict(download: download, attributes: attributes(of: item), conflictType: local)
+    }
+
+    private func deletionConflict(of item: DownloadItem) -> DownloadDeletionConflict? {
+        guard item.kind == .deletion, item.resolution == nil, let local = localWork(on: item.fileUUID),
+            case .contentUpload = local
+        else { return nil }
+        return DownloadDeletionConflict(attributes: attributes(of: item), conflictType: local)
+    }
+
+    /// The local work on a file, over all queues.
+    private func localWork(on file: FileUUID) -> ConflictingClientOperation? {
+        let items = state.pendingItems(of: file)
+        let content = items.filter(\.isContent)
+        guard !content.isEmpty else { return items.isEmpty ? nil : .uploadDeletion }
+        guard content.count == items.count else { return .both }
+        let hasFile = content.contains { $0.kind == .file }
+        let hasText = content.contains { $0.appMetaData != nil }
+        return .contentUpload(hasFile ? (hasText ? .both : .file) : .appMetaData)
+    }
+
+    /// The pending upload that proves to be the origin of a downloaded text: the commit that brought it may have
+    /// succeeded without the client's knowledge.
+    func ownText(in item: DownloadItem) -> UploadItem? {
+        guard item.kind == .appMetaData, let version = item.appMetaDataVersion else { return nil }
+        return state.pendingItems(of: item.fileUUID).first {
+            $0.kind == .appMetaData && $0.status == .notStarted && $0.stagedAppMetaDataVersion == version
+                && $0.appMetaData == item.appMetaData
+        }
+    }
+
+    /// The file as the server has it.
+    func attributes(of item: DownloadItem) -> SyncAttributes {
+        let entry = state.directory[item.fileUUID]
+        let group = state.downloadGroups[item.groupID]
+        var attributes = SyncAttributes(
+            fileUUID: item.fileUUID, sharingGroupUUID: entry?.sharingGroupUUID ?? group?.sharingGroupUUID ?? runGroup,
+            mimeType: entry?.mimeType ?? item.mimeType, fileGroupUUID: entry?.fileGroupUUID ?? group?.fileGroupUUID,
+            creationDate: item.creationDate, updateDate: item.updateDate)
+        attributes.appMetaData = item.appMetaData ?? entry?.appMetaData?.contents
+        attributes.gone = item.goneReason
+        return attributes
+    }
+
+    mutating func contentConflictResolved(_ resolution: ContentDownloadResolution?) {
+        guard case .resolvingContent(let id, let lastItem) = run?.step else { return }
+        guard let resolution, let group = state.downloads[id]?.groupID else {
+            finish(isDeferred: true)
+            return
+        }
+        state.downloads.update(id) { $0.resolution = StoredResolution(.content(resolution), lastItem: lastItem) }
+        resolveConflicts(in: group)
+    }
+
+    mutating func deletionConflictsResolved(_ resolutions: [FileUUID: DownloadDeletionResolution]) {
+        guard case .resolvingDeletions(let group, let lastItem) = run?.step else { return }
+        var isDeferred = false
+        for item in state.downloads(in: group) {
+            guard let conflict = deletionConflict(of: item) else { continue }
+            guard var resolution = resolutions[item.fileUUID] else {
+                isDeferred = true
+                continue
+            }
+            if resolution == .rejectDownloadDeletion(.keepContentUpload),
+                conflict.conflictType == .contentUpload(.appMetaData)
+            {
+                reportError(SyncError(.appMetaDataUploadUndeletionAttempt, fileUUID: item.fileUUID))
+                resolution = .acceptDownloadDeletion
+            }
+            state.downloads.update(item.key) {
+                $0.resolution = StoredResolution(.deletion(resolution), lastItem: lastItem)
+            }
+        }
+        if isDeferred {
+            finish(isDeferred: true)
+        } else {
+            resolveConflicts(in: group)
+        }
+    }
+}

@@ -1,0 +1,201 @@
+package import SyncProtocol
+
+// When a sync begins and ends.
+extension SyncStateMachine {
+    /// Asks for a sync. With a group, all that was queued for it until now is closed, also while a sync is active.
+    ///
+    /// While a stop is pending, nothing happens.
+    /// - Throws: `sharingGroupUUIDInconsistent` if the open queue is for another group; `unknownSharingGroup`;
+    ///   `notAMember`.
+    package mutating func sync(_ request: SyncRequest, at now: WireDate) throws(SyncError) -> [EngineAction] {
+        self.now = now
+        guard !isStopping else { return [] }
+        if let group = request.sharingGroupUUID {
+            try close(group, pushNotificationMessage: request.pushNotificationMessage)
+        }
+        if let blockingError {
+            reportError(blockingError)
+        } else if run != nil {
+            delayedRequests.append(request)
+            report(.syncDelayed)
+        } else {
+            begin(request)
+        }
+        return takeActions()
+    }
+
+    /// Asks the active sync to end as soon as what is under way is done. Delayed requests are dropped.
+    package mutating func stop() -> [EngineAction] {
+        guard run != nil else { return [] }
+        isStopping = true
+        delayedRequests = []
+        if case .waiting = run?.step { finish() }
+        return takeActions()
+    }
+
+    /// The group that needs a sync, after a launch, or when the network is back: that of the oldest closed queue.
+    package var groupOfOldestClosedQueue: SharingGroupUUID? {
+        state.closedQueues().first?.sharingGroupUUID
+    }
+
+    private mutating func close(
+        _ group: SharingGroupUUID, pushNotificationMessage: String?
+    ) throws(SyncError) {
+        guard var queue = state.openQueue else { return }
+        guard !state.items(in: queue.id).isEmpty else {
+            guard let entry = state.groups[group] else {
+                throw SyncError(.unknownSharingGroup, sharingGroupUUID: group)
+            }
+            guard !entry.removedFromGroup else { throw SyncError(.notAMember, sharingGroupUUID: group) }
+            return
+        }
+        guard queue.sharingGroupUUID == group else {
+            throw SyncError(.sharingGroupUUIDInconsistent, sharingGroupUUID: group)
+        }
+        queue.state = .closed
+        // Queues are opened one after the other, so they are closed in the order of their ids.
+        queue.closedSequence = queue.id.rawValue
+        queue.pushNotificationMessage = pushNotificationMessage
+        state.queues.put(queue)
+        openQueue()
+    }
+
+    mutating func openQueue() {
+        state.queues.put(UploadQueue(id: state.nextQueueID(), createdAt: now))
+    }
+
+    mutating func begin(_ request: SyncRequest) {
+        run = Run(group: request.sharingGroupUUID)
+        report(.syncStarted)
+        guard let group = request.sharingGroupUUID else {
+            sendIndex()
+            return
+        }
+        guard let entry = state.groups[group], !entry.removedFromGroup else {
+            fail(SyncError(.notAMember, sharingGroupUUID: group))
+            return
+        }
+        if request.reAttemptGoneDownloads { reAttemptGone(in: group) }
+        let queue = state.closedQueues(of: group).first { !isParked($0) }
+        if let queue, let item = state.items(in: queue.id).first, item.kind == .groupCreate, item.status != .uploaded {
+            startUploads()
+        } else if let queue = state.closedQueues(of: group).first(where: { $0.commitID != nil }) {
+            replayCommit(of: queue)
+        } else {
+            resumeDownloads()
+        }
+    }
+
+    private mutating func reAttemptGone(in group: SharingGroupUUID) {
+        for entry in state.directory.rows(where: { $0.sharingGroupUUID == group && $0.goneReason != nil }) {
+            state.directory.update(entry.key) {
+                $0.goneReason = nil
+                $0.forceDownload = true
+            }
+        }
+    }
+
+    /// The group of the active sync. Steps that need one are reached only with one.
+    var runGroup: SharingGroupUUID {
+        guard let group = run?.group else { preconditionFailure("a refresh of the groups alone has no such step") }
+        return group
+    }
+
+    /// Ends the sync if that was asked for; true if it did.
+    mutating func stopsHere() -> Bool {
+        guard isStopping else { return false }
+        finish()
+        return true
+    }
+
+    /// Ends the sync without an error, and begins the next one if something waits.
+    mutating func finish(isDeferred: Bool = false) {
+        let group = run?.group
+        run = nil
+        if isStopping {
+            isStopping = false
+            report(.syncStopping)
+            report(.syncDone)
+            return
+        }
+        report(.syncDone)
+        if !delayedRequests.isEmpty {
+            begin(delayedRequests.removeFirst())
+        } else if let next = state.closedQueues().first(where: { queue in
+            !(isDeferred && queue.sharingGroupUUID == group) && !isParked(queue)
+        }) {
+            begin(SyncRequest(sharingGroupUUID: next.sharingGroupUUID))
+        }
+    }
+
+    /// Ends the sync with an error. What was under way counts as not begun; whether the server has it is asked before
+    /// the next commit.
+    mutating func fail(_ error: SyncError) {
+        if let group = run?.group { verifiedGroups.remove(group) }
+        repairInFlight()
+        run = nil
+        isStopping = false
+        delayedRequests = []
+        if error.code == .serverDown { report(.serverDown(message: error.message ?? "")) }
+        if error.code == .badServerVersion { blockingError = error }
+        reportError(error)
+    }
+
+    mutating func fail(_ failure: RequestFailure) {
+        fail(Self.error(for: failure, group: run?.group))
+    }
+
+    static func error(for failure: RequestFailure, group: SharingGroupUUID?) -> SyncError {
+        switch failure {
+        case .unreachable: return SyncError(.networkError, sharingGroupUUID: group)
+        case .serverDown(let message):
+            var error = SyncError(.serverDown, sharingGroupUUID: group)
+            error.message = message
+            return error
+        case .refused(let status, let code):
+            var error = SyncError(
+                code == "permission_too_low" ? .permissionDenied : .requestRefused, sharingGroupUUID: group)
+            error.status = status
+            error.serverCode = code
+            return error
+        case .signInRequired: return SyncError(.signInRequired)
+        case .serverTooOld: return SyncError(.badServerVersion)
+        case .localFile: return SyncError(.fileManagerError, sharingGroupUUID: group)
+        }
+    }
+
+    /// Begins anew with the index, because the master version is another one than the client knew.
+    mutating func restart(current: MasterVersion?) {
+        if let current { state.groups.update(runGroup) { $0.masterVersion = current } }
+        run?.restarts += 1
+        let restarts = run?.restarts ?? 0
+        if restarts > Self.maximumRestarts {
+            fail(SyncError(.tooManyRestarts, sharingGroupUUID: runGroup))
+        } else if restarts > Self.restartsWithoutWaiting {
+            actions.append(.wait(expect(.waiting), seconds: Self.waitSeconds))
+        } else {
+            sendIndex()
+        }
+    }
+
+    mutating func waited() {
+        sendIndex()
+    }
+
+    /// Goes on with the reply to the request for which the run waits.
+    mutating func receive(_ reply: ServerReply) {
+        guard let step = run?.step else { return }
+        switch step {
+        case .indexing: receiveIndex(reply)
+        case .downloading(let item): receiveDownload(reply, item)
+        case .listingStaged(let queue): receiveStaged(reply, queue)
+        case .discarding(let queue): receiveDiscarded(reply, queue)
+        case .replacingStaged(let queue): receiveReplaced(reply, queue)
+        case .creatingGroup(let item): receiveCreation(reply, item)
+        case .leavingGroup(let item): receiveLeaving(reply, item)
+        case .uploading(let item): receiveUpload(reply, item)
+        case .committing(let queue), .replayingCommit(let queue): receiveCommit(reply, queue)
+        case .starting, .resolvingContent, .resolvingDeletions, .delivering, .waiting: break
+        }
+    }
+}

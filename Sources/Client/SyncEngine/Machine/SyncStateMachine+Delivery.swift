@@ -1,0 +1,215 @@
+internal import SyncProtocol
+
+// Handing a file group to the app, and only then taking it over into the directory.
+extension SyncStateMachine {
+    mutating func deliver(_ group: RowID<DownloadGroup>) {
+        let items = state.downloads(in: group)
+        let suppressesDeletions = suppressesDeletions(items)
+        let operations = items.compactMap { operation(of: $0, suppressesDeletions) }
+        guard !operations.isEmpty else {
+            takeOver(group)
+            return
+        }
+        let containsGone = operations.contains { $0.kind == .fileGone }
+        actions.append(.deliver(expect(.delivering(group)), operations, containsGone: containsGone))
+    }
+
+    /// Whether the app rejected a deletion, and by that all deletions of this file group.
+    private func suppressesDeletions(_ items: [DownloadItem]) -> Bool {
+        items.contains { $0.resolution?.answer == .deletion(.rejectDownloadDeletion(.keepContentUpload)) }
+    }
+
+    /// What the app gets of an item; nil if nothing.
+    private func operation(of item: DownloadItem, _ suppressesDeletions: Bool) -> DownloadOperation? {
+        let kind: DownloadOperation.Kind
+        if item.kind == .deletion {
+            guard isDelivered(deletion: item, suppressesDeletions) else { return nil }
+            kind = .deletion
+        } else if item.goneReason != nil {
+            kind = .fileGone
+        } else {
+            if case .content(.rejectContentDownload) = item.resolution?.answer { return nil }
+            guard ownText(in: item) == nil else { return nil }
+            kind = item.location.map { .file($0, contentsChanged: item.contentsChanged) } ?? .appMetaData
+        }
+        return DownloadOperation(kind: kind, attributes: attributes(of: item), fileVersion: item.fileVersion)
+    }
+
+    private func isDelivered(deletion item: DownloadItem, _ suppressesDeletions: Bool) -> Bool {
+        // Who wanted the deletion too needs not be told.
+        guard !suppressesDeletions, !isToBeDeleted(item.fileUUID) else { return false }
+        if case .deletion(.rejectDownloadDeletion) = item.resolution?.answer { return false }
+        return true
+    }
+
+    private func isToBeDeleted(_ file: FileUUID) -> Bool {
+        state.pendingItems(of: file).contains { $0.kind == .deletion }
+    }
+
+    mutating func delivered(isTaken: Bool) {
+        guard case .delivering(let group) = run?.step else { return }
+        guard isTaken else {
+            fail(SyncError(.deliveryRefused, sharingGroupUUID: runGroup))
+            return
+        }
+        takeOver(group)
+    }
+
+    /// Takes a group over into the directory, carries the app's answers out, and goes on.
+    private mutating func takeOver(_ group: RowID<DownloadGroup>) {
+        let items = state.downloads(in: group)
+        let suppressesDeletions = suppressesDeletions(items)
+        var isAskedAgain = false
+        for item in items {
+            if item.kind == .deletion {
+                guard takeOver(deletion: item, suppressesDeletions) else {
+                    isAskedAgain = true
+                    continue
+                }
+            } else {
+                takeOver(content: item)
+            }
+            state.downloads[item.key] = nil
+            if let location = item.location { actions.append(.removeFile(location)) }
+        }
+        if isAskedAgain {
+            resolveConflicts(in: group)
+        } else {
+            state.downloadGroups[group] = nil
+            resumeDownloads()
+        }
+    }
+
+    private mutating func takeOver(content item: DownloadItem) {
+        if item.goneReason == nil {
+            if let own = ownText(in: item) { dropItems([own]) }
+            carryOut(item.resolution, on: item.fileUUID)
+        }
+        var entry =
+            state.directory[item.fileUUID]
+            ?? DirectoryEntry(fileUUID: item.fileUUID, sharingGroupUUID: runGroup)
+        entry.fileGroupUUID = entry.fileGroupUUID ?? state.downloadGroups[item.groupID]?.fileGroupUUID
+        if let mimeType = item.mimeType, let known = entry.mimeType, known != mimeType {
+            reportError(SyncError(.mimeTypeOfFileChanged, fileUUID: item.fileUUID))
+        }
+        entry.mimeType = entry.mimeType ?? item.mimeType
+        entry.cloudStorageType = item.cloudStorageType ?? entry.cloudStorageType
+        entry.creationDate = item.creationDate ?? entry.creationDate
+        entry.updateDate = item.updateDate ?? entry.updateDate
+        entry.fileVersion = item.fileVersion
+        entry.deletedLocally = false
+        entry.deletedOnServer = false
+        entry.goneReason = item.goneReason
+        if item.kind == .file, isSettled(item) { entry.forceDownload = false }
+        if item.goneReason == nil, let text = item.appMetaData, let version = item.appMetaDataVersion {
+            entry.appMetaData = AppMetaData(version: version, contents: text)
+        }
+        state.directory.put(entry)
+        // What is still to be sent counts on from the new version.
+        for pending in state.pendingItems(of: item.fileUUID) where pending.status == .uploaded {
+            state.items.update(pending.key) { $0.status = .notStarted }
+            verifiedGroups.remove(pending.sharingGroupUUID)
+        }
+    }
+
+    /// Whether a wish for a file is met: the app has it, or has something newer to send. It has not if it rejected the
+    /// download and gave its own work up.
+    private func isSettled(_ item: DownloadItem) -> Bool {
+        guard case .content(.rejectContentDownload) = item.resolution?.answer else { return true }
+        return !state.pendingItems(of: item.fileUUID).isEmpty
+    }
+
+    /// Drops the local work that the app gave up, but nothing that it queued since it was asked.
+    private mutating func carryOut(_ resolution: StoredResolution?, on file: FileUUID) {
+        guard let resolution, case .content(let answer) = resolution.answer else { return }
+        let items = state.pendingItems(of: file).filter { $0.id <= resolution.lastItem }
+        switch answer {
+        case .acceptContentDownload:
+            dropItems(items)
+        case .rejectContentDownload(let kept):
+            if !kept.contains(.keepContentUploads) { dropItems(items.filter(\.isContent)) }
+            if !kept.contains(.keepUploadDeletions) { dropItems(items.filter { $0.kind == .deletion }) }
+        }
+    }
+
+    /// Takes over a deletion; false if the app queued an upload since it was asked, or was not asked, and must be now.
+    private mutating func takeOver(deletion item: DownloadItem, _ suppressesDeletions: Bool) -> Bool {
+        let pending = state.pendingItems(of: item.fileUUID)
+        if isToBeDeleted(item.fileUUID) {
+            dropItems(pending)
+            markDeleted(item)
+            return true
+        }
+        guard let resolution = item.resolution, case .deletion(let answer) = resolution.answer else {
+            guard pending.isEmpty else { return false }
+            if suppressesDeletions {
+                markDeletedOnServer(item)
+            } else {
+                markDeleted(item)
+            }
+            return true
+        }
+        let covered = pending.filter { $0.id <= resolution.lastItem }
+        switch answer {
+        case .rejectDownloadDeletion(.keepContentUpload):
+            guard pending.contains(where: { $0.kind == .file }) else {
+                // The app has replaced the upload by a text since, which cannot bring the file back.
+                state.downloads.update(item.key) { $0.resolution = nil }
+                return false
+            }
+            markDeletedOnServer(item)
+            keepForUndeletion(pending)
+        case .rejectDownloadDeletion(.removeContentUpload) where !suppressesDeletions:
+            dropItems(covered)
+        case .acceptDownloadDeletion where !suppressesDeletions:
+            guard pending.count == covered.count else {
+                dropItems(covered)
+                state.downloads.update(item.key) { $0.resolution = nil }
+                return false
+            }
+            dropItems(covered)
+            markDeleted(item)
+        case .acceptDownloadDeletion, .rejectDownloadDeletion:
+            dropItems(covered)
+            markDeletedOnServer(item)
+            keepForUndeletion(state.pendingItems(of: item.fileUUID))
+        }
+        return true
+    }
+
+    private mutating func markDeleted(_ item: DownloadItem) {
+        state.directory.update(item.fileUUID) {
+            $0.fileVersion = item.fileVersion
+            $0.deletedLocally = true
+            $0.deletedOnServer = true
+            $0.goneReason = nil
+            $0.forceDownload = false
+        }
+    }
+
+    /// Notes a deletion that the app does not accept.
+    private mutating func markDeletedOnServer(_ item: DownloadItem) {
+        state.directory.update(item.fileUUID) {
+            $0.deletedLocally = false
+            $0.deletedOnServer = true
+            $0.goneReason = nil
+            Self.adoptDeletedVersion(item.fileVersion, item.appMetaDataVersion, in: &$0)
+        }
+    }
+
+    /// Makes the oldest upload of contents bring the file back. Older changes of the text alone could not be sent before
+    /// it; the youngest of them travels with it.
+    private mutating func keepForUndeletion(_ pending: [UploadItem]) {
+        for item in pending where item.status == .uploaded {
+            state.items.update(item.key) { $0.status = .notStarted }
+            verifiedGroups.remove(item.sharingGroupUUID)
+        }
+        guard let oldest = pending.first(where: { $0.kind == .file }) else { return }
+        let texts = pending.filter { $0.id < oldest.id && $0.kind == .appMetaData }
+        state.items.update(oldest.key) {
+            $0.uploadUndeletion = true
+            $0.appMetaData = $0.appMetaData ?? texts.last?.appMetaData
+        }
+        dropItems(texts)
+    }
+}

@@ -1,0 +1,150 @@
+internal import SyncProtocol
+
+// Taking over the server's list of groups, and losing groups.
+extension SyncStateMachine {
+    /// Takes over the list of groups, and tells the app what others changed.
+    mutating func mergeGroups(_ listed: [SharingGroupInfo]) {
+        var created: [SharingGroup] = []
+        var updated: [SharingGroup] = []
+        for info in listed where !info.deleted {
+            let group = info.sharingGroupUUID
+            guard let known = state.groups[group], !known.removedFromGroup else {
+                created.append(addGroup(info))
+                continue
+            }
+            guard !known.creationPending else { continue }
+            var entry = known
+            entry.name = info.sharingGroupName
+            entry.permission = info.permission
+            if entry.masterVersion != info.masterVersion {
+                entry.masterVersion = info.masterVersion
+                entry.syncNeeded = true
+            }
+            entry.cloudStorageType = info.cloudStorageType
+            state.groups.put(entry)
+            if known.cloudStorageType != nil, info.cloudStorageType == nil {
+                report(.sharingGroupOwningUserRemoved(entry.sharingGroup))
+            }
+            if known.name != entry.name { updated.append(entry.sharingGroup) }
+        }
+        let names = Set(listed.filter { !$0.deleted }.map(\.sharingGroupUUID))
+        var deleted: [SharingGroup] = []
+        for entry in state.groups.inOrder
+        where !entry.removedFromGroup && !entry.creationPending && !names.contains(entry.sharingGroupUUID) {
+            if loseGroup(entry.sharingGroupUUID) { deleted.append(entry.sharingGroup) }
+        }
+        guard !(created.isEmpty && updated.isEmpty && deleted.isEmpty) else { return }
+        actions.append(.reportSharingGroups(created: created, updated: updated, deleted: deleted))
+    }
+
+    private mutating func addGroup(_ info: SharingGroupInfo) -> SharingGroup {
+        var entry = SharingEntry(
+            sharingGroupUUID: info.sharingGroupUUID, name: info.sharingGroupName, permission: info.permission)
+        entry.masterVersion = info.masterVersion
+        entry.cloudStorageType = info.cloudStorageType
+        entry.syncNeeded = true
+        state.groups.put(entry)
+        return entry.sharingGroup
+    }
+
+    /// Ends the active sync because its group is not ours any more.
+    mutating func groupIsLost(_ group: SharingGroupUUID) {
+        guard let entry = state.groups[group] else {
+            fail(SyncError(.notAMember, sharingGroupUUID: group))
+            return
+        }
+        if entry.creationPending {
+            // The server has no such group of ours, and did not let us create it.
+            loseGroup(group)
+            fail(SyncError(.uuidCollision, sharingGroupUUID: group))
+            return
+        }
+        let wasLeft = entry.removedFromGroup ? run?.wasLeft == true : state.isBeingLeft(group)
+        if !entry.removedFromGroup, loseGroup(group) {
+            actions.append(.reportSharingGroups(created: [], updated: [], deleted: [entry.sharingGroup]))
+        }
+        if wasLeft {
+            finish()
+        } else {
+            fail(SyncError(.notAMember, sharingGroupUUID: group))
+        }
+    }
+
+    /// Notes that the user is not in a group any more. Files stay with the app; queues of the group die.
+    /// - Returns: Whether the app must be told, because the user did not leave on this device.
+    @discardableResult
+    mutating func loseGroup(_ group: SharingGroupUUID) -> Bool {
+        guard let entry = state.groups[group] else { return false }
+        let wasLeft = state.isBeingLeft(group)
+        state.groups.update(group) {
+            $0.removedFromGroup = true
+            $0.creationPending = false
+            $0.syncNeeded = false
+            $0.indexedVersion = nil
+        }
+        verifiedGroups.remove(group)
+        for downloads in state.downloadGroups(of: group) { removeDownloads(downloads.id, keepingBytes: false) }
+        var died = false
+        for queue in state.queues.rows(where: { $0.sharingGroupUUID == group && $0.state != .dead }) {
+            if state.items(in: queue.id).contains(where: { $0.kind == .groupRemoveUser }) {
+                removeQueue(queue.id)
+                report(.sharingGroupUploadOperationCompleted(entry.sharingGroup, .userRemoval))
+            } else {
+                killQueue(queue)
+                died = true
+            }
+        }
+        if state.openQueue == nil { openQueue() }
+        // What would have brought them back is dead: should the user come back, the deletions are found again.
+        for file in state.directory.rows(where: {
+            $0.sharingGroupUUID == group && $0.deletedOnServer && !$0.deletedLocally
+        }) {
+            state.directory.update(file.key) { $0.deletedOnServer = false }
+        }
+        if wasLeft, run?.group == group { run?.wasLeft = true }
+        if died, run?.group != group { reportError(SyncError(.notAMember, sharingGroupUUID: group)) }
+        return !wasLeft
+    }
+
+    private mutating func killQueue(_ queue: UploadQueue) {
+        state.queues.update(queue.key) {
+            $0.state = .dead
+            $0.closedSequence = queue.id.rawValue
+            $0.commitID = nil
+            $0.commitVersion = nil
+        }
+        for item in state.items(in: queue.id) {
+            state.items.update(item.key) { $0.status = .notStarted }
+        }
+    }
+
+    /// Removes a queue with all that is in it.
+    mutating func removeQueue(_ queue: RowID<UploadQueue>) {
+        for item in state.items(in: queue) { removeItem(item) }
+        state.queues[queue] = nil
+    }
+
+    /// Removes an item, with its file if that is the library's. The queue may become empty by that.
+    mutating func removeItem(_ item: UploadItem) {
+        state.items[item.key] = nil
+        if item.ownsFile, let source = item.source { actions.append(.removeFile(source)) }
+    }
+
+    /// Removes items that the app gave up; a closed queue that becomes empty goes with them.
+    mutating func dropItems(_ items: [UploadItem]) {
+        for item in items {
+            if item.status == .uploaded || item.status == .uploading { verifiedGroups.remove(item.sharingGroupUUID) }
+            removeItem(item)
+            removeIfEmpty(item.queueID)
+        }
+    }
+
+    mutating func removeIfEmpty(_ queue: RowID<UploadQueue>) {
+        guard state.items(in: queue).isEmpty else { return }
+        if state.queues[queue]?.state == .open {
+            state.queues.update(queue) { $0.sharingGroupUUID = nil }
+        } else {
+            state.queues[queue] = nil
+        }
+    }
+}

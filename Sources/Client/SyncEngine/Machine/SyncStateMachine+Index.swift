@@ -1,0 +1,173 @@
+internal import SyncProtocol
+
+// Comparing the server's index with the directory.
+extension SyncStateMachine {
+    mutating func sendIndex() {
+        if stopsHere() { return }
+        send(
+            .index(.init(sharingGroupUUID: run?.group, since: run?.group.flatMap { knownVersion(of: $0) })), .indexing)
+    }
+
+    /// The version from which on changes are of interest; nil if all files are.
+    private func knownVersion(of group: SharingGroupUUID) -> MasterVersion? {
+        guard configuration.capabilities.since,
+            !state.directory.all.contains(where: { $0.sharingGroupUUID == group && $0.forceDownload })
+        else { return nil }
+        return state.groups[group]?.indexedVersion
+    }
+
+    mutating func receiveIndex(_ reply: ServerReply) {
+        switch reply {
+        case .index(let response):
+            guard let group = run?.group else {
+                mergeGroups(response.sharingGroups)
+                finish()
+                return
+            }
+            receiveIndex(response, of: group)
+        case .failed(.refused(status: 404, _)), .failed(.refused(status: 410, _)):
+            guard let group = run?.group else {
+                fail(SyncError(.inconsistentServer))
+                return
+            }
+            groupIsLost(group)
+        case .failed(let failure): fail(failure)
+        default: fail(SyncError(.inconsistentServer))
+        }
+    }
+
+    private mutating func receiveIndex(_ response: IndexResponse, of group: SharingGroupUUID) {
+        mergeGroups(response.sharingGroups)
+        guard let files = response.files else {
+            fail(SyncError(.inconsistentServer, sharingGroupUUID: group))
+            return
+        }
+        guard let entry = state.groups[group], !entry.removedFromGroup,
+            response.sharingGroups.contains(where: { $0.sharingGroupUUID == group })
+        else {
+            groupIsLost(group)
+            return
+        }
+        if entry.creationPending { confirmCreation(of: group) }
+        state.groups.update(group) { $0.masterVersion = files.masterVersion }
+        settleCommit(with: files.fileIndex, in: group)
+        compare(files.fileIndex, in: group)
+        let pending = state.downloadGroups(of: group).flatMap { state.downloads(in: $0.id) }
+        guard pending.isEmpty else {
+            let deletions = pending.filter { $0.kind == .deletion }.count
+            report(
+                .willStartDownloads(
+                    numberContentDownloads: pending.count - deletions, numberDownloadDeletions: deletions))
+            downloadNext()
+            return
+        }
+        state.groups.update(group) {
+            $0.indexedVersion = files.masterVersion
+            $0.syncNeeded = false
+        }
+        startUploads()
+    }
+
+    /// Makes a download of each difference between the index and the directory.
+    ///
+    /// Versions in the directory stay as they are, or a process that ends before the delivery would count as having
+    /// delivered. Exceptions are files of which the app has no contents: deleted ones, and those out of reach.
+    private mutating func compare(_ rows: [FileInfo], in group: SharingGroupUUID) {
+        var groupIDs: [FileGroupUUID: RowID<DownloadGroup>] = [:]
+        for row in rows {
+            guard let version = row.fileVersion else { continue }
+            let entry = state.directory[row.fileUUID]
+            if let entry, entry.sharingGroupUUID != group {
+                reportError(SyncError(.inconsistentServer, fileUUID: row.fileUUID, sharingGroupUUID: group))
+                continue
+            }
+            refresh(with: row, version)
+            guard let kind = difference(between: entry, and: row, version) else {
+                if entry == nil { rememberDeleted(row, version, in: group) }
+                continue
+            }
+            let fileGroup = entry?.fileGroupUUID ?? row.fileGroupUUID
+            let groupID = fileGroup.flatMap { groupIDs[$0] } ?? addDownloadGroup(fileGroup, in: group)
+            if let fileGroup { groupIDs[fileGroup] = groupID }
+            addDownload(kind, of: row, version, to: groupID)
+        }
+    }
+
+    /// What is to be downloaded; nil if nothing is.
+    private func difference(
+        between entry: DirectoryEntry?, and row: FileInfo, _ version: FileVersion
+    ) -> DownloadItem.Kind? {
+        guard let entry else { return row.deleted ? nil : .file }
+        if entry.deletedOnServer { return row.deleted ? nil : .file }
+        if row.deleted { return .deletion }
+        if entry.goneReason != nil { return nil }
+        if entry.fileVersion != version { return .file }
+        if entry.appMetaData?.version != row.appMetaDataVersion { return entry.forceDownload ? .file : .appMetaData }
+        return entry.forceDownload ? .file : nil
+    }
+
+    /// Takes over what is no change to the app.
+    private mutating func refresh(with row: FileInfo, _ version: FileVersion) {
+        state.directory.update(row.fileUUID) { entry in
+            entry.fileGroupUUID = entry.fileGroupUUID ?? row.fileGroupUUID
+            entry.mimeType = entry.mimeType ?? row.mimeType
+            if let storage = row.cloudStorageType { entry.cloudStorageType = storage }
+            if entry.deletedOnServer, row.deleted {
+                Self.adoptDeletedVersion(version, row.appMetaDataVersion, in: &entry)
+            } else if entry.goneReason != nil, !row.deleted {
+                entry.fileVersion = version
+            }
+            if entry.fileVersion == version {
+                entry.creationDate = row.creationDate ?? entry.creationDate
+                entry.updateDate = row.updateDate ?? entry.updateDate
+            }
+        }
+    }
+
+    /// Notes the versions that a deleted file has on the server, so that an upload which brings it back counts on from
+    /// them. Where the text is another one than the app has, it is downloaded once the file lives again.
+    static func adoptDeletedVersion(
+        _ version: FileVersion, _ textVersion: AppMetaDataVersion?, in entry: inout DirectoryEntry
+    ) {
+        entry.fileVersion = version
+        guard !entry.deletedLocally, let textVersion, entry.appMetaData?.version != textVersion else { return }
+        entry.appMetaData = AppMetaData(version: textVersion, contents: entry.appMetaData?.contents ?? "")
+        entry.forceDownload = true
+    }
+
+    private mutating func rememberDeleted(_ row: FileInfo, _ version: FileVersion, in group: SharingGroupUUID) {
+        var entry = DirectoryEntry(fileUUID: row.fileUUID, sharingGroupUUID: group)
+        entry.fileGroupUUID = row.fileGroupUUID
+        entry.mimeType = row.mimeType
+        entry.cloudStorageType = row.cloudStorageType
+        entry.fileVersion = version
+        entry.creationDate = row.creationDate
+        entry.updateDate = row.updateDate
+        entry.deletedOnServer = true
+        entry.deletedLocally = true
+        state.directory.put(entry)
+    }
+
+    private mutating func addDownloadGroup(
+        _ fileGroup: FileGroupUUID?, in group: SharingGroupUUID
+    ) -> RowID<DownloadGroup> {
+        let row = DownloadGroup(
+            id: state.nextDownloadGroupID(), sharingGroupUUID: group, fileGroupUUID: fileGroup,
+            masterVersion: state.groups[group]?.masterVersion ?? .initial)
+        state.downloadGroups.put(row)
+        return row.id
+    }
+
+    private mutating func addDownload(
+        _ kind: DownloadItem.Kind, of row: FileInfo, _ version: FileVersion, to groupID: RowID<DownloadGroup>
+    ) {
+        var item = DownloadItem(
+            id: state.nextDownloadID(), groupID: groupID, fileUUID: row.fileUUID, kind: kind, fileVersion: version)
+        item.mimeType = row.mimeType
+        item.appMetaDataVersion = row.appMetaDataVersion
+        item.cloudStorageType = row.cloudStorageType
+        item.creationDate = row.creationDate
+        item.updateDate = row.updateDate
+        state.downloads.put(item)
+    }
+}

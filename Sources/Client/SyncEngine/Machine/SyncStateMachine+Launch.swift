@@ -1,0 +1,36 @@
+package import SyncProtocol
+
+// What a process that ended in the middle has left behind.
+extension SyncStateMachine {
+    /// Repairs what the last process left in the middle. Comes before anything else.
+    package mutating func launch(at now: WireDate) -> [EngineAction] {
+        self.now = now
+        if state.openQueue == nil { openQueue() }
+        repairInFlight()
+        for queue in state.queues.rows(where: { $0.state != .open }) where state.items(in: queue.id).isEmpty {
+            state.queues[queue.key] = nil
+        }
+        let oldest = now.secondsSince1970 - TransferCacheEntry.lifetimeSeconds
+        for entry in state.transfers.rows(where: { $0.cachedAt.secondsSince1970 < oldest }) {
+            state.transfers[entry.key] = nil
+            actions.append(.removeFile(entry.location))
+        }
+        return takeActions()
+    }
+
+    /// Counts everything that is under way as not begun.
+    mutating func repairInFlight() {
+        for item in state.items.rows(where: { $0.status == .uploading || $0.status == .delayed }) {
+            state.items.update(item.key) { $0.status = .notStarted }
+        }
+        for item in state.downloads.rows(where: { $0.status == .downloading }) {
+            state.downloads.update(item.key) { $0.status = .notStarted }
+        }
+        for group in state.downloadGroups.all {
+            let isComplete = state.downloads(in: group.id).allSatisfy(\.isComplete)
+            if group.status == .downloading || (group.status == .downloaded && !isComplete) {
+                state.downloadGroups.update(group.key) { $0.status = .notStarted }
+            }
+        }
+    }
+}

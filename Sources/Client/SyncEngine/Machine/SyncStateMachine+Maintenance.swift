@@ -1,0 +1,111 @@
+package import SyncProtocol
+
+/// What a comparison of the app's files with the directory shows.
+package struct LocalConsistencyResults: Sendable, Equatable {
+    /// Deleted, and unknown to the app: harmless.
+    package var clientMissingAndDeleted: Set<FileUUID> = []
+    /// Live, and unknown to the app. A download wish repairs that.
+    package var clientMissingNotDeleted: Set<FileUUID> = []
+    /// Known to the app, not to the library.
+    package var directoryMissing: Set<FileUUID> = []
+    /// Known to the app, and deleted.
+    package var clientHasDeleted: Set<FileUUID> = []
+}
+
+/// How much a reset drops.
+package enum ResetType: Sendable {
+    /// All pending uploads and downloads.
+    case tracking
+    /// All that the client remembers.
+    case all
+}
+
+// Questions and repairs.
+extension SyncStateMachine {
+    /// The groups that the user is a member of.
+    package var sharingGroups: [SharingGroup] {
+        state.groups.inOrder.filter { !$0.removedFromGroup && !state.isBeingLeft($0.sharingGroupUUID) }
+            .map(\.sharingGroup)
+    }
+
+    /// Whether something that was closed is still to be sent.
+    package var uploadsPending: Bool { state.queues.all.contains { $0.state == .closed } }
+
+    /// What is known of a file.
+    /// - Throws: `getAttributesForUnknownFile`, `fileAlreadyDeleted`.
+    package func attributes(of file: FileUUID) throws(SyncError) -> SyncAttributes {
+        guard let entry = state.directory[file] else {
+            throw SyncError(.getAttributesForUnknownFile, fileUUID: file)
+        }
+        guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
+        return entry.attributes
+    }
+
+    /// Wishes that the next sync delivers a file again, whatever its version. Ignored for files
+    /// that are out of reach, and for those that the server does not have yet.
+    /// - Throws: `couldNotFindFileUUID`, `fileAlreadyDeleted`.
+    package mutating func requestDownload(of file: FileUUID) throws(SyncError) {
+        guard let entry = state.directory[file] else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
+        guard !entry.deletedOnServer else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
+        guard entry.goneReason == nil, entry.fileVersion != nil else { return }
+        state.directory.update(file) { $0.forceDownload = true }
+    }
+
+    /// Compares the app's files with the directory; nil while a sync is active.
+    package func localConsistencyCheck(clientFiles: Set<FileUUID>) -> LocalConsistencyResults? {
+        guard !isSyncing else { return nil }
+        var results = LocalConsistencyResults()
+        results.directoryMissing = clientFiles.filter { state.directory[$0] == nil }
+        for entry in state.directory.all {
+            switch (clientFiles.contains(entry.fileUUID), entry.deletedLocally) {
+            case (true, true): results.clientHasDeleted.insert(entry.fileUUID)
+            case (false, true): results.clientMissingAndDeleted.insert(entry.fileUUID)
+            case (false, false): results.clientMissingNotDeleted.insert(entry.fileUUID)
+            case (true, false): break
+            }
+        }
+        return results
+    }
+
+    /// Drops what is pending, or all that the client remembers. Touches neither the app's files nor the server.
+    /// - Throws: `syncIsOperating`.
+    package mutating func reset(_ type: ResetType, at now: WireDate) throws(SyncError) -> [EngineAction] {
+        self.now = now
+        guard !isSyncing else { throw SyncError(.syncIsOperating) }
+        for queue in state.queues.inOrder { removeQueue(queue.id) }
+        for group in state.downloadGroups.inOrder { removeDownloads(group.id, keepingBytes: false) }
+        for entry in state.transfers.inOrder {
+            state.transfers[entry.key] = nil
+            actions.append(.removeFile(entry.location))
+        }
+        for entry in state.directory.inOrder {
+            if type == .all || entry.fileVersion == nil {
+                state.directory[entry.key] = nil
+            } else if entry.deletedOnServer, !entry.deletedLocally {
+                // Nothing brings it back any more, so the deletion must be found again.
+                state.directory.update(entry.key) { $0.deletedOnServer = false }
+                state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
+            }
+        }
+        for entry in state.groups.inOrder where type == .all || entry.creationPending {
+            state.groups[entry.key] = nil
+        }
+        verifiedGroups = []
+        openQueue()
+        return takeActions()
+    }
+
+    /// Forgets a group that the user is not in any more: its files, and what could not be sent to it. The app keeps
+    /// what it has.
+    /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member.
+    package mutating func forget(_ group: SharingGroupUUID) throws(SyncError) -> [EngineAction] {
+        guard let entry = state.groups[group] else {
+            throw SyncError(.unknownSharingGroup, sharingGroupUUID: group)
+        }
+        guard entry.removedFromGroup else { throw SyncError(.syncIsOperating, sharingGroupUUID: group) }
+        for queue in state.queues.rows(where: { $0.sharingGroupUUID == group }) { removeQueue(queue.id) }
+        for file in state.directory.rows(where: { $0.sharingGroupUUID == group }) { state.directory[file.key] = nil }
+        state.groups[group] = nil
+        return takeActions()
+    }
+}

@@ -1,0 +1,243 @@
+package import SyncProtocol
+
+/// Contents to upload, as they were when they were queued.
+package struct UploadSource: Sendable, Equatable {
+    /// Where they are.
+    package let location: LocalFileLocation
+    /// Whether the file is a copy that belongs to the library.
+    package let isOwned: Bool
+    /// Size in bytes; nil if it was not looked at.
+    package let size: Int64?
+    /// Time of the last change, in seconds since 1970; nil if it was not looked at.
+    package let modified: Double?
+
+    /// Puts it together.
+    package init(location: LocalFileLocation, isOwned: Bool, size: Int64? = nil, modified: Double? = nil) {
+        self.location = location
+        self.isOwned = isOwned
+        self.size = size
+        self.modified = modified
+    }
+}
+
+// Queueing changes. Whatever throws has changed nothing.
+extension SyncStateMachine {
+    /// Queues a new file, or the next version of one. Replaces what is queued for the file and not closed yet.
+    /// - Throws: `noMimeType`, `mimeTypeOfFileChanged`, `fileGroupUUIDChanged`, `fileAlreadyDeleted`,
+    ///   `fileQueuedForDeletion`, `fileIsGone`, `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`,
+    ///   `openQueueNotEmpty` if the user is about to leave the group.
+    package mutating func upload(
+        _ source: UploadSource, _ attributes: SyncAttributes, at now: WireDate
+    ) throws(SyncError) -> [EngineAction] {
+        self.now = now
+        guard let mimeType = attributes.mimeType, mimeType.rawValue != "unknown" else {
+            throw SyncError(.noMimeType, fileUUID: attributes.fileUUID)
+        }
+        try checkContent(attributes)
+        if state.directory[attributes.fileUUID] == nil {
+            var entry = DirectoryEntry(
+                fileUUID: attributes.fileUUID, sharingGroupUUID: attributes.sharingGroupUUID)
+            entry.fileGroupUUID = attributes.fileGroupUUID
+            entry.mimeType = mimeType
+            state.directory.put(entry)
+        }
+        var item = replaceContent(of: attributes, kind: .file)
+        item.fileGroupUUID = state.directory[attributes.fileUUID]?.fileGroupUUID
+        item.mimeType = mimeType
+        item.appMetaData = attributes.appMetaData
+        item.source = source.location
+        item.ownsFile = source.isOwned
+        item.fileSize = source.size
+        item.fileModified = source.modified
+        state.items.put(item)
+        return takeActions()
+    }
+
+    /// Queues a change of a file's text alone. Replaces what is queued for the file and not closed yet.
+    /// - Throws: `badAppMetaData`, `couldNotFindFileUUID`, and what ``upload(_:_:at:)`` throws.
+    package mutating func uploadAppMetaData(
+        _ attributes: SyncAttributes, at now: WireDate
+    ) throws(SyncError) -> [EngineAction] {
+        self.now = now
+        let file = attributes.fileUUID
+        guard let text = attributes.appMetaData else { throw SyncError(.badAppMetaData, fileUUID: file) }
+        guard attributes.mimeType != nil else { throw SyncError(.noMimeType, fileUUID: file) }
+        guard let entry = state.directory[file] else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
+        try checkContent(attributes)
+        let closedItems = state.pendingItems(of: file).filter { $0.queueID != state.openQueue?.id }
+        let comesFirst = !closedItems.contains { $0.kind == .file && $0.goneReason == nil }
+        guard !comesFirst || entry.fileVersion != nil else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
+        guard !comesFirst || !entry.deletedOnServer else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
+        var item = replaceContent(of: attributes, kind: .appMetaData)
+        item.mimeType = entry.mimeType
+        item.appMetaData = text
+        item.uploadUndeletion = false
+        state.items.put(item)
+        return takeActions()
+    }
+
+    /// Queues deletions: all of them, or none. What is queued for the files and not closed yet is dropped; a file that
+    /// never came to the server by that is deleted at once.
+    /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
+    ///   `unknownSharingGroup`, `notAMember`, `openQueueNotEmpty`.
+    package mutating func delete(_ files: [FileUUID], at now: WireDate) throws(SyncError) -> [EngineAction] {
+        self.now = now
+        var seen: Set<FileUUID> = []
+        var group: SharingGroupUUID?
+        for file in files {
+            guard let entry = state.directory[file] else { throw SyncError(.deletingUnknownFile, fileUUID: file) }
+            guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
+            guard seen.insert(file).inserted, !hasDeletion(file) else {
+                throw SyncError(.fileQueuedForDeletion, fileUUID: file)
+            }
+            guard group == nil || group == entry.sharingGroupUUID else {
+                throw SyncError(.sharingGroupUUIDInconsistent, fileUUID: file)
+            }
+            group = entry.sharingGroupUUID
+            try checkOpenQueue(takes: entry.sharingGroupUUID)
+        }
+        for file in files { delete(file) }
+        return takeActions()
+    }
+
+    private mutating func delete(_ file: FileUUID) {
+        guard let entry = state.directory[file], let open = state.openQueue else { return }
+        // An upload to a file that is out of reach cannot be sent, and would keep the deletion from being sent.
+        let dropped = state.pendingItems(of: file).filter {
+            $0.queueID == open.id || (entry.goneReason != nil && $0.isContent)
+        }
+        dropItems(dropped)
+        if entry.fileVersion == nil, state.pendingItems(of: file).isEmpty {
+            state.directory.update(file) {
+                $0.deletedLocally = true
+                $0.deletedOnServer = true
+            }
+            return
+        }
+        let item = addItem(.deletion, entry.sharingGroupUUID, file)
+        state.items.put(item)
+    }
+
+    /// Queues the creation of a sharing group, of which the user becomes admin. The group is visible here at once, and
+    /// content for it may be queued behind its creation.
+    /// - Throws: `sharingGroupExists`, `openQueueNotEmpty`, `permissionDenied` for users without storage.
+    package mutating func createSharingGroup(
+        _ group: SharingGroupUUID, name: String?, at now: WireDate
+    ) throws(SyncError) -> [EngineAction] {
+        self.now = now
+        guard configuration.accountStorage != nil else {
+            throw SyncError(.permissionDenied, sharingGroupUUID: group)
+        }
+        guard state.groups[group] == nil else { throw SyncError(.sharingGroupExists, sharingGroupUUID: group) }
+        try checkOpenQueueIsEmpty(for: group)
+        var entry = SharingEntry(sharingGroupUUID: group, name: name, permission: .admin)
+        entry.creationPending = true
+        state.groups.put(entry)
+        var item = addItem(.groupCreate, group, nil)
+        item.newGroupName = name
+        state.items.put(item)
+        return takeActions()
+    }
+
+    /// Queues a new name for a group. Replaces one that is queued and not closed yet.
+    /// - Throws: `unknownSharingGroup`, `notAMember`, `permissionDenied` unless the user is admin,
+    ///   `sharingGroupUUIDInconsistent`, `openQueueNotEmpty`.
+    package mutating func updateSharingGroup(
+        _ group: SharingGroupUUID, newName: String, at now: WireDate
+    ) throws(SyncError) -> [EngineAction] {
+        self.now = now
+        try checkOpenQueue(takes: group)
+        guard state.groups[group]?.permission == .admin else {
+            throw SyncError(.permissionDenied, sharingGroupUUID: group)
+        }
+        if let open = state.openQueue {
+            for item in state.items(in: open.id) where item.kind == .groupUpdate { removeItem(item) }
+        }
+        var item = addItem(.groupUpdate, group, nil)
+        item.newGroupName = newName
+        state.items.put(item)
+        return takeActions()
+    }
+
+    /// Queues that the user leaves a group. Must be followed by a sync of the group.
+    /// - Throws: `unknownSharingGroup`, `notAMember` also if the user is about to leave already, `openQueueNotEmpty`.
+    package mutating func removeFromSharingGroup(
+        _ group: SharingGroupUUID, at now: WireDate
+    ) throws(SyncError) -> [EngineAction] {
+        self.now = now
+        guard let entry = state.groups[group] else {
+            throw SyncError(.unknownSharingGroup, sharingGroupUUID: group)
+        }
+        guard !entry.removedFromGroup, !state.isBeingLeft(group) else {
+            throw SyncError(.notAMember, sharingGroupUUID: group)
+        }
+        try checkOpenQueueIsEmpty(for: group)
+        state.items.put(addItem(.groupRemoveUser, group, nil))
+        return takeActions()
+    }
+
+    // MARK: Rules
+
+    private func hasDeletion(_ file: FileUUID) -> Bool {
+        state.pendingItems(of: file).contains { $0.kind == .deletion }
+    }
+
+    private func checkContent(_ attributes: SyncAttributes) throws(SyncError) {
+        let file = attributes.fileUUID
+        try checkOpenQueue(takes: attributes.sharingGroupUUID)
+        guard let entry = state.directory[file] else { return }
+        guard entry.sharingGroupUUID == attributes.sharingGroupUUID else {
+            throw SyncError(
+                .sharingGroupUUIDInconsistent, fileUUID: file, sharingGroupUUID: attributes.sharingGroupUUID)
+        }
+        guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
+        guard !hasDeletion(file) else { throw SyncError(.fileQueuedForDeletion, fileUUID: file) }
+        if let reason = entry.goneReason { throw SyncError(.fileIsGone, fileUUID: file, goneReason: reason) }
+        if let known = entry.mimeType, let mimeType = attributes.mimeType, known != mimeType {
+            throw SyncError(.mimeTypeOfFileChanged, fileUUID: file)
+        }
+        if let fileGroup = attributes.fileGroupUUID, fileGroup != entry.fileGroupUUID {
+            throw SyncError(.fileGroupUUIDChanged, fileUUID: file)
+        }
+    }
+
+    private func checkOpenQueue(takes group: SharingGroupUUID) throws(SyncError) {
+        guard let entry = state.groups[group] else {
+            throw SyncError(.unknownSharingGroup, sharingGroupUUID: group)
+        }
+        guard !entry.removedFromGroup else { throw SyncError(.notAMember, sharingGroupUUID: group) }
+        guard !state.isBeingLeft(group) else { throw SyncError(.openQueueNotEmpty, sharingGroupUUID: group) }
+        if let other = state.openQueue?.sharingGroupUUID, other != group {
+            throw SyncError(.sharingGroupUUIDInconsistent, sharingGroupUUID: group)
+        }
+    }
+
+    private func checkOpenQueueIsEmpty(for group: SharingGroupUUID) throws(SyncError) {
+        guard let open = state.openQueue, state.items(in: open.id).isEmpty else {
+            throw SyncError(.openQueueNotEmpty, sharingGroupUUID: group)
+        }
+    }
+
+    private mutating func replaceContent(of attributes: SyncAttributes, kind: UploadItem.Kind) -> UploadItem {
+        var bringsBack = false
+        if let open = state.openQueue {
+            for item in state.items(in: open.id) where item.fileUUID == attributes.fileUUID {
+                bringsBack = bringsBack || item.uploadUndeletion
+                removeItem(item)
+            }
+        }
+        var item = addItem(kind, attributes.sharingGroupUUID, attributes.fileUUID)
+        item.uploadUndeletion = bringsBack
+        return item
+    }
+
+    /// A new item of the open queue, which becomes one of the group by that. The caller puts it.
+    private mutating func addItem(
+        _ kind: UploadItem.Kind, _ group: SharingGroupUUID, _ file: FileUUID?
+    ) -> UploadItem {
+        guard let open = state.openQueue else { preconditionFailure("an engine is launched before it is used") }
+        state.queues.update(open.key) { $0.sharingGroupUUID = group }
+        return UploadItem(
+            id: state.nextItemID(), queueID: open.id, kind: kind, sharingGroupUUID: group, fileUUID: file)
+    }
+}

@@ -1,0 +1,91 @@
+internal import SyncProtocol
+
+// Making sure that the server has staged what the client believes, and nothing else, since a commit takes all of it.
+extension SyncStateMachine {
+    mutating func receiveStaged(_ reply: ServerReply, _ queue: RowID<UploadQueue>) {
+        switch reply {
+        case .uploads(let rows): compareStaged(rows.filter { $0.batchUUID == nil }, with: queue)
+        case .failed(.refused(status: 410, _)): restart(current: nil)
+        case .failed(let failure): fail(failure)
+        default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+        }
+    }
+
+    private mutating func compareStaged(_ rows: [FileInfo], with queue: RowID<UploadQueue>) {
+        let items = state.items(in: queue)
+        var unexpected = rows
+        for item in items where item.isStaged {
+            if let index = unexpected.firstIndex(where: { Self.isStaged(item, as: $0) }) {
+                unexpected.remove(at: index)
+            } else {
+                state.items.update(item.key) {
+                    $0.status = .notStarted
+                    $0.stagedFileVersion = nil
+                    $0.stagedAppMetaDataVersion = nil
+                }
+            }
+        }
+        if unexpected.isEmpty {
+            verifiedGroups.insert(runGroup)
+            continueUploads(of: queue)
+        } else if configuration.capabilities.discardUploads {
+            // More than one request may name stay for the next look.
+            let files = unexpected.prefix(DiscardUploadsRequest.maximumFiles).map(\.fileUUID)
+            send(.discardUploads(runGroup, files), .discarding(queue))
+        } else {
+            replaceStaged(unexpected, of: queue)
+        }
+    }
+
+    private static func isStaged(_ item: UploadItem, as row: FileInfo) -> Bool {
+        guard item.fileUUID == row.fileUUID else { return false }
+        switch item.kind {
+        case .file: return !row.deleted && row.fileVersion == item.stagedFileVersion
+        case .appMetaData: return !row.deleted && row.fileVersion == nil
+        case .deletion: return row.deleted && row.fileVersion == item.stagedFileVersion
+        case .groupCreate, .groupUpdate, .groupRemoveUser: return false
+        }
+    }
+
+    mutating func receiveDiscarded(_ reply: ServerReply, _ queue: RowID<UploadQueue>) {
+        switch reply {
+        case .done: send(.getUploads(runGroup), .listingStaged(queue))
+        case .failed(let failure): fail(failure)
+        default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+        }
+    }
+
+    /// Without a way to withdraw staged changes, they can only be replaced: by the queue's own for the same file, or,
+    /// where the file is deleted, by another deletion, which changes nothing.
+    private mutating func replaceStaged(_ rows: [FileInfo], of queue: RowID<UploadQueue>) {
+        let waiting = Set(state.items(in: queue).filter { $0.status == .notStarted }.compactMap(\.fileUUID))
+        for row in rows where !waiting.contains(row.fileUUID) {
+            let entry = state.directory[row.fileUUID]
+            guard let entry, entry.deletedOnServer, let version = entry.fileVersion else {
+                fail(
+                    SyncError(
+                        .stagedChangesCannotBeWithdrawn, fileUUID: row.fileUUID, sharingGroupUUID: runGroup))
+                return
+            }
+            if row.deleted, row.fileVersion == version { continue }
+            let masterVersion = state.groups[runGroup]?.masterVersion ?? .initial
+            send(
+                .uploadDeletion(row.fileUUID, version, masterVersion: masterVersion, sharingGroupUUID: runGroup),
+                .replacingStaged(queue))
+            return
+        }
+        verifiedGroups.insert(runGroup)
+        continueUploads(of: queue)
+    }
+
+    mutating func receiveReplaced(_ reply: ServerReply, _ queue: RowID<UploadQueue>) {
+        switch reply {
+        case .done: send(.getUploads(runGroup), .listingStaged(queue))
+        case .stale(let current):
+            resetItems(of: runGroup)
+            restart(current: current)
+        case .failed(let failure): fail(failure)
+        default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+        }
+    }
+}

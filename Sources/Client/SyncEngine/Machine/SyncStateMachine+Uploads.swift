@@ -1,0 +1,284 @@
+internal import SyncProtocol
+
+// Staging what is queued, one item after the other.
+extension SyncStateMachine {
+    mutating func startUploads() {
+        if stopsHere() { return }
+        let queues = state.closedQueues(of: runGroup)
+        guard let queue = queues.first(where: { !isParked($0) }) else {
+            if !queues.isEmpty, state.groups[runGroup]?.permission == .read {
+                fail(SyncError(.permissionDenied, sharingGroupUUID: runGroup))
+            } else {
+                finish()
+            }
+            return
+        }
+        let items = state.items(in: queue.id)
+        let files = items.filter { $0.fileUUID != nil }
+        report(
+            .willStartUploads(
+                numberContentUploads: files.filter(\.isContent).count,
+                numberUploadDeletions: files.filter { $0.kind == .deletion }.count,
+                numberSharingGroupOperations: items.count - files.count))
+        continueUploads(of: queue.id)
+    }
+
+    /// Whether a closed queue has to wait for something that a sync alone does not bring: a file that is out of reach,
+    /// an earlier queue that waits and changes one of the same files, or the permission to write.
+    func isParked(_ queue: UploadQueue) -> Bool {
+        guard let group = queue.sharingGroupUUID else { return true }
+        var parkedFiles: Set<FileUUID> = []
+        var parksNames = false
+        for candidate in state.closedQueues(of: group) {
+            let items = state.items(in: candidate.id)
+            let isParked =
+                !items.contains { $0.kind == .groupRemoveUser }
+                && (state.groups[group]?.permission == .read
+                    || items.contains { item in
+                        guard let file = item.fileUUID else { return parksNames && item.kind == .groupUpdate }
+                        return parkedFiles.contains(file)
+                            || (item.isContent && state.directory[file]?.goneReason != nil)
+                    })
+            if candidate.id == queue.id { return isParked }
+            guard isParked else { continue }
+            parkedFiles.formUnion(items.compactMap(\.fileUUID))
+            parksNames = parksNames || items.contains { $0.kind == .groupUpdate }
+        }
+        return false
+    }
+
+    mutating func continueUploads(of queue: RowID<UploadQueue>) {
+        if stopsHere() { return }
+        let items = state.items(in: queue)
+        if let item = items.first, item.status != .uploaded {
+            if item.kind == .groupCreate {
+                state.items.update(item.key) { $0.status = .uploading }
+                send(.createSharingGroup(runGroup, name: item.newGroupName), .creatingGroup(item.id))
+                return
+            }
+            if item.kind == .groupRemoveUser {
+                state.items.update(item.key) { $0.status = .uploading }
+                let masterVersion = state.groups[runGroup]?.masterVersion ?? .initial
+                send(.removeUserFromSharingGroup(runGroup, masterVersion: masterVersion), .leavingGroup(item.id))
+                return
+            }
+        }
+        guard verifiedGroups.contains(runGroup) else {
+            send(.getUploads(runGroup), .listingStaged(queue))
+            return
+        }
+        for item in items where item.status == .notStarted {
+            if item.kind == .groupUpdate {
+                state.items.update(item.key) { $0.status = .delayed }
+            } else if stage(item) {
+                return
+            }
+        }
+        commit(queue)
+    }
+
+    /// Sends the request that stages an item; false if there is nothing to send.
+    private mutating func stage(_ item: UploadItem) -> Bool {
+        guard let file = item.fileUUID, let entry = state.directory[file], let group = state.groups[runGroup] else {
+            return false
+        }
+        let request: ServerRequest
+        var staged = item
+        staged.status = .uploading
+        staged.stagedFileVersion = nil
+        staged.stagedAppMetaDataVersion = nil
+        switch item.kind {
+        case .file:
+            guard let source = item.source, let mimeType = item.mimeType ?? entry.mimeType,
+                let version = entry.fileVersion.map({ $0.next }) ?? .first
+            else { return false }
+            let text = item.appMetaData.flatMap { nextText($0, of: entry) }
+            staged.stagedFileVersion = version
+            staged.stagedAppMetaDataVersion = text?.version
+            request = .uploadFile(
+                FileUpload(
+                    fileUUID: file, sharingGroupUUID: runGroup, mimeType: mimeType, fileVersion: version,
+                    masterVersion: group.masterVersion, fileGroupUUID: version == .first ? entry.fileGroupUUID : nil,
+                    appMetaData: text,
+                    undeleteServerFile: item.uploadUndeletion || (entry.deletedOnServer && !entry.deletedLocally),
+                    source: source, fileSize: item.fileSize, fileModified: item.fileModified,
+                    cloudStorageType: entry.cloudStorageType ?? group.cloudStorageType ?? configuration.accountStorage))
+        case .appMetaData:
+            guard entry.fileVersion != nil, !entry.deletedOnServer,
+                let text = item.appMetaData.flatMap({ nextText($0, of: entry) })
+            else {
+                // The upload that would have created the file, or brought it back, was refused for good.
+                return refuse(item, entry, .userRemoved)
+            }
+            staged.stagedAppMetaDataVersion = text.version
+            request = .uploadAppMetaData(
+                file, text, masterVersion: group.masterVersion, sharingGroupUUID: runGroup)
+        case .deletion:
+            guard let version = entry.fileVersion else {
+                // The file never came to the server, so it is deleted already.
+                state.directory.update(file) {
+                    $0.deletedLocally = true
+                    $0.deletedOnServer = true
+                }
+                return refuse(item, entry, nil)
+            }
+            staged.stagedFileVersion = version
+            request = .uploadDeletion(file, version, masterVersion: group.masterVersion, sharingGroupUUID: runGroup)
+        case .groupCreate, .groupUpdate, .groupRemoveUser:
+            return false
+        }
+        state.items.put(staged)
+        send(request, .uploading(item.id))
+        return true
+    }
+
+    private func nextText(_ text: String, of entry: DirectoryEntry) -> AppMetaData? {
+        (entry.appMetaData?.version).map { $0.next }.map { next in
+            next.map { AppMetaData(version: $0, contents: text) }
+        } ?? AppMetaData(version: .first, contents: text)
+    }
+
+    /// Finishes an item that cannot be sent; tells the app if its work is lost by that. Always false.
+    private mutating func refuse(_ item: UploadItem, _ entry: DirectoryEntry, _ reason: GoneReason?) -> Bool {
+        state.items.update(item.key) {
+            $0.status = .uploaded
+            $0.goneReason = reason ?? .userRemoved
+        }
+        if let reason {
+            var attributes = entry.attributes
+            attributes.gone = reason
+            report(.singleFileUploadGone(attributes))
+            forgetUndeletion(of: entry.fileUUID)
+        }
+        return false
+    }
+
+    mutating func receiveUpload(_ reply: ServerReply, _ id: RowID<UploadItem>) {
+        guard let item = state.items[id], let file = item.fileUUID, let entry = state.directory[file] else { return }
+        switch reply {
+        case .fileStaged(let creationDate, let updateDate):
+            state.items.update(id) { $0.status = .uploaded }
+            var attributes = entry.attributes
+            attributes.creationDate = creationDate
+            attributes.updateDate = updateDate
+            attributes.appMetaData = item.appMetaData ?? entry.appMetaData?.contents
+            attributes.gone = nil
+            report(.singleFileUploadComplete(attributes))
+        case .done:
+            state.items.update(id) { $0.status = .uploaded }
+            report(
+                item.kind == .deletion ? .singleUploadDeletionComplete(file) : .singleAppMetaDataUploadComplete(file))
+        case .gone(let reason, _, _):
+            state.items.update(id) {
+                $0.status = .uploaded
+                $0.goneReason = reason
+            }
+            var attributes = entry.attributes
+            attributes.gone = reason
+            report(.singleFileUploadGone(attributes))
+            forgetUndeletion(of: file)
+        case .stale(let current):
+            resetItems(of: runGroup)
+            restart(current: current)
+            return
+        case .failed(.refused(status: 410, code: "not_a_member")):
+            resetItems(of: runGroup)
+            restart(current: nil)
+            return
+        case .failed(.refused(status: 409, let code)) where Self.refusalsOfWrongVersions.contains(code ?? ""):
+            // Does not happen as long as the master version is right; a whole index will tell what is.
+            noteFailure(.refused(status: 409, code: code), of: id)
+            resetItems(of: runGroup)
+            state.groups.update(runGroup) { $0.indexedVersion = nil }
+            restart(current: nil)
+            return
+        case .failed(let failure):
+            noteFailure(failure, of: id)
+            fail(failure)
+            return
+        default:
+            fail(SyncError(.inconsistentServer, fileUUID: file, sharingGroupUUID: runGroup))
+            return
+        }
+        continueUploads(of: item.queueID)
+    }
+
+    /// The server's codes for versions and states that another index may cure.
+    package static let refusalsOfWrongVersions: Set<String> = [
+        "file_version_mismatch", "app_meta_data_version_mismatch", "file_deleted", "file_not_deleted",
+        "upload_conflict",
+    ]
+
+    private mutating func noteFailure(_ failure: RequestFailure, of id: RowID<UploadItem>) {
+        let error = Self.error(for: failure, group: nil)
+        state.items.update(id) {
+            $0.attempts += 1
+            $0.lastError = error.description
+        }
+    }
+
+    /// An upload that should have brought a file back was refused, and nothing else will: then the deletion counts,
+    /// and the next index shows it again.
+    private mutating func forgetUndeletion(of file: FileUUID) {
+        guard let entry = state.directory[file], entry.deletedOnServer, !entry.deletedLocally else { return }
+        guard state.pendingItems(of: file).isEmpty else { return }
+        state.directory.update(file) { $0.deletedOnServer = false }
+        state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
+    }
+
+    /// Counts everything that is staged for a group as not begun, as its versions may not be the next ones any more. A
+    /// group that was created stays created.
+    mutating func resetItems(of group: SharingGroupUUID) {
+        verifiedGroups.remove(group)
+        for queue in state.closedQueues(of: group) where queue.commitID == nil {
+            for item in state.items(in: queue.id)
+            where item.status != .notStarted && item.goneReason == nil && item.kind != .groupCreate {
+                state.items.update(item.key) {
+                    $0.status = .notStarted
+                    $0.stagedFileVersion = nil
+                    $0.stagedAppMetaDataVersion = nil
+                }
+            }
+        }
+    }
+
+    // MARK: Creating and leaving groups
+
+    mutating func receiveCreation(_ reply: ServerReply, _ id: RowID<UploadItem>) {
+        guard let item = state.items[id] else { return }
+        switch reply {
+        case .done:
+            confirmCreation(of: runGroup)
+            verifiedGroups.insert(runGroup)
+            continueUploads(of: item.queueID)
+        case .failed(.refused(status: 409, code: "group_exists")):
+            // Ours, if the index lists it: then an earlier reply was lost.
+            sendIndex()
+        case .failed(let failure): fail(failure)
+        default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+        }
+    }
+
+    /// Notes that the server has the group.
+    mutating func confirmCreation(of group: SharingGroupUUID) {
+        state.groups.update(group) { $0.creationPending = false }
+        for item in state.items.rows(where: { $0.kind == .groupCreate && $0.sharingGroupUUID == group }) {
+            state.items.update(item.key) { $0.status = .uploaded }
+        }
+        if let entry = state.groups[group] {
+            report(.sharingGroupUploadOperationCompleted(entry.sharingGroup, .creation))
+        }
+    }
+
+    mutating func receiveLeaving(_ reply: ServerReply, _ id: RowID<UploadItem>) {
+        switch reply {
+        case .done, .gone, .failed(.refused(status: 410, _)):
+            groupIsLost(runGroup)
+        case .stale(let current):
+            state.items.update(id) { $0.status = .notStarted }
+            restart(current: current)
+        case .failed(let failure): fail(failure)
+        default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+        }
+    }
+}

@@ -1,0 +1,125 @@
+internal import SyncProtocol
+
+extension ClientState {
+    /// What contradicts the rules by which the state is kept, as sentences for a developer; empty if nothing does.
+    ///
+    /// Holds after each event, not only between syncs.
+    package func violations() -> [String] {
+        queueViolations() + itemViolations() + directoryViolations() + downloadViolations() + fileViolations()
+    }
+
+    private func queueViolations() -> [String] {
+        var found: [String] = []
+        let open = queues.all.filter { $0.state == .open }.count
+        if open != 1 { found.append("there are \(open) open queues instead of one") }
+        for queue in queues.all {
+            let content = items(in: queue.id)
+            if content.contains(where: { $0.sharingGroupUUID != queue.sharingGroupUUID }) {
+                found.append("queue \(queue.id) has an item of another sharing group than its own")
+            }
+            let files = content.compactMap(\.fileUUID)
+            if Set(files).count != files.count { found.append("queue \(queue.id) has two items of one file") }
+            if content.contains(where: { $0.kind == .groupRemoveUser }), content.count > 1 {
+                found.append("queue \(queue.id) removes the user and does something else")
+            }
+            if content.dropFirst().contains(where: { $0.kind == .groupCreate }) {
+                found.append("queue \(queue.id) creates a group too late")
+            }
+            if content.filter({ $0.kind == .groupUpdate }).count > 1 {
+                found.append("queue \(queue.id) renames the group twice")
+            }
+            if queue.state == .closed, content.isEmpty { found.append("closed queue \(queue.id) is empty") }
+            if (queue.state == .open) != (queue.closedSequence == nil) {
+                found.append("queue \(queue.id) is \(queue.state) and has the wrong number")
+            }
+            if (queue.commitVersion == nil) != (queue.commitID == nil) {
+                found.append("queue \(queue.id) knows half a commit")
+            }
+            if queue.commitID != nil, queue.state == .open { found.append("open queue \(queue.id) has a commit") }
+        }
+        return found
+    }
+
+    private func itemViolations() -> [String] {
+        var found: [String] = []
+        for item in items.all {
+            guard let queue = queues[item.queueID] else {
+                found.append("item \(item.id) has no queue")
+                continue
+            }
+            if queue.state == .open, item.status == .uploaded || item.status == .uploading {
+                found.append("item \(item.id) is \(item.status) in an open queue")
+            }
+            if item.isStaged {
+                switch item.kind {
+                case .file, .deletion:
+                    if item.stagedFileVersion == nil { found.append("item \(item.id) is staged without a version") }
+                case .appMetaData:
+                    if item.stagedAppMetaDataVersion == nil {
+                        found.append("item \(item.id) is staged without a version of its text")
+                    }
+                default: break
+                }
+            }
+            if item.kind == .file, item.source == nil { found.append("item \(item.id) has no contents") }
+            if let file = item.fileUUID, queue.state != .dead, directory[file] == nil {
+                found.append("item \(item.id) is about a file that is not in the directory")
+            }
+        }
+        let busy = items.all.filter { $0.status == .uploading }.compactMap(\.fileUUID)
+        if Set(busy).count != busy.count { found.append("two items of one file are being uploaded") }
+        return found
+    }
+
+    private func directoryViolations() -> [String] {
+        var found: [String] = []
+        for entry in directory.all {
+            if groups[entry.sharingGroupUUID] == nil { found.append("file \(entry.fileUUID) is in no sharing group") }
+            if entry.deletedLocally, !entry.deletedOnServer {
+                found.append("file \(entry.fileUUID) is deleted here, and lives on the server")
+            }
+            if entry.deletedOnServer, !entry.deletedLocally {
+                if pendingItems(of: entry.fileUUID).isEmpty, entry.fileGroupUUID == nil {
+                    found.append("file \(entry.fileUUID) is deleted on the server, and nothing is done about it")
+                }
+            }
+            if entry.deletedOnServer, entry.goneReason != nil {
+                found.append("file \(entry.fileUUID) is deleted and gone")
+            }
+        }
+        return found
+    }
+
+    private func downloadViolations() -> [String] {
+        var found: [String] = []
+        let files = downloads.all.map(\.fileUUID)
+        if Set(files).count != files.count { found.append("a file has two downloads") }
+        for item in downloads.all {
+            guard let group = downloadGroups[item.groupID] else {
+                found.append("download \(item.id) has no group")
+                continue
+            }
+            if item.kind == .deletion, item.location != nil { found.append("deletion \(item.id) has contents") }
+            if group.status == .downloaded, !item.isComplete {
+                found.append("group \(group.id) is complete, its download \(item.id) is not")
+            }
+            if let entry = directory[item.fileUUID], entry.sharingGroupUUID != group.sharingGroupUUID {
+                found.append("download \(item.id) is of another sharing group than its file")
+            }
+        }
+        for group in downloadGroups.all where downloads(in: group.id).isEmpty {
+            found.append("group \(group.id) has no downloads")
+        }
+        for queue in queues.all where queue.commitID != nil && queue.state == .closed {
+            if let group = queue.sharingGroupUUID, !downloadGroups(of: group).isEmpty {
+                found.append("queue \(queue.id) may be committed, and its group has downloads")
+            }
+        }
+        return found
+    }
+
+    private func fileViolations() -> [String] {
+        let owned = ownedFiles
+        return Set(owned).count == owned.count ? [] : ["two rows refer to one file of the library's"]
+    }
+}

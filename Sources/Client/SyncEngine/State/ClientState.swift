@@ -1,0 +1,165 @@
+package import SyncProtocol
+
+/// All that a client remembers: the whole of its store, as one value in memory.
+///
+/// Each event changes it once; ``takeChanges()`` then tells which rows the store has to write, in one transaction,
+/// before anything is done that the event led to.
+package struct ClientState: Sendable, Equatable {
+    /// The greatest number that each table has given to a row.
+    package struct LastIDs: Sendable, Equatable {
+        package var queue: Int64 = 0
+        package var item: Int64 = 0
+        package var downloadGroup: Int64 = 0
+        package var download: Int64 = 0
+        package var transfer: Int64 = 0
+
+        /// No row was ever numbered.
+        package init() {}
+    }
+
+    /// The sharing groups.
+    package var groups = Table<SharingEntry>()
+    /// What is known of each file.
+    package var directory = Table<DirectoryEntry>()
+    /// Open, closed and dead queues.
+    package var queues = Table<UploadQueue>()
+    /// What is in the queues.
+    package var items = Table<UploadItem>()
+    /// Pending downloads by file group.
+    package var downloadGroups = Table<DownloadGroup>()
+    /// Pending downloads.
+    package var downloads = Table<DownloadItem>()
+    /// Finished downloads that wait for their use.
+    package var transfers = Table<TransferCacheEntry>()
+    /// Where the numbering of rows goes on.
+    package var lastIDs = LastIDs()
+
+    /// What a client knows when it is new: nothing.
+    package init() {}
+
+    /// Equal if all rows are; the numbers of rows that never lived to be stored do not matter.
+    package static func == (left: Self, right: Self) -> Bool {
+        left.groups == right.groups && left.directory == right.directory && left.queues == right.queues
+            && left.items == right.items && left.downloadGroups == right.downloadGroups
+            && left.downloads == right.downloads && left.transfers == right.transfers
+    }
+}
+
+/// What one event changed in each table.
+package struct StateChanges: Sendable {
+    package var groups: [RowChange<SharingEntry>] = []
+    package var directory: [RowChange<DirectoryEntry>] = []
+    package var queues: [RowChange<UploadQueue>] = []
+    package var items: [RowChange<UploadItem>] = []
+    package var downloadGroups: [RowChange<DownloadGroup>] = []
+    package var downloads: [RowChange<DownloadItem>] = []
+    package var transfers: [RowChange<TransferCacheEntry>] = []
+
+    /// Whether nothing changed.
+    package var isEmpty: Bool {
+        groups.isEmpty && directory.isEmpty && queues.isEmpty && items.isEmpty && downloadGroups.isEmpty
+            && downloads.isEmpty && transfers.isEmpty
+    }
+}
+
+extension ClientState {
+    /// The rows that changed since the last call.
+    package mutating func takeChanges() -> StateChanges {
+        StateChanges(
+            groups: groups.takeChanges(), directory: directory.takeChanges(), queues: queues.takeChanges(),
+            items: items.takeChanges(), downloadGroups: downloadGroups.takeChanges(),
+            downloads: downloads.takeChanges(), transfers: transfers.takeChanges())
+    }
+
+    /// Makes the changes that another state reported; how a store in memory follows.
+    package mutating func apply(_ changes: StateChanges) {
+        groups.apply(changes.groups)
+        directory.apply(changes.directory)
+        queues.apply(changes.queues)
+        items.apply(changes.items)
+        downloadGroups.apply(changes.downloadGroups)
+        downloads.apply(changes.downloads)
+        transfers.apply(changes.transfers)
+        for case .put(let row) in changes.queues { lastIDs.queue = max(lastIDs.queue, row.id.rawValue) }
+        for case .put(let row) in changes.items { lastIDs.item = max(lastIDs.item, row.id.rawValue) }
+        for case .put(let row) in changes.downloadGroups {
+            lastIDs.downloadGroup = max(lastIDs.downloadGroup, row.id.rawValue)
+        }
+        for case .put(let row) in changes.downloads { lastIDs.download = max(lastIDs.download, row.id.rawValue) }
+        for case .put(let row) in changes.transfers { lastIDs.transfer = max(lastIDs.transfer, row.id.rawValue) }
+    }
+}
+
+// Numbers for new rows.
+extension ClientState {
+    mutating func nextQueueID() -> RowID<UploadQueue> {
+        lastIDs.queue += 1
+        return RowID(lastIDs.queue)
+    }
+
+    mutating func nextItemID() -> RowID<UploadItem> {
+        lastIDs.item += 1
+        return RowID(lastIDs.item)
+    }
+
+    mutating func nextDownloadGroupID() -> RowID<DownloadGroup> {
+        lastIDs.downloadGroup += 1
+        return RowID(lastIDs.downloadGroup)
+    }
+
+    mutating func nextDownloadID() -> RowID<DownloadItem> {
+        lastIDs.download += 1
+        return RowID(lastIDs.download)
+    }
+
+    mutating func nextTransferID() -> RowID<TransferCacheEntry> {
+        lastIDs.transfer += 1
+        return RowID(lastIDs.transfer)
+    }
+}
+
+// Questions that several parts of the engine ask.
+extension ClientState {
+    /// The queue that takes further changes; nil only in a store that was never launched.
+    package var openQueue: UploadQueue? { queues.all.first { $0.state == .open } }
+
+    /// The closed queues, of one group or of all, in the order in which they were closed.
+    package func closedQueues(of group: SharingGroupUUID? = nil) -> [UploadQueue] {
+        queues.all.filter { $0.state == .closed && (group == nil || $0.sharingGroupUUID == group) }
+            .sorted { ($0.closedSequence ?? 0) < ($1.closedSequence ?? 0) }
+    }
+
+    /// What is in a queue, in the order in which it was queued.
+    package func items(in queue: RowID<UploadQueue>) -> [UploadItem] {
+        items.rows { $0.queueID == queue }
+    }
+
+    /// The pending changes of a file over all queues that are not dead, oldest first. What was refused for good is not
+    /// pending any more, also while its queue is.
+    package func pendingItems(of file: FileUUID) -> [UploadItem] {
+        items.rows { $0.fileUUID == file && $0.goneReason == nil && queues[$0.queueID]?.state != .dead }
+    }
+
+    /// The pending downloads of one group of downloads.
+    package func downloads(in group: RowID<DownloadGroup>) -> [DownloadItem] {
+        downloads.rows { $0.groupID == group }
+    }
+
+    /// The groups of downloads of one sharing group.
+    package func downloadGroups(of group: SharingGroupUUID) -> [DownloadGroup] {
+        downloadGroups.rows { $0.sharingGroupUUID == group }
+    }
+
+    /// Whether the user is about to leave the group.
+    package func isBeingLeft(_ group: SharingGroupUUID) -> Bool {
+        items.all.contains {
+            $0.kind == .groupRemoveUser && $0.sharingGroupUUID == group && queues[$0.queueID]?.state != .dead
+        }
+    }
+
+    /// Every file of the library's own to which a row refers.
+    package var ownedFiles: [LocalFileLocation] {
+        items.all.compactMap { $0.ownsFile ? $0.source : nil } + downloads.all.compactMap(\.location)
+            + transfers.all.map(\.location)
+    }
+}

@@ -1,0 +1,49 @@
+package import SyncProtocol
+
+/// A file as the client last knew it.
+package struct DirectoryEntry: TableRow {
+    /// The file.
+    package let fileUUID: FileUUID
+    /// The sharing group that it belongs to for life.
+    package let sharingGroupUUID: SharingGroupUUID
+    /// The file group that it belongs to for life, if any.
+    package var fileGroupUUID: FileGroupUUID?
+    /// Kind of contents.
+    package var mimeType: MIMEType?
+    /// The storage in which it is; nil until the server told.
+    package var cloudStorageType: CloudStorageType?
+    /// The version that the app has, or rejected; nil before the first commit or delivery.
+    package var fileVersion: FileVersion?
+    /// The app's text; nil if the file has none.
+    package var appMetaData: AppMetaData?
+    /// When version 0 was uploaded.
+    package var creationDate: WireDate?
+    /// When the contents were last uploaded.
+    package var updateDate: WireDate?
+    /// Whether the app knows that the file is deleted.
+    package var deletedLocally = false
+    /// Whether the file is deleted on the server.
+    package var deletedOnServer = false
+    /// Why the contents are out of reach; then ``fileVersion`` is the server's, although the app does not have it.
+    package var goneReason: GoneReason?
+    /// Whether the contents shall be downloaded whatever their version.
+    package var forceDownload = false
+
+    /// A file that the client just learned of.
+    package init(fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID) {
+        self.fileUUID = fileUUID
+        self.sharingGroupUUID = sharingGroupUUID
+    }
+
+    package var key: FileUUID { fileUUID }
+
+    /// The file as apps see it.
+    package var attributes: SyncAttributes {
+        var attributes = SyncAttributes(
+            fileUUID: fileUUID, sharingGroupUUID: sharingGroupUUID, mimeType: mimeType, fileGroupUUID: fileGroupUUID,
+            creationDate: creationDate, updateDate: updateDate)
+        attributes.appMetaData = appMetaData?.contents
+        attributes.gone = goneReason
+        return attributes
+    }
+}

@@ -1,0 +1,82 @@
+public import SyncProtocol
+
+/// A sharing group as apps see it.
+public struct SharingGroup: Sendable, Hashable {
+    /// The group.
+    public let sharingGroupUUID: SharingGroupUUID
+    /// Free text; nil if the group has no name.
+    public let sharingGroupName: String?
+    /// What the user may do.
+    public let permission: Permission
+    /// Whether others changed something that was not downloaded yet.
+    public let syncNeeded: Bool
+}
+
+/// What was done to a sharing group on the user's behalf.
+public enum SharingGroupOperation: Sendable, Hashable {
+    /// The group was created.
+    case creation
+    /// The user left the group.
+    case userRemoval
+    /// The group was renamed.
+    case update
+}
+
+/// Progress, for user interfaces and tests.
+public enum SyncEvent: Sendable, Hashable {
+    /// Before the first download of a sync, and again whenever a change by others restarts them.
+    case willStartDownloads(numberContentDownloads: Int, numberDownloadDeletions: Int)
+    /// Before the first operation of an upload phase that has any.
+    case willStartUploads(
+        numberContentUploads: Int, numberUploadDeletions: Int, numberSharingGroupOperations: Int)
+    /// A file is staged; others do not see it before ``contentUploadsCompleted(numberOfFiles:)``. Repeated whenever a
+    /// change by others makes the library stage it again.
+    case singleFileUploadComplete(SyncAttributes)
+    /// An upload was refused for good; `gone` of the attributes tells why. The library will not try it again.
+    case singleFileUploadGone(SyncAttributes)
+    /// A text is staged.
+    case singleAppMetaDataUploadComplete(FileUUID)
+    /// A deletion is staged.
+    case singleUploadDeletionComplete(FileUUID)
+    /// All of a queue is visible to others; the number of uploads in it.
+    case contentUploadsCompleted(numberOfFiles: Int)
+    /// All of a queue is visible to others; the number of deletions in it.
+    case uploadDeletionsCompleted(numberOfFiles: Int)
+    /// An operation on a group is done.
+    case sharingGroupUploadOperationCompleted(SharingGroup, SharingGroupOperation)
+    /// For users without storage of their own: whoever hosted their new files in this group left.
+    case sharingGroupOwningUserRemoved(SharingGroup)
+    /// A sync was asked for during a sync, and will follow.
+    case syncDelayed
+    /// A sync begins.
+    case syncStarted
+    /// A sync ended, without an error.
+    case syncDone
+    /// A sync ends early because the app asked for it.
+    case syncStopping
+    /// The server is closed; what it, or its stand-in, says.
+    case serverDown(message: String)
+}
+
+/// One file of a delivery.
+public struct DownloadOperation: Sendable, Hashable {
+    /// What became of the file.
+    public enum Kind: Sendable, Hashable {
+        /// Only the text changed; the new one is in the attributes.
+        case appMetaData
+        /// New contents, and possibly a new text. The file is the app's: it moves it before it acknowledges. If
+        /// `contentsChanged` is true, the owner changed the bytes in the cloud behind the server's back.
+        case file(LocalFileLocation, contentsChanged: Bool)
+        /// The contents are out of reach; `gone` of the attributes tells why.
+        case fileGone
+        /// The file was deleted.
+        case deletion
+    }
+
+    /// What became of the file.
+    public let kind: Kind
+    /// The file as the server has it.
+    public let attributes: SyncAttributes
+    /// The version of the contents that the server has.
+    public let fileVersion: FileVersion
+}

@@ -1,0 +1,166 @@
+internal import Foundation
+internal import GRDB
+package import SyncEngine
+
+/// What a client remembers, in an SQLite file.
+///
+/// Each set of changes is one transaction. The file is in WAL mode; a change that was written survives the end of the
+/// process.
+package final class ClientDatabase: Sendable {
+    private let queue: DatabaseQueue
+
+    /// Opens or makes the store, and brings its schema up to date.
+    /// - Parameter path: The file; its folder must be there. Nil keeps everything in memory.
+    package convenience init(path: String?) throws(StoreError) {
+        self.init(
+            try Self.translating {
+                let queue = try path.map { try DatabaseQueue(path: $0, configuration: Self.configuration) }
+                let opened = try queue ?? DatabaseQueue(configuration: Self.memoryConfiguration)
+                guard try opened.read({ try !Migrations.migrator.hasBeenSuperseded($0) }) else {
+                    throw StoreError.tooNew
+                }
+                try Migrations.migrator.migrate(opened)
+                #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
+                    // A launch in the background, before the device is unlocked again, must be able to read.
+                    if let path { try Self.protectUntilFirstUnlock(path) }
+                #endif
+                return opened
+            })
+    }
+
+    private init(_ queue: DatabaseQueue) {
+        self.queue = queue
+    }
+
+    private static var memoryConfiguration: Configuration {
+        var configuration = Configuration()
+        configuration.label = "SyncStore"
+        return configuration
+    }
+
+    private static var configuration: Configuration {
+        var configuration = memoryConfiguration
+        configuration.journalMode = .wal
+        // What was committed survives the process, not always a loss of power; then the server is asked again.
+        configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = NORMAL") }
+        return configuration
+    }
+
+    #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
+        private static func protectUntilFirstUnlock(_ path: String) throws {
+            for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
+                try FileManager.default.setAttributes(
+                    [.protectionKey: FileProtectionType.completeUntilFirstUserAuthentication],
+                    ofItemAtPath: path + suffix)
+            }
+        }
+    #endif
+
+    /// Reads everything.
+    package func load() throws(StoreError) -> ClientState {
+        try Self.translating {
+            try queue.read { db in
+                var state = ClientState()
+                state.groups = Table(stored: try SharingEntry.load(db))
+                state.directory = Table(stored: try DirectoryEntry.load(db))
+                state.queues = Table(stored: try UploadQueue.load(db))
+                state.items = Table(stored: try UploadItem.load(db))
+                state.downloadGroups = Table(stored: try DownloadGroup.load(db))
+                state.downloads = Table(stored: try DownloadItem.load(db))
+                state.transfers = Table(stored: try TransferCacheEntry.load(db))
+                state.lastIDs = try Self.lastIDs(db)
+                return state
+            }
+        }
+    }
+
+    /// SQLite remembers the greatest number of each table that has `AUTOINCREMENT`; see
+    /// https://www.sqlite.org/autoinc.html
+    private static func lastIDs(_ db: Database) throws -> ClientState.LastIDs {
+        var last = ClientState.LastIDs()
+        for row in try Row.fetchAll(db, sql: "SELECT name, seq FROM sqlite_sequence") {
+            let number: Int64 = row["seq"]
+            switch row["name"] as String {
+            case "uploadQueue": last.queue = number
+            case "uploadItem": last.item = number
+            case "downloadGroup": last.downloadGroup = number
+            case "downloadItem": last.download = number
+            case "transferCache": last.transfer = number
+            default: break
+            }
+        }
+        return last
+    }
+
+    /// Writes what one event changed: all of it, or nothing.
+    ///
+    /// Rows are removed from the children up and written from the parents down, so that no reference dangles and no
+    /// unique column sees an old and a new row at once.
+    package func write(_ changes: StateChanges) throws(StoreError) {
+        guard !changes.isEmpty else { return }
+        try Self.translating {
+            try queue.write { db in
+                try Self.remove(changes.transfers, db)
+                try Self.remove(changes.downloads, db)
+                try Self.remove(changes.downloadGroups, db)
+                try Self.remove(changes.items, db)
+                try Self.remove(changes.queues, db)
+                try Self.remove(changes.directory, db)
+                try Self.remove(changes.groups, db)
+                try Self.put(changes.groups, db)
+                try Self.put(changes.directory, db)
+                try Self.put(changes.queues, db)
+                try Self.put(changes.items, db)
+                try Self.put(changes.downloadGroups, db)
+                try Self.put(changes.downloads, db)
+                try Self.put(changes.transfers, db)
+            }
+        }
+    }
+
+    private static func remove<Stored: StoredRow>(_ changes: [RowChange<Stored>], _ db: Database) throws {
+        for case .remove(let key) in changes {
+            try db.cachedStatement(sql: Stored.deleteSQL).execute(arguments: [Stored.databaseValue(of: key)])
+        }
+    }
+
+    private static func put<Stored: StoredRow>(_ changes: [RowChange<Stored>], _ db: Database) throws {
+        for case .put(let row) in changes {
+            try db.cachedStatement(sql: Stored.upsertSQL).execute(arguments: StatementArguments(row.values))
+        }
+    }
+
+    /// A value of the client's own, such as the user's id.
+    package func setting(_ key: String) throws(StoreError) -> String? {
+        try Self.translating {
+            try queue.read { db in
+                try String.fetchOne(db, sql: "SELECT value FROM clientState WHERE key = ?", arguments: [key])
+            }
+        }
+    }
+
+    /// Sets or, with nil, removes a value of the client's own.
+    package func set(_ key: String, to value: String?) throws(StoreError) {
+        try Self.translating {
+            try queue.write { db in
+                try db.execute(
+                    sql: """
+                        INSERT INTO clientState (key, value) VALUES (?, ?)
+                        ON CONFLICT (key) DO UPDATE SET value = excluded.value
+                        """, arguments: [key, value])
+            }
+        }
+    }
+
+    private static func translating<Value>(_ body: () throws -> Value) throws(StoreError) -> Value {
+        do {
+            return try body()
+        } catch let error as StoreError {
+            throw error
+        } catch let error as DatabaseError {
+            throw .database(code: error.extendedResultCode.rawValue)
+        } catch {
+            throw .database(code: ResultCode.SQLITE_ERROR.rawValue)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+internal import GRDB
+
+/// The schema's history. A migration that was released never changes.
+enum Migrations {
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1 Tables") { db in try db.execute(sql: tables) }
+        migrator.registerMigration("2 Versions of indexes and commits") { db in try db.execute(sql: versions) }
+        return migrator
+    }
+
+    /// Enumerations are text, times are seconds since 1970 (UTC), UUIDs are kept as the app wrote them.
+    static let tables = """
+        CREATE TABLE sharingEntry (
+          sharingGroupUUID TEXT PRIMARY KEY NOT NULL,
+          name TEXT, permission TEXT NOT NULL DEFAULT 'read' CHECK (permission IN ('read','write','admin')),
+          masterVersion INTEGER NOT NULL DEFAULT 0,
+          cloudStorageType TEXT,
+          syncNeeded INTEGER NOT NULL DEFAULT 0,
+          removedFromGroup INTEGER NOT NULL DEFAULT 0,
+          creationPending INTEGER NOT NULL DEFAULT 0
+        );
+        CREATE TABLE directoryEntry (
+          fileUUID TEXT PRIMARY KEY NOT NULL,
+          sharingGroupUUID TEXT NOT NULL REFERENCES sharingEntry(sharingGroupUUID),
+          fileGroupUUID TEXT, mimeType TEXT, cloudStorageType TEXT,
+          fileVersion INTEGER,
+          appMetaData TEXT, appMetaDataVersion INTEGER,
+          creationDate REAL, updateDate REAL,
+          deletedLocally INTEGER NOT NULL DEFAULT 0,
+          deletedOnServer INTEGER NOT NULL DEFAULT 0,
+          goneReason TEXT, forceDownload INTEGER NOT NULL DEFAULT 0,
+          CHECK (deletedLocally = 0 OR deletedOnServer = 1),
+          CHECK ((appMetaDataVersion IS NULL) = (appMetaData IS NULL))
+        );
+        CREATE INDEX directoryEntry_group ON directoryEntry(sharingGroupUUID, fileGroupUUID);
+        CREATE TABLE uploadQueue (
+          id INTEGER PRIMARY KEY AUTOINCREMENT,
+          state TEXT NOT NULL CHECK (state IN ('open','closed','dead')),
+          closedSeq INTEGER UNIQUE,
+          sharingGroupUUID TEXT,
+          pushNotificationMessage TEXT, commitId TEXT, createdAt REAL NOT NULL
+        );
+        CREATE UNIQUE INDEX uploadQueue_oneOpen ON uploadQueue(state) WHERE state = 'open';
+        CREATE TABLE uploadItem (
+          id INTEGER PRIMARY KEY AUTOINCREMENT,
+          queueId INTEGER NOT NULL REFERENCES uploadQueue(id) ON DELETE CASCADE,
+          kind TEXT NOT NULL
+            CHECK (kind IN ('file','appMetaData','deletion','groupCreate','groupUpdate','groupRemoveUser')),
+          status TEXT NOT NULL CHECK (status IN ('notStarted','delayed','uploading','uploaded')),
+          sharingGroupUUID TEXT NOT NULL,
+          fileUUID TEXT, fileGroupUUID TEXT, mimeType TEXT,
+          stagedFileVersion INTEGER, appMetaData TEXT, stagedAppMetaDataVersion INTEGER,
+          urlBase TEXT, urlPath TEXT, ownsFile INTEGER NOT NULL DEFAULT 0,
+          fileSize INTEGER, fileModified REAL, sha256 TEXT, checkSum TEXT,
+          uploadUndeletion INTEGER NOT NULL DEFAULT 0, goneReason TEXT, newGroupName TEXT,
+          resumeURL TEXT, resumeOffset INTEGER, attempts INTEGER NOT NULL DEFAULT 0, lastError TEXT,
+          CHECK (kind NOT IN ('file','appMetaData','deletion') OR fileUUID IS NOT NULL),
+          CHECK (kind <> 'file' OR urlPath IS NOT NULL), CHECK (kind <> 'appMetaData' OR appMetaData IS NOT NULL)
+        );
+        CREATE INDEX uploadItem_file ON uploadItem(fileUUID);
+        CREATE UNIQUE INDEX uploadItem_onePerQueue ON uploadItem(queueId, fileUUID) WHERE fileUUID IS NOT NULL;
+        CREATE TABLE downloadGroup (
+          id INTEGER PRIMARY KEY AUTOINCREMENT, sharingGroupUUID TEXT NOT NULL, fileGroupUUID TEXT,
+          status TEXT NOT NULL CHECK (status IN ('notStarted','downloading','downloaded')),
+          masterVersion INTEGER NOT NULL
+        );
+        CREATE UNIQUE INDEX downloadGroup_one ON downloadGroup(sharingGroupUUID, fileGroupUUID)
+          WHERE fileGroupUUID IS NOT NULL;
+        CREATE TABLE downloadItem (
+          id INTEGER PRIMARY KEY AUTOINCREMENT,
+          groupId INTEGER NOT NULL REFERENCES downloadGroup(id) ON DELETE CASCADE,
+          fileUUID TEXT NOT NULL UNIQUE, kind TEXT NOT NULL CHECK (kind IN ('file','appMetaData','deletion')),
+          status TEXT NOT NULL CHECK (status IN ('notStarted','downloading','downloaded')),
+          mimeType TEXT, fileVersion INTEGER NOT NULL, appMetaDataVersion INTEGER, appMetaData TEXT,
+          cloudStorageType TEXT, creationDate REAL, updateDate REAL, urlBase TEXT, urlPath TEXT,
+          contentsChanged INTEGER NOT NULL DEFAULT 0, goneReason TEXT, resolution TEXT
+        );
+        CREATE TABLE transferCache (
+          id INTEGER PRIMARY KEY AUTOINCREMENT, direction TEXT NOT NULL CHECK (direction IN ('up','down')),
+          fileUUID TEXT NOT NULL, fileVersion INTEGER NOT NULL, requestKey TEXT NOT NULL UNIQUE,
+          taskIdentifier INTEGER, state TEXT NOT NULL CHECK (state IN ('running','finished')),
+          httpStatus INTEGER, messageParams TEXT, body TEXT, urlBase TEXT, urlPath TEXT, cachedAt REAL NOT NULL,
+          UNIQUE (direction, fileUUID, fileVersion)
+        );
+        CREATE TABLE clientState (key TEXT PRIMARY KEY NOT NULL, value TEXT);
+        """
+
+    /// Which index the directory is up to, and which master version a commit named whose outcome is not known.
+    static let versions = """
+        ALTER TABLE sharingEntry ADD COLUMN indexedVersion INTEGER;
+        ALTER TABLE uploadQueue ADD COLUMN commitVersion INTEGER;
+        """
+}

@@ -1,0 +1,290 @@
+internal import GRDB
+internal import SyncEngine
+internal import SyncProtocol
+
+extension SharingEntry: StoredRow {
+    static var table: String { "sharingEntry" }
+    static var selectSQL: String {
+        """
+        SELECT sharingGroupUUID, name, permission, masterVersion, cloudStorageType, syncNeeded, removedFromGroup,
+               creationPending, indexedVersion
+          FROM sharingEntry
+        """
+    }
+    static var upsertSQL: String {
+        """
+        INSERT INTO sharingEntry (sharingGroupUUID, name, permission, masterVersion, cloudStorageType, syncNeeded,
+                                  removedFromGroup, creationPending, indexedVersion)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (sharingGroupUUID) DO UPDATE
+           SET name = excluded.name, permission = excluded.permission, masterVersion = excluded.masterVersion,
+               cloudStorageType = excluded.cloudStorageType, syncNeeded = excluded.syncNeeded,
+               removedFromGroup = excluded.removedFromGroup, creationPending = excluded.creationPending,
+               indexedVersion = excluded.indexedVersion
+        """
+    }
+    static var deleteSQL: String { "DELETE FROM sharingEntry WHERE sharingGroupUUID = ?" }
+
+    var values: [(any DatabaseValueConvertible)?] {
+        [
+            sharingGroupUUID.rawValue, name, permission.rawValue, masterVersion.rawValue, cloudStorageType?.rawValue,
+            syncNeeded, removedFromGroup, creationPending, indexedVersion?.rawValue,
+        ]
+    }
+
+    init(stored: ColumnReader) throws {
+        self.init(
+            sharingGroupUUID: try stored.required("sharingGroupUUID") { SharingGroupUUID($0) },
+            name: try stored.optionalText("name"),
+            permission: try stored.required("permission", Permission.init(rawValue:)))
+        masterVersion = try stored.requiredVersion("masterVersion")
+        cloudStorageType = try stored.optional("cloudStorageType", CloudStorageType.init(rawValue:))
+        syncNeeded = try stored.flag("syncNeeded")
+        removedFromGroup = try stored.flag("removedFromGroup")
+        creationPending = try stored.flag("creationPending")
+        indexedVersion = try stored.version("indexedVersion")
+    }
+}
+
+extension DirectoryEntry: StoredRow {
+    static var table: String { "directoryEntry" }
+    static var selectSQL: String {
+        """
+        SELECT fileUUID, sharingGroupUUID, fileGroupUUID, mimeType, cloudStorageType, fileVersion, appMetaData,
+               appMetaDataVersion, creationDate, updateDate, deletedLocally, deletedOnServer, goneReason,
+               forceDownload
+          FROM directoryEntry
+        """
+    }
+    static var upsertSQL: String {
+        """
+        INSERT INTO directoryEntry (fileUUID, sharingGroupUUID, fileGroupUUID, mimeType, cloudStorageType,
+                                    fileVersion, appMetaData, appMetaDataVersion, creationDate, updateDate,
+                                    deletedLocally, deletedOnServer, goneReason, forceDownload)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (fileUUID) DO UPDATE
+           SET fileGroupUUID = excluded.fileGroupUUID, mimeType = excluded.mimeType,
+               cloudStorageType = excluded.cloudStorageType, fileVersion = excluded.fileVersion,
+               appMetaData = excluded.appMetaData, appMetaDataVersion = excluded.appMetaDataVersion,
+               creationDate = excluded.creationDate, updateDate = excluded.updateDate,
+               deletedLocally = excluded.deletedLocally, deletedOnServer = excluded.deletedOnServer,
+               goneReason = excluded.goneReason, forceDownload = excluded.forceDownload
+        """
+    }
+    static var deleteSQL: String { "DELETE FROM directoryEntry WHERE fileUUID = ?" }
+
+    var values: [(any DatabaseValueConvertible)?] {
+        [
+            fileUUID.rawValue, sharingGroupUUID.rawValue, fileGroupUUID?.rawValue, mimeType?.rawValue,
+            cloudStorageType?.rawValue, fileVersion?.rawValue, appMetaData?.contents.stored,
+            appMetaData?.version.rawValue,
+            creationDate?.seconds, updateDate?.seconds, deletedLocally, deletedOnServer, goneReason?.rawValue,
+            forceDownload,
+        ]
+    }
+
+    init(stored: ColumnReader) throws {
+        self.init(
+            fileUUID: try stored.required("fileUUID") { FileUUID($0) },
+            sharingGroupUUID: try stored.required("sharingGroupUUID") { SharingGroupUUID($0) })
+        fileGroupUUID = try stored.optional("fileGroupUUID") { FileGroupUUID($0) }
+        mimeType = try stored.optional("mimeType") { MIMEType($0) }
+        cloudStorageType = try stored.optional("cloudStorageType", CloudStorageType.init(rawValue:))
+        fileVersion = try stored.version("fileVersion")
+        if let version: AppMetaDataVersion = try stored.version("appMetaDataVersion") {
+            appMetaData = AppMetaData(version: version, contents: try stored.required("appMetaData") { $0 })
+        }
+        creationDate = try stored.date("creationDate")
+        updateDate = try stored.date("updateDate")
+        deletedLocally = try stored.flag("deletedLocally")
+        deletedOnServer = try stored.flag("deletedOnServer")
+        goneReason = try stored.optional("goneReason", GoneReason.init(rawValue:))
+        forceDownload = try stored.flag("forceDownload")
+    }
+}
+
+extension UploadQueue: StoredRow {
+    static var table: String { "uploadQueue" }
+    static var selectSQL: String {
+        """
+        SELECT id, state, closedSeq, sharingGroupUUID, pushNotificationMessage, commitId, commitVersion, createdAt
+          FROM uploadQueue
+        """
+    }
+    static var upsertSQL: String {
+        """
+        INSERT INTO uploadQueue (id, state, closedSeq, sharingGroupUUID, pushNotificationMessage, commitId,
+                                 commitVersion, createdAt)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE
+           SET state = excluded.state, closedSeq = excluded.closedSeq, sharingGroupUUID = excluded.sharingGroupUUID,
+               pushNotificationMessage = excluded.pushNotificationMessage, commitId = excluded.commitId,
+               commitVersion = excluded.commitVersion
+        """
+    }
+    static var deleteSQL: String { "DELETE FROM uploadQueue WHERE id = ?" }
+
+    var values: [(any DatabaseValueConvertible)?] {
+        [
+            id.rawValue, state.rawValue, closedSequence, sharingGroupUUID?.rawValue, pushNotificationMessage,
+            commitID?.rawValue, commitVersion?.rawValue, createdAt.seconds,
+        ]
+    }
+
+    init(stored: ColumnReader) throws {
+        self.init(id: try stored.id("id"), createdAt: try stored.requiredDate("createdAt"))
+        state = try stored.required("state", State.init(rawValue:))
+        closedSequence = try stored.optionalInteger("closedSeq")
+        sharingGroupUUID = try stored.optional("sharingGroupUUID") { SharingGroupUUID($0) }
+        pushNotificationMessage = try stored.optionalText("pushNotificationMessage")
+        commitID = try stored.optional("commitId") { CommitID($0) }
+        commitVersion = try stored.version("commitVersion")
+    }
+}
+
+extension UploadItem: StoredRow {
+    static var table: String { "uploadItem" }
+    static var selectSQL: String {
+        """
+        SELECT id, queueId, kind, status, sharingGroupUUID, fileUUID, fileGroupUUID, mimeType, stagedFileVersion,
+               appMetaData, stagedAppMetaDataVersion, urlBase, urlPath, ownsFile, fileSize, fileModified,
+               uploadUndeletion, goneReason, newGroupName, attempts, lastError
+          FROM uploadItem
+        """
+    }
+    static var upsertSQL: String {
+        """
+        INSERT INTO uploadItem (id, queueId, kind, status, sharingGroupUUID, fileUUID, fileGroupUUID, mimeType,
+                                stagedFileVersion, appMetaData, stagedAppMetaDataVersion, urlBase, urlPath, ownsFile,
+                                fileSize, fileModified, uploadUndeletion, goneReason, newGroupName, attempts,
+                                lastError)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE
+           SET status = excluded.status, fileGroupUUID = excluded.fileGroupUUID, mimeType = excluded.mimeType,
+               stagedFileVersion = excluded.stagedFileVersion, appMetaData = excluded.appMetaData,
+               stagedAppMetaDataVersion = excluded.stagedAppMetaDataVersion, urlBase = excluded.urlBase,
+               urlPath = excluded.urlPath, ownsFile = excluded.ownsFile, fileSize = excluded.fileSize,
+               fileModified = excluded.fileModified, uploadUndeletion = excluded.uploadUndeletion,
+               goneReason = excluded.goneReason, newGroupName = excluded.newGroupName, attempts = excluded.attempts,
+               lastError = excluded.lastError
+        """
+    }
+    static var deleteSQL: String { "DELETE FROM uploadItem WHERE id = ?" }
+
+    var values: [(any DatabaseValueConvertible)?] {
+        [
+            id.rawValue, queueID.rawValue, kind.rawValue, status.rawValue, sharingGroupUUID.rawValue,
+            fileUUID?.rawValue, fileGroupUUID?.rawValue, mimeType?.rawValue, stagedFileVersion?.rawValue,
+            appMetaData?.stored,
+            stagedAppMetaDataVersion?.rawValue, source?.base.rawValue, source?.path, ownsFile, fileSize, fileModified,
+            uploadUndeletion, goneReason?.rawValue, newGroupName, attempts, lastError,
+        ]
+    }
+
+    init(stored: ColumnReader) throws {
+        self.init(
+            id: try stored.id("id"), queueID: try stored.id("queueId"),
+            kind: try stored.required("kind", Kind.init(rawValue:)),
+            sharingGroupUUID: try stored.required("sharingGroupUUID") { SharingGroupUUID($0) },
+            fileUUID: try stored.optional("fileUUID") { FileUUID($0) })
+        status = try stored.required("status", Status.init(rawValue:))
+        fileGroupUUID = try stored.optional("fileGroupUUID") { FileGroupUUID($0) }
+        mimeType = try stored.optional("mimeType") { MIMEType($0) }
+        stagedFileVersion = try stored.version("stagedFileVersion")
+        appMetaData = try stored.optionalText("appMetaData")
+        stagedAppMetaDataVersion = try stored.version("stagedAppMetaDataVersion")
+        source = try stored.location()
+        ownsFile = try stored.flag("ownsFile")
+        fileSize = try stored.optionalInteger("fileSize")
+        fileModified = try stored.optionalReal("fileModified")
+        uploadUndeletion = try stored.flag("uploadUndeletion")
+        goneReason = try stored.optional("goneReason", GoneReason.init(rawValue:))
+        newGroupName = try stored.optionalText("newGroupName")
+        guard let count = Int32(exactly: try stored.integer("attempts")) else { throw stored.corrupt("attempts") }
+        attempts = count
+        lastError = try stored.optionalText("lastError")
+    }
+}
+
+extension DownloadGroup: StoredRow {
+    static var table: String { "downloadGroup" }
+    static var selectSQL: String {
+        "SELECT id, sharingGroupUUID, fileGroupUUID, status, masterVersion FROM downloadGroup"
+    }
+    static var upsertSQL: String {
+        """
+        INSERT INTO downloadGroup (id, sharingGroupUUID, fileGroupUUID, status, masterVersion)
+        VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE
+           SET status = excluded.status
+        """
+    }
+    static var deleteSQL: String { "DELETE FROM downloadGroup WHERE id = ?" }
+
+    var values: [(any DatabaseValueConvertible)?] {
+        [id.rawValue, sharingGroupUUID.rawValue, fileGroupUUID?.rawValue, status.rawValue, masterVersion.rawValue]
+    }
+
+    init(stored: ColumnReader) throws {
+        self.init(
+            id: try stored.id("id"), sharingGroupUUID: try stored.required("sharingGroupUUID") { SharingGroupUUID($0) },
+            fileGroupUUID: try stored.optional("fileGroupUUID") { FileGroupUUID($0) },
+            masterVersion: try stored.requiredVersion("masterVersion"))
+        status = try stored.required("status", Status.init(rawValue:))
+    }
+}
+
+extension DownloadItem: StoredRow {
+    static var table: String { "downloadItem" }
+    static var selectSQL: String {
+        """
+        SELECT id, groupId, fileUUID, kind, status, mimeType, fileVersion, appMetaDataVersion, appMetaData,
+               cloudStorageType, creationDate, updateDate, urlBase, urlPath, contentsChanged, goneReason, resolution
+          FROM downloadItem
+        """
+    }
+    static var upsertSQL: String {
+        """
+        INSERT INTO downloadItem (id, groupId, fileUUID, kind, status, mimeType, fileVersion, appMetaDataVersion,
+                                  appMetaData, cloudStorageType, creationDate, updateDate, urlBase, urlPath,
+                                  contentsChanged, goneReason, resolution)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE
+           SET status = excluded.status, mimeType = excluded.mimeType,
+               appMetaDataVersion = excluded.appMetaDataVersion, appMetaData = excluded.appMetaData,
+               cloudStorageType = excluded.cloudStorageType, creationDate = excluded.creationDate,
+               updateDate = excluded.updateDate, urlBase = excluded.urlBase, urlPath = excluded.urlPath,
+               contentsChanged = excluded.contentsChanged, goneReason = excluded.goneReason,
+               resolution = excluded.resolution
+        """
+    }
+    static var deleteSQL: String { "DELETE FROM downloadItem WHERE id = ?" }
+
+    var values: [(any DatabaseValueConvertible)?] {
+        [
+            id.rawValue, groupID.rawValue, fileUUID.rawValue, kind.rawValue, status.rawValue, mimeType?.rawValue,
+            fileVersion.rawValue, appMetaDataVersion?.rawValue, appMetaData?.stored, cloudStorageType?.rawValue,
+            creationDate?.seconds, updateDate?.seconds, location?.base.rawValue, location?.path, contentsChanged,
+            goneReason?.rawValue, resolution?.text,
+        ]
+    }
+
+    init(stored: ColumnReader) throws {
+        self.init(
+            id: try stored.id("id"), groupID: try stored.id("groupId"),
+            fileUUID: try stored.required("fileUUID") { FileUUID($0) },
+            kind: try stored.required("kind", Kind.init(rawValue:)),
+            fileVersion: try stored.requiredVersion("fileVersion"))
+        status = try stored.required("status", Status.init(rawValue:))
+        mimeType = try stored.optional("mimeType") { MIMEType($0) }
+        appMetaDataVersion = try stored.version("appMetaDataVersion")
+        appMetaData = try stored.optionalText("appMetaData")
+        cloudStorageType = try stored.optional("cloudStorageType", CloudStorageType.init(rawValue:))
+        creationDate = try stored.date("creationDate")
+        updateDate = try stored.date("updateDate")
+        location = try stored.location()
+        contentsChanged = try stored.flag("contentsChanged")
+        goneReason = try stored.optional("goneReason", GoneReason.init(rawValue:))
+        resolution = try stored.optional("resolution", StoredResolution.init(text:))
+    }
+}

@@ -1,0 +1,18 @@
+/// Why the store could not do what it was asked.
+package enum StoreError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// SQLite refuses, with its result code; see https://www.sqlite.org/rescode.html
+    case database(code: Int32)
+    /// A stored value is not one that this library writes.
+    case corrupt(table: String, column: String)
+    /// The store was written by a newer library.
+    case tooNew
+
+    /// Safe to log: holds no stored value.
+    package var description: String {
+        switch self {
+        case .database(let code): "SQLite error \(code)"
+        case .corrupt(let table, let column): "unreadable value in \(table).\(column)"
+        case .tooNew: "the store was written by a newer version of the library"
+        }
+    }
+}

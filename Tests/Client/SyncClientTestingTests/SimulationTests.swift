@@ -1,0 +1,52 @@
+import SyncClientTesting
+import Testing
+
+@Suite("Simulated histories")
+struct SimulationTests {
+    // A few, as this is a debugging build; `scripts/simulate` plays 20,000.
+    @Test("All clients come to agree, and nothing is lost, torn or hidden", arguments: 0..<8)
+    func histories(block: Int) {
+        for seed in UInt64(block * 60 + 1)...UInt64(block * 60 + 60) {
+            let report = Simulation.run(seed: seed)
+            #expect(report.violations == [], "replay with scripts/simulate --seed \(seed)")
+        }
+    }
+
+    @Test("Clients that keep their state in SQLite do just as well")
+    func database() {
+        for seed in UInt64(1)...4 {
+            var options = SimulationOptions(seed: seed)
+            options.usesDatabase = true
+            let report = Simulation.run(seed: seed, options: options)
+            #expect(report.violations == [], "seed \(seed), with SQLite")
+        }
+    }
+
+    @Test("A seed gives the same history each time")
+    func replay() {
+        let first = Simulation.run(seed: 7, logs: true)
+        let second = Simulation.run(seed: 7, logs: true)
+
+        #expect(first.log == second.log)
+        #expect(!first.log.isEmpty)
+    }
+
+    @Test("Histories contain what they are about")
+    func coverage() {
+        var (conflicts, deaths, stale, gone, commits) = (0, 0, 0, 0, 0)
+        for seed in UInt64(1)...40 {
+            let report = Simulation.run(seed: seed)
+            conflicts += report.conflicts
+            deaths += report.deaths
+            stale += report.staleReplies
+            gone += report.gone
+            commits += report.commits
+        }
+
+        #expect(conflicts > 10)
+        #expect(deaths > 30)
+        #expect(stale > 10)
+        #expect(gone > 10)
+        #expect(commits > 100)
+    }
+}

@@ -1,0 +1,244 @@
+import SyncEngine
+import SyncProtocol
+import Testing
+
+/// An engine with a store in memory, whose requests a test answers one by one.
+struct Driver {
+    static let group = SharingGroupUUID("11111111-0000-4000-8000-000000000001")!
+    static let device = DeviceUUID("22222222-0000-4000-8000-000000000001")!
+    static let otherDevice = DeviceUUID("22222222-0000-4000-8000-000000000002")!
+    static let now = WireDate(secondsSince1970: 1_700_000_000)
+
+    var engine: SyncStateMachine
+    var stored = ClientState()
+    /// All actions so far.
+    var actions: [EngineAction] = []
+    /// The token and request that wait for a reply.
+    var waiting: (token: EngineToken, request: ServerRequest)?
+    /// The token of the last question or delivery.
+    var asked: EngineToken?
+    /// The versions that the driver answers an index with.
+    var masterVersion = MasterVersion(1)
+    var rows: [FileInfo] = []
+
+    init(capabilities: ServerCapabilities = .all) {
+        engine = Self.engine(ClientState(), capabilities)
+        perform(engine.launch(at: Self.now))
+    }
+
+    /// A member of ``group``, which has some files on the server.
+    static func member(of rows: [FileInfo] = [], capabilities: ServerCapabilities = .all) throws -> Driver {
+        var driver = Driver(capabilities: capabilities)
+        try driver.sync(nil)
+        driver.rows = rows
+        driver.replyIndex()
+        return driver
+    }
+
+    private static func engine(_ state: ClientState, _ capabilities: ServerCapabilities) -> SyncStateMachine {
+        SyncStateMachine(
+            state: state,
+            configuration: .init(
+                deviceUUID: device, accountStorage: .google, capabilities: capabilities,
+                makeCommitID: { CommitID("33333333-0000-4000-8000-000000000001")! }))
+    }
+
+    static func file(_ number: Int) -> FileUUID {
+        FileUUID("44444444-0000-4000-8000-00000000000\(number)")!
+    }
+
+    static func row(
+        _ number: Int, version: Int32 = 0, deleted: Bool = false, text: Int32? = nil, device: DeviceUUID = otherDevice,
+        fileGroup: FileGroupUUID? = nil
+    ) -> FileInfo {
+        var row = FileInfo(fileUUID: file(number), sharingGroupUUID: group, deleted: deleted)
+        row.deviceUUID = device
+        row.fileVersion = FileVersion(version)
+        row.appMetaDataVersion = text.map { AppMetaDataVersion($0) }
+        row.mimeType = MIMEType("text/plain")
+        row.fileGroupUUID = fileGroup
+        row.cloudStorageType = .google
+        return row
+    }
+
+    mutating func perform(_ new: [EngineAction]) {
+        stored.apply(engine.takeChanges())
+        #expect(stored == engine.state)
+        #expect(engine.state.violations() == [])
+        for action in new {
+            switch action {
+            case .send(let token, let request): waiting = (token, request)
+            case .resolveContentConflict(let token, _), .resolveDeletionConflicts(let token, _),
+                .deliver(let token, _, _),
+                .wait(let token, _):
+                asked = token
+            default: break
+            }
+        }
+        actions += new
+    }
+
+    mutating func sync(_ group: SharingGroupUUID? = Driver.group, reAttemptGone: Bool = false) throws {
+        perform(
+            try engine.sync(
+                SyncRequest(sharingGroupUUID: group, reAttemptGoneDownloads: reAttemptGone), at: Self.now))
+    }
+
+    mutating func reply(_ reply: ServerReply) {
+        guard let token = waiting?.token else {
+            Issue.record("nothing waits for a reply")
+            return
+        }
+        waiting = nil
+        perform(engine.handle(.reply(token, reply), at: Self.now))
+    }
+
+    mutating func replyIndex() {
+        guard case .index(let parameters) = waiting?.request else {
+            Issue.record("no index is asked for, but \(String(describing: waiting?.request))")
+            return
+        }
+        let info = SharingGroupInfo(
+            sharingGroupUUID: Self.group, sharingGroupName: "Family", deleted: false, masterVersion: masterVersion,
+            permission: .admin, sharingGroupUsers: [], cloudStorageType: nil)
+        let files = parameters.sharingGroupUUID.map { _ in
+            IndexResponse.Files(masterVersion: masterVersion, fileIndex: rows)
+        }
+        reply(.index(IndexResponse(files: files, sharingGroups: [info])))
+    }
+
+    /// Answers a download with contents.
+    mutating func replyFile(_ path: String = "down", text: String? = nil) {
+        guard case .downloadFile = waiting?.request else {
+            Issue.record("no download is asked for, but \(String(describing: waiting?.request))")
+            return
+        }
+        reply(
+            .fileDownloaded(
+                .init(
+                    location: LocalFileLocation(base: .library, path: path), appMetaData: text,
+                    cloudStorageType: .google, contentsChanged: false)))
+    }
+
+    mutating func takeDelivery() {
+        guard let token = asked else {
+            Issue.record("nothing is delivered")
+            return
+        }
+        asked = nil
+        perform(engine.handle(.delivered(token, taken: true), at: Self.now))
+    }
+
+    mutating func answer(_ resolution: ContentDownloadResolution?) {
+        guard let token = asked else {
+            Issue.record("nothing is asked")
+            return
+        }
+        asked = nil
+        perform(engine.handle(.contentConflictResolved(token, resolution), at: Self.now))
+    }
+
+    mutating func answer(_ resolutions: [FileUUID: DownloadDeletionResolution]) {
+        guard let token = asked else {
+            Issue.record("nothing is asked")
+            return
+        }
+        asked = nil
+        perform(engine.handle(.deletionConflictsResolved(token, resolutions), at: Self.now))
+    }
+
+    mutating func replyStaged() {
+        switch waiting?.request {
+        case .uploadFile: reply(.fileStaged(creationDate: Self.now, updateDate: Self.now))
+        default: reply(.done)
+        }
+    }
+
+    /// Has version 0 of a file committed by another device, and delivered here.
+    mutating func download(_ number: Int, text: String? = nil) throws {
+        rows.append(Self.row(number, text: text == nil ? nil : 0))
+        masterVersion = masterVersion.next
+        try sync()
+        replyIndex()
+        replyFile("down\(number)", text: text)
+        takeDelivery()
+        replyIndex()
+    }
+
+    /// The process ends, and another one begins with what was stored.
+    mutating func relaunch(capabilities: ServerCapabilities = .all) {
+        waiting = nil
+        asked = nil
+        engine = Self.engine(stored, capabilities)
+        perform(engine.launch(at: Self.now))
+    }
+
+    static func attributes(
+        _ number: Int, mimeType: String = "text/plain", fileGroup: FileGroupUUID? = nil, text: String? = nil,
+        group: SharingGroupUUID = Driver.group
+    ) -> SyncAttributes {
+        var attributes = SyncAttributes(
+            fileUUID: file(number), sharingGroupUUID: group, mimeType: MIMEType(mimeType), fileGroupUUID: fileGroup)
+        attributes.appMetaData = text
+        return attributes
+    }
+
+    mutating func upload(_ attributes: SyncAttributes, _ path: String = "up") throws {
+        let source = UploadSource(location: LocalFileLocation(base: .documents, path: path), isOwned: false)
+        perform(try engine.upload(source, attributes, at: Self.now))
+    }
+
+    mutating func uploadText(_ attributes: SyncAttributes) throws {
+        perform(try engine.uploadAppMetaData(attributes, at: Self.now))
+    }
+
+    mutating func delete(_ numbers: Int...) throws {
+        perform(try engine.delete(numbers.map { Self.file($0) }, at: Self.now))
+    }
+
+    // MARK: What happened
+
+    var events: [SyncEvent] {
+        actions.compactMap { if case .report(let event) = $0 { event } else { nil } }
+    }
+
+    var errors: [SyncError.Code] {
+        actions.compactMap { if case .reportError(let error) = $0 { error.code } else { nil } }
+    }
+
+    var deliveries: [[DownloadOperation]] {
+        actions.compactMap { if case .deliver(_, let operations, _) = $0 { operations } else { nil } }
+    }
+
+    var contentConflicts: [ContentDownloadConflict] {
+        actions.compactMap { if case .resolveContentConflict(_, let conflict) = $0 { conflict } else { nil } }
+    }
+
+    var deletionConflicts: [DownloadDeletionConflict] {
+        actions.flatMap { action -> [DownloadDeletionConflict] in
+            if case .resolveDeletionConflicts(_, let conflicts) = action { conflicts } else { [] }
+        }
+    }
+
+    var requests: [ServerRequest] {
+        actions.compactMap { if case .send(_, let request) = $0 { request } else { nil } }
+    }
+
+    var fileUploads: [FileUpload] {
+        requests.compactMap { if case .uploadFile(let upload) = $0 { upload } else { nil } }
+    }
+
+    var commits: [ServerRequest.Commit] {
+        requests.compactMap { if case .doneUploads(let commit) = $0 { commit } else { nil } }
+    }
+}
+
+/// The code with which a call is refused; nil if it is not.
+func refusal(_ body: () throws -> Void) -> SyncError.Code? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return (error as? SyncError)?.code
+    }
+}

@@ -1,0 +1,180 @@
+import SyncEngine
+import SyncProtocol
+import Testing
+
+@Suite("Rules of queueing")
+struct QueueRulesTests {
+    let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
+
+    @Test("An upload without a MIME type is refused, and changes nothing")
+    func noMimeType() throws {
+        var driver = try Driver.member()
+        let before = driver.engine.state
+        var attributes = Driver.attributes(1)
+        attributes.mimeType = nil
+
+        #expect(refusal { try driver.upload(attributes) } == .noMimeType)
+        #expect(driver.engine.state == before)
+    }
+
+    @Test("Of two uploads of a file before a sync the last one counts")
+    func replacement() throws {
+        var driver = try Driver.member()
+
+        try driver.upload(Driver.attributes(1), "first")
+        try driver.upload(Driver.attributes(1), "second")
+
+        #expect(driver.engine.state.items.inOrder.compactMap(\.source?.path) == ["second"])
+        #expect(!driver.engine.uploadsPending)
+    }
+
+    @Test("Of an upload and a text before a sync the last one counts", arguments: [true, false])
+    func textAndFile(textLast: Bool) throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+
+        if textLast { try driver.upload(Driver.attributes(1)) }
+        try driver.uploadText(Driver.attributes(1, text: "a"))
+        if !textLast { try driver.upload(Driver.attributes(1)) }
+
+        #expect(driver.engine.state.items.inOrder.map(\.kind) == [textLast ? .appMetaData : .file])
+    }
+
+    @Test("A next version keeps MIME type and file group")
+    func nextVersion() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1))
+        try driver.upload(Driver.attributes(2, fileGroup: fileGroup))
+        let other = FileGroupUUID("55555555-0000-4000-8000-000000000002")
+
+        #expect(refusal { try driver.upload(Driver.attributes(1, mimeType: "image/jpeg")) } == .mimeTypeOfFileChanged)
+        #expect(refusal { try driver.upload(Driver.attributes(1, fileGroup: fileGroup)) } == .fileGroupUUIDChanged)
+        #expect(refusal { try driver.upload(Driver.attributes(2, fileGroup: other)) } == .fileGroupUUIDChanged)
+        #expect(refusal { try driver.upload(Driver.attributes(2)) } == nil)
+        #expect(refusal { try driver.upload(Driver.attributes(2, fileGroup: fileGroup)) } == nil)
+    }
+
+    @Test("A text needs a file that the server has, or will have before")
+    func textOfUnknownFile() throws {
+        var driver = try Driver.member()
+
+        #expect(refusal { try driver.uploadText(Driver.attributes(1, text: "a")) } == .couldNotFindFileUUID)
+        try driver.upload(Driver.attributes(1))
+        #expect(refusal { try driver.uploadText(Driver.attributes(1, text: "a")) } == .couldNotFindFileUUID)
+        try driver.sync()
+        #expect(refusal { try driver.uploadText(Driver.attributes(1, text: "a")) } == nil)
+        #expect(refusal { try driver.uploadText(Driver.attributes(1)) } == .badAppMetaData)
+    }
+
+    @Test("Deletions are queued all together or not at all")
+    func deletions() throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+
+        #expect(refusal { try driver.delete(1, 2) } == .deletingUnknownFile)
+        #expect(driver.engine.state.items.isEmpty)
+        #expect(refusal { try driver.delete(1, 1) } == .fileQueuedForDeletion)
+        #expect(driver.engine.state.items.isEmpty)
+    }
+
+    @Test("After a deletion was queued, nothing else can be queued for the file, also after it is done")
+    func afterDeletion() throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+        try driver.delete(1)
+
+        #expect(refusal { try driver.upload(Driver.attributes(1)) } == .fileQueuedForDeletion)
+        #expect(refusal { try driver.uploadText(Driver.attributes(1, text: "a")) } == .fileQueuedForDeletion)
+        #expect(refusal { try driver.delete(1) } == .fileQueuedForDeletion)
+
+        try driver.sync()
+        #expect(refusal { try driver.upload(Driver.attributes(1)) } == .fileQueuedForDeletion)
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.replyStaged()
+        driver.reply(.committed(numberUploadsTransferred: 1))
+
+        #expect(refusal { try driver.upload(Driver.attributes(1)) } == .fileAlreadyDeleted)
+        #expect(refusal { try driver.uploadText(Driver.attributes(1, text: "a")) } == .fileAlreadyDeleted)
+        #expect(refusal { try driver.delete(1) } == .fileAlreadyDeleted)
+        #expect(driver.events.contains(.uploadDeletionsCompleted(numberOfFiles: 1)))
+    }
+
+    @Test("A file that is deleted before it was ever closed leaves nothing to send")
+    func deletedBeforeSync() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1))
+
+        try driver.delete(1)
+
+        #expect(driver.engine.state.items.isEmpty)
+        #expect(driver.engine.state.directory[Driver.file(1)]?.deletedLocally == true)
+    }
+
+    @Test("A queue is for one sharing group, and a file stays in its own")
+    func groups() throws {
+        var driver = try Driver.member()
+        let other = SharingGroupUUID("11111111-0000-4000-8000-000000000002")!
+        #expect(refusal { try driver.upload(Driver.attributes(1, group: other)) } == .unknownSharingGroup)
+        #expect(refusal { try driver.sync(other) } == .unknownSharingGroup)
+        driver.perform(try driver.engine.createSharingGroup(other, name: nil, at: Driver.now))
+
+        #expect(refusal { try driver.upload(Driver.attributes(1)) } == .sharingGroupUUIDInconsistent)
+        #expect(refusal { try driver.sync() } == .sharingGroupUUIDInconsistent)
+        #expect(
+            refusal { _ = try driver.engine.createSharingGroup(other, name: nil, at: Driver.now) }
+                == .sharingGroupExists)
+        try driver.upload(Driver.attributes(1, group: other))
+        try driver.sync(other)
+        #expect(refusal { try driver.upload(Driver.attributes(1)) } == .sharingGroupUUIDInconsistent)
+    }
+
+    @Test("Who is about to leave a group cannot queue anything for it, nor leave it twice")
+    func leaving() throws {
+        var driver = try Driver.member()
+        driver.perform(try driver.engine.removeFromSharingGroup(Driver.group, at: Driver.now))
+
+        #expect(refusal { _ = try driver.engine.removeFromSharingGroup(Driver.group, at: Driver.now) } == .notAMember)
+        #expect(refusal { try driver.upload(Driver.attributes(1)) } == .openQueueNotEmpty)
+        #expect(driver.engine.sharingGroups.isEmpty)
+        try driver.sync()
+        driver.replyIndex()
+        #expect(driver.waiting?.request == .removeUserFromSharingGroup(Driver.group, masterVersion: MasterVersion(1)))
+        driver.reply(.done)
+        #expect(refusal { _ = try driver.engine.removeFromSharingGroup(Driver.group, at: Driver.now) } == .notAMember)
+        #expect(refusal { try driver.upload(Driver.attributes(1)) } == .notAMember)
+        #expect(!driver.engine.isSyncing)
+        #expect(driver.errors.isEmpty)
+    }
+
+    @Test("A later name replaces an earlier one that is not closed")
+    func names() throws {
+        var driver = try Driver.member()
+        driver.perform(try driver.engine.updateSharingGroup(Driver.group, newName: "a", at: Driver.now))
+        driver.perform(try driver.engine.updateSharingGroup(Driver.group, newName: "b", at: Driver.now))
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+
+        #expect(driver.commits.map(\.sharingGroupName) == ["b"])
+        driver.reply(.committed(numberUploadsTransferred: 0))
+        #expect(driver.engine.sharingGroups.map(\.sharingGroupName) == ["b"])
+    }
+
+    @Test("A wish is met once, by a download of the same version")
+    func wish() throws {
+        var driver = try Driver.member()
+        try driver.download(1)
+        #expect(refusal { try driver.engine.requestDownload(of: Driver.file(2)) } == .couldNotFindFileUUID)
+        try driver.engine.requestDownload(of: Driver.file(1))
+        try driver.sync()
+        #expect(driver.waiting?.request == .index(.init(sharingGroupUUID: Driver.group, since: nil)))
+        driver.replyIndex()
+        driver.replyFile("again")
+        driver.takeDelivery()
+        driver.replyIndex()
+
+        #expect(driver.deliveries.count == 2)
+        #expect(!driver.engine.isSyncing)
+    }
+}

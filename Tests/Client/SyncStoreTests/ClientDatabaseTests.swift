@@ -1,0 +1,193 @@
+import Foundation
+import GRDB
+import SyncEngine
+import SyncProtocol
+import Testing
+
+@testable import SyncStore
+
+@Suite("The client's store")
+struct ClientDatabaseTests {
+    private let group = SharingGroupUUID("11111111-0000-4000-8000-00000000000a")!
+    private let file = FileUUID("44444444-0000-4000-8000-00000000000B")!
+    private let date = WireDate(secondsSince1970: 1_700_000_000)
+
+    /// A state with a value in each column.
+    private func fullState() -> ClientState {
+        var state = ClientState()
+        var entry = SharingEntry(sharingGroupUUID: group, name: "Family", permission: .write)
+        entry.masterVersion = MasterVersion(7)
+        entry.cloudStorageType = .dropbox
+        entry.syncNeeded = true
+        entry.indexedVersion = MasterVersion(6)
+        state.groups.put(entry)
+        var known = DirectoryEntry(fileUUID: file, sharingGroupUUID: group)
+        known.fileGroupUUID = FileGroupUUID("g")
+        known.mimeType = MIMEType("image/jpeg")
+        known.cloudStorageType = .google
+        known.fileVersion = FileVersion(3)
+        known.appMetaData = AppMetaData(version: AppMetaDataVersion(1), contents: "text 'quoted'\u{0}end")
+        known.creationDate = date
+        known.updateDate = date
+        known.goneReason = .fileRemovedOrRenamed
+        known.forceDownload = true
+        state.directory.put(known)
+        var queue = UploadQueue(id: RowID(1), createdAt: date)
+        queue.state = .closed
+        queue.closedSequence = 1
+        queue.sharingGroupUUID = group
+        queue.pushNotificationMessage = "hello"
+        queue.commitID = CommitID("33333333-0000-4000-8000-000000000001")
+        queue.commitVersion = MasterVersion(7)
+        state.queues.put(queue)
+        state.queues.put(UploadQueue(id: RowID(2), createdAt: date))
+        var item = UploadItem(id: RowID(1), queueID: RowID(1), kind: .file, sharingGroupUUID: group, fileUUID: file)
+        item.status = .uploaded
+        item.fileGroupUUID = FileGroupUUID("g")
+        item.mimeType = MIMEType("image/jpeg")
+        item.stagedFileVersion = FileVersion(4)
+        item.appMetaData = "new"
+        item.stagedAppMetaDataVersion = AppMetaDataVersion(2)
+        item.source = LocalFileLocation(base: .appGroup("x"), path: "a/b")
+        item.ownsFile = true
+        item.fileSize = 12
+        item.fileModified = 1.5
+        item.uploadUndeletion = true
+        item.goneReason = .userRemoved
+        item.newGroupName = "n"
+        item.attempts = 2
+        item.lastError = "networkError"
+        state.items.put(item)
+        state.downloadGroups.put(
+            DownloadGroup(
+                id: RowID(1), sharingGroupUUID: group, fileGroupUUID: FileGroupUUID("g"),
+                masterVersion: MasterVersion(7)))
+        var download = DownloadItem(
+            id: RowID(1), groupID: RowID(1), fileUUID: file, kind: .file, fileVersion: FileVersion(4))
+        download.status = .downloaded
+        download.mimeType = MIMEType("image/jpeg")
+        download.appMetaDataVersion = AppMetaDataVersion(2)
+        download.appMetaData = "theirs"
+        download.cloudStorageType = .microsoft
+        download.creationDate = date
+        download.updateDate = date
+        download.location = LocalFileLocation(base: .library, path: "d")
+        download.contentsChanged = true
+        download.goneReason = .authTokenExpiredOrRevoked
+        download.resolution = StoredResolution(.content(.rejectContentDownload(.keepAll)), lastItem: RowID(1))
+        state.downloads.put(download)
+        var reply = TransferCacheEntry.Reply()
+        reply.appMetaDataVersion = AppMetaDataVersion(2)
+        reply.appMetaData = "\"cached\""
+        reply.cloudStorageType = .google
+        reply.contentsChanged = true
+        state.transfers.put(
+            TransferCacheEntry(
+                id: RowID(1), fileUUID: file, fileVersion: FileVersion(4), reply: reply,
+                location: LocalFileLocation(base: .library, path: "c"), cachedAt: date))
+        return state
+    }
+
+    @Test("Every value comes back as it was written, also from a file that is opened again")
+    func roundTrip() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("store.sqlite").path
+        var state = fullState()
+
+        let database = try ClientDatabase(path: path)
+        try database.write(state.takeChanges())
+        try database.set("userId", to: "42")
+
+        #expect(try database.load() == state)
+        let again = try ClientDatabase(path: path)
+        #expect(try again.load() == state)
+        #expect(try again.load().lastIDs.item == 1)
+        #expect(try again.load().groups[group]?.sharingGroupUUID.rawValue == group.rawValue)
+        #expect(try again.setting("userId") == "42")
+    }
+
+    @Test("Changed and removed rows follow")
+    func changes() throws {
+        var state = fullState()
+        let database = try ClientDatabase(path: nil)
+        try database.write(state.takeChanges())
+
+        state.items[RowID(1)] = nil
+        state.queues[RowID(1)] = nil
+        state.downloads[RowID(1)] = nil
+        state.downloadGroups[RowID(1)] = nil
+        state.transfers[RowID(1)] = nil
+        state.groups.update(group) { $0.name = nil }
+        try database.write(state.takeChanges())
+
+        #expect(try database.load() == state)
+        #expect(try database.load().lastIDs.item == 1)
+    }
+
+    @Test("Changes that break a rule of the schema are not written at all")
+    func atomic() throws {
+        var state = fullState()
+        let database = try ClientDatabase(path: nil)
+        try database.write(state.takeChanges())
+        let before = try database.load()
+
+        state.groups.update(group) { $0.name = "other" }
+        state.directory.update(file) { $0.deletedLocally = true }
+
+        #expect(throws: StoreError.self) { try database.write(state.takeChanges()) }
+        #expect(try database.load() == before)
+    }
+
+    @Test("A store of the first schema is brought up to date, and keeps what is in it")
+    func migration() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("store.sqlite").path
+        let old = try DatabaseQueue(path: path)
+        try Migrations.migrator.migrate(old, upTo: "1 Tables")
+        try old.write { db in
+            try db.execute(
+                literal: "INSERT INTO sharingEntry (sharingGroupUUID, masterVersion) VALUES (\(group.rawValue), 5)")
+        }
+        try old.close()
+
+        let state = try ClientDatabase(path: path).load()
+
+        #expect(state.groups[group]?.masterVersion == MasterVersion(5))
+        #expect(state.groups[group]?.indexedVersion == nil)
+    }
+
+    @Test("A value that this library does not write is reported, not guessed")
+    func corrupt() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("store.sqlite").path
+        let database = try ClientDatabase(path: path)
+        var state = fullState()
+        try database.write(state.takeChanges())
+        let other = try DatabaseQueue(path: path)
+        try other.write { try $0.execute(sql: "UPDATE directoryEntry SET mimeType = '', fileVersion = -1") }
+
+        #expect(throws: StoreError.corrupt(table: "directoryEntry", column: "mimeType")) { try database.load() }
+    }
+
+    @Test("Every answer to a conflict can be stored")
+    func resolutions() {
+        let answers: [StoredResolution.Answer] =
+            [
+                .content(.acceptContentDownload), .deletion(.acceptDownloadDeletion),
+                .deletion(.rejectDownloadDeletion(.keepContentUpload)),
+                .deletion(.rejectDownloadDeletion(.removeContentUpload)),
+            ] + (0...3).map { .content(.rejectContentDownload(UploadResolution(rawValue: $0))) }
+        for answer in answers {
+            let stored = StoredResolution(answer, lastItem: RowID(12))
+            #expect(StoredResolution(text: stored.text) == stored)
+        }
+        #expect(StoredResolution(text: "reject4 1") == nil)
+        #expect(StoredResolution(text: "accept") == nil)
+    }
+}
