@@ -123,10 +123,7 @@ struct DropboxOAuth {
             account.hasConsented = true
         }
         if isReused { server.note(request, "code-reused", "this authorization code was used before") }
-        if let failure {
-            if failure.code == "invalid_request" { server.note(request, "code-proof", failure.text) }
-            throw failure
-        }
+        if let failure { throw failure }
         var json: JSONObject = [
             "access_token": .string(access.value), "token_type": "bearer",
             "expires_in": .int(Int(Self.accessTokenSeconds)),

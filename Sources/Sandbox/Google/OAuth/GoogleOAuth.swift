@@ -135,9 +135,6 @@ struct GoogleOAuth {
             }
             if holder == .server, code.isOffline { account.hasConsented = true }
         }
-        if let failure, failure.code == "redirect_uri_mismatch" || failure.text.contains("verifier") {
-            server.note(request, "code-proof", "\(failure.code): \(failure.text)")
-        }
         if isReused { server.note(request, "code-reused", "this authorization code was used before") }
         if let failure { throw failure }
         return tokenResponse(access, refresh: refresh, scopes: access.scopes ?? account.scopes)

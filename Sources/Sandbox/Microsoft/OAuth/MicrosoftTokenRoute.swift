@@ -107,10 +107,7 @@ struct MicrosoftTokenRoute {
         }
         let isProgram = known?.redirect.map { MicrosoftAuthorization.platform(of: $0) == .native } ?? false
         try requireSecret(of: client, isProgram: isProgram, request)
-        if let error = known.flatMap({ Self.objection(to: $0, form) }) {
-            server.note(request, "code-proof", error.text)
-            throw error
-        }
+        if let error = known.flatMap({ Self.objection(to: $0, form) }) { throw error }
         var isUsable = false
         var isReused = false
         try server.changeAccount(id) { account in
