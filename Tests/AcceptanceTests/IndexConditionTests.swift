@@ -100,9 +100,10 @@ struct IndexConditionTests {
         let other = try server.call("GET", "HealthCheck")
 
         #expect(other.status == 200)
-        // One user's requests take turns, and on a busy machine the last one's may not come within 30 s.
+        // One user's requests take turns, and few of them ask the provider for a process that does not know the token: the last
+        // one may be told to come again.
         let last = try #require(try conversations.last?.reply())
-        #expect(last.status == 429 || last.json?.fileIndex?.array?.count == 20_000)
+        #expect(last.json?.retryable == .bool(true) || last.json?.fileIndex?.array?.count == 20_000)
     }
 
     /// Holds a conversation, which is not copyable.
