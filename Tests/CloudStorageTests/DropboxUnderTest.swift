@@ -32,11 +32,6 @@ private struct DropboxOwner: StorageOwner {
 
     func delete(_ id: String, in storage: ContractStorage) throws { try call("delete_v2", ["path": id], storage) }
 
-    func makeFolder(_ name: String, in storage: ContractStorage) throws -> String {
-        let reply = try call("create_folder_v2", ["path": "/" + name], storage)
-        return JSONValue(reply.body)?.metadata?.id?.text ?? ""
-    }
-
     func folders(_ name: String, in storage: ContractStorage) throws -> [String] { [] }
 
     @discardableResult

@@ -17,7 +17,7 @@ extension ProviderUnderTest {
 }
 
 /// The owner of a Drive, through Drive's own interface.
-private struct DriveOwner: StorageOwner {
+struct DriveOwner: StorageOwner {
     private static let files = "https://www.googleapis.com/drive/v3/files"
 
     func rename(_ objectID: String, to name: String, in storage: ContractStorage) throws {
@@ -36,9 +36,11 @@ private struct DriveOwner: StorageOwner {
         try call(.delete, "\(Self.files)/\(id)", nil, storage)
     }
 
-    func makeFolder(_ name: String, in storage: ContractStorage) throws -> String {
+    /// Makes a folder at the root; its identifier. The time is in the form of RFC 3339.
+    func makeFolder(_ name: String, createdAt createdTime: String, in storage: ContractStorage) throws -> String {
         let folder: [String: Any] = [
             "name": name, "mimeType": "application/vnd.google-apps.folder", "parents": ["root"],
+            "createdTime": createdTime,
         ]
         let reply = try call(.post, "\(Self.files)?fields=id", folder, storage)
         guard let id = JSONValue(reply.body)?.id?.text else { throw OwnerFailure(reply: reply) }

@@ -38,12 +38,6 @@ private struct OneDriveOwner: StorageOwner {
         try call(.delete, "\(Self.drive)/items/\(id)", nil, storage)
     }
 
-    func makeFolder(_ name: String, in storage: ContractStorage) throws -> String {
-        let reply = try call(.post, "\(Self.drive)/root/children", ["name": name, "folder": [String: Any]()], storage)
-        guard let id = JSONValue(reply.body)?.id?.text else { throw OwnerFailure(reply: reply) }
-        return id
-    }
-
     func folders(_ name: String, in storage: ContractStorage) throws -> [String] {
         let found = JSONValue(try call(.get, "\(Self.drive)/root/children", nil, storage).body)?.value?.array ?? []
         return found.filter { $0.name?.text == name }.compactMap { $0.id?.text }

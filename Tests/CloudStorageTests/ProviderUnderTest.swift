@@ -89,8 +89,6 @@ protocol StorageOwner: Sendable {
     func trash(_ id: String, in storage: ContractStorage) throws
     /// Deletes an object or folder for good.
     func delete(_ id: String, in storage: ContractStorage) throws
-    /// Makes a folder at the root; its identifier.
-    func makeFolder(_ name: String, in storage: ContractStorage) throws -> String
     /// The identifiers of the folders of that name at the root that are not in the bin.
     func folders(_ name: String, in storage: ContractStorage) throws -> [String]
 }
