@@ -138,7 +138,7 @@ class HostTests(unittest.TestCase):
         for command in commands:
             self.inside("/bin/sh", "-c", command)
         self.assertIn(connections.format(4096), self.inside("syncctl", "doctor", check=False).stdout)
-        limits = self.inside("/bin/sh", "-c", "cat /proc/$(pgrep --newest --full 'nginx: worker')/limits").stdout
+        limits = self.inside("/bin/sh", "-c", "cat /proc/$(pgrep --newest --full '[n]ginx: worker process$')/limits").stdout
         self.assertRegex(limits, r"Max open files +8192 ")
 
     def test_reload_with_a_mistake(self) -> None:
