@@ -365,6 +365,24 @@ struct OutboxWorkerTests {
         #expect(server.cloud.objects.isEmpty)
     }
 
+    @Test("What somebody staged at another node of a cluster while they were removed is withdrawn by the next round")
+    func stagedByStranger() throws {
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
+        let housekeeper = Housekeeper(
+            store: server.store, stagingLifetimeDays: 7, now: { [clock] in clock.now },
+            logger: Logger(label: "jobs", factory: { [log = server.log] _ in log }))
+        clock.advance(bySeconds: 60)
+        try housekeeper.run()
+        #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 1)
+
+        try server.execute("DELETE FROM memberships")
+        try housekeeper.run()
+        #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 0)
+        try work()
+
+        #expect(server.cloud.objects.isEmpty)
+    }
+
     @Test(
         "Commits, results of codes, Apple's notices and hashes are forgotten when they are old enough, not a second before"
     )
