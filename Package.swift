@@ -31,6 +31,7 @@ let package = Package(
         .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
         .library(name: "SyncAccounts", targets: ["SyncAccounts"]),
         .library(name: "SyncServerConnection", targets: ["SyncServerConnection"]),
+        .library(name: "SyncClient", targets: ["SyncClient"]),
         .library(name: "SyncClientTesting", targets: ["SyncClientTesting"]),
     ],
     dependencies: [
@@ -182,6 +183,13 @@ let package = Package(
         .target(
             name: "SyncStore", dependencies: ["SyncEngine", "SyncProtocol", grdb], path: "Sources/Client/SyncStore",
             swiftSettings: strict),
+        .target(
+            name: "SyncClient",
+            dependencies: ["SyncEngine", "SyncStore", "SyncServerConnection", "SyncProtocol", logging],
+            path: "Sources/Client/SyncClient", swiftSettings: strict),
+        .testTarget(
+            name: "SyncClientStackTests", dependencies: ["SyncClient", "TestSupport", httpTypes],
+            path: "Tests/Client/SyncClientStackTests", swiftSettings: strict),
         .target(
             name: "SyncClientTesting", dependencies: ["SyncEngine", "SyncStore", "SyncProtocol"],
             path: "Sources/Client/SyncClientTesting", swiftSettings: strict),

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import Logging
-import SyncProtocol
+public import SyncProtocol
 
 /// A client's connection to a SyncServer: one typed function for each endpoint.
 ///
