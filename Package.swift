@@ -164,7 +164,8 @@ let package = Package(
 
         // The client library: nothing of the server, no C library but SQLite.
         .target(
-            name: "SyncAccounts", dependencies: ["SyncProtocol", crypto], path: "Sources/Client/SyncAccounts",
+            name: "SyncAccounts", dependencies: ["SyncServerConnection", "SyncProtocol", crypto],
+            path: "Sources/Client/SyncAccounts",
             swiftSettings: strict),
         .target(
             name: "SyncServerConnection", dependencies: ["SyncProtocol", crypto, httpTypes, logging],
@@ -289,7 +290,7 @@ let package = Package(
             dependencies: ["syncd", "MariaDB", "Posix", "Store", "SyncProtocol", "TestSupport", logging],
             swiftSettings: strict),
         .testTarget(
-            name: "SyncAccountsTests", dependencies: ["SyncAccounts", "SyncProtocol"],
+            name: "SyncAccountsTests", dependencies: ["SyncAccounts", "SyncServerConnection", "SyncProtocol"],
             path: "Tests/Client/SyncAccountsTests", swiftSettings: strict),
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
         .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),

@@ -27,6 +27,13 @@ extension SyncServer {
         public let permission: Permission
         /// Whether people without storage of their own may redeem it.
         public let allowsSocialSharing: Bool
+
+        /// Puts an invitation together.
+        public init(code: SharingInvitationUUID, permission: Permission, allowsSocialSharing: Bool) {
+            self.code = code
+            self.permission = permission
+            self.allowsSocialSharing = allowsSocialSharing
+        }
     }
 
     /// The server's number of the user whose files the store has; nil before the first sign-in.

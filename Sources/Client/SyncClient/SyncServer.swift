@@ -12,7 +12,7 @@ public final class SyncServer: Sendable {
     let driver: SyncDriver
     let configuration: Configuration
     /// Nil in a simulation, which has no accounts.
-    let connection: ServerConnection?
+    package let connection: ServerConnection?
     let credentialProvider: (any CredentialProvider)?
     private let launchTask = Mutex<Task<Void, Never>?>(nil)
 

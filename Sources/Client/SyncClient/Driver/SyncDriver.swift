@@ -188,6 +188,8 @@ final class SyncDriver: Sendable {
             var configuration = configuration
             configuration.accountStorage = try database.setting(Setting.accountStorage).flatMap(
                 CloudStorageType.init(rawValue:))
+            let isOlder = try database.setting(Setting.extensions) == Setting.absent
+            configuration.capabilities = isOlder ? .none : .all
             var machine = SyncStateMachine(state: try database.load(), configuration: configuration)
             let actions = Self.launch(&machine, files, environment)
             try database.write(machine.takeChanges())

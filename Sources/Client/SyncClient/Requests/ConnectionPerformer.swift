@@ -47,9 +47,15 @@ actor ConnectionPerformer: RequestPerformer {
 
     /// Before the first request of a process: what the store has is one person's, and must not meet another's groups.
     private func findOutWhoItIs() async throws {
-        var outcome = try await connection.checkCredentials()
-        if case .noUser(let code) = outcome, code != .userUnknown {
-            // CheckCreds takes the first answer. Any other request has refused credentials refreshed.
+        var outcome: SignInOutcome?
+        do {
+            outcome = try await connection.checkCredentials()
+        } catch {
+            guard error.isRetryable, error.code != .serverUnavailable else { throw error }
+        }
+        if outcome == nil || outcome?.mayNeedRefresh == true {
+            // CheckCreds is sent once, and takes the first answer. Any other request is repeated, and has refused
+            // credentials refreshed.
             _ = try await connection.index(IndexRequest())
             outcome = try await connection.checkCredentials()
         }
@@ -203,6 +209,13 @@ actor ConnectionPerformer: RequestPerformer {
             if gone.serverCode == .notAMember { return .failed(.refused(status: 410, code: gone.serverCode?.rawValue)) }
             return .gone(gone.reason, appMetaData: gone.appMetaData, gone.cloudStorageType)
         }
+    }
+}
+
+extension SignInOutcome {
+    /// Whether other credentials may have another answer.
+    fileprivate var mayNeedRefresh: Bool {
+        if case .noUser(let code) = self { code != .userUnknown } else { false }
     }
 }
 
