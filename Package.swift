@@ -189,6 +189,9 @@ let package = Package(
             dependencies: ["SyncEngine", "SyncStore", "SyncServerConnection", "SyncProtocol", logging],
             path: "Sources/Client/SyncClient", swiftSettings: strict),
         .testTarget(
+            name: "SyncClientTests", dependencies: ["SyncClient", "SyncEngine", grdb],
+            path: "Tests/Client/SyncClientTests", swiftSettings: strict),
+        .testTarget(
             name: "SyncClientStackTests", dependencies: ["SyncClient", "TestSupport", httpTypes],
             path: "Tests/Client/SyncClientStackTests", swiftSettings: strict),
         .target(
