@@ -3,9 +3,9 @@ import SyncProtocol
 import Synchronization
 
 /// Remembers for a short time which token belongs to whom, and which is none, so that providers are not asked with every
-/// request.
+/// request; and while a provider is asked about a token, lets others that present the same wait for that answer.
 ///
-/// One per process, shared by its threads. Keys are hashes: a token is not kept.
+/// One per process, shared by its threads. Keys are hashes: a token is not kept. No lock is held while anybody is asked.
 public final class SignInCache: Sendable {
     /// What a provider said about a token.
     public enum Answer: Equatable, Sendable {
@@ -17,26 +17,49 @@ public final class SignInCache: Sendable {
     /// by a clock that is ahead of the provider's.
     public static let rejectionTimeToLive: Duration = .seconds(30)
 
+    /// How old a question may get while others wait for its answer. From then on they ask themselves, and meet the limits
+    /// of `ProviderGate`: a provider that hangs must not hold every thread that has the same token.
+    public static let patience: Duration = .seconds(1)
+    private static let pollInterval: Duration = .milliseconds(5)
+
     private struct Entry {
         var answer: Answer
         var expires: ContinuousClock.Instant
     }
 
+    /// A provider is being asked about a token.
+    private final class Question: Sendable {
+        enum Outcome {
+            case answered(Result<SignInProfile, AccountError>)
+            /// The provider was not asked, for a reason that concerns only who wanted to.
+            case withdrawn
+        }
+
+        let start: ContinuousClock.Instant
+        let outcome = Mutex<Outcome?>(nil)
+
+        init(at start: ContinuousClock.Instant) { self.start = start }
+    }
+
     private let timeToLive: Duration
     private let maximumEntries: Int
+    private let pause: @Sendable (Duration) -> Void
     private let now: @Sendable () -> ContinuousClock.Instant
     private let entries = Mutex<[[UInt8]: Entry]>([:])
+    private let questions = Mutex<[[UInt8]: Question]>([:])
 
     /// - Parameters:
     ///   - timeToLive: how long an answer counts; never longer than the token itself.
     ///   - maximumEntries: beyond it the entries that end first make room.
+    ///   - pause: blocks the calling thread; tests pass one that does not.
     ///   - now: the clock; tests pass one that they move.
     public init(
-        timeToLive: Duration, maximumEntries: Int = 20_000,
+        timeToLive: Duration, maximumEntries: Int = 20_000, pause: @escaping @Sendable (Duration) -> Void,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
         self.timeToLive = timeToLive
         self.maximumEntries = maximumEntries
+        self.pause = pause
         self.now = now
     }
 
@@ -51,6 +74,53 @@ public final class SignInCache: Sendable {
                 entries[key] = nil
             }
             return nil
+        }
+    }
+
+    /// Finds out who presents the token, by `ask` unless somebody else is asking just that.
+    ///
+    /// A storm of requests with a token that is new to the process so makes one question to its provider, and they share
+    /// its outcome; what it says about the token is remembered. If `ask` throws anything but an ``AccountError``, that is
+    /// not shared.
+    public func profile(
+        for presented: PresentedCredentials, asking ask: () throws -> SignInProfile
+    ) throws -> SignInProfile {
+        let key = Self.questionKey(presented)
+        let own = Question(at: now())
+        let earlier = questions.withLock { questions -> Question? in
+            if let question = questions[key] { return question }
+            questions[key] = own
+            return nil
+        }
+        if let earlier, let result = result(of: earlier) { return try result.get() }
+
+        var outcome = Question.Outcome.withdrawn
+        defer {
+            own.outcome.withLock { $0 = outcome }
+            questions.withLock { if $0[key] === own { $0[key] = nil } }
+        }
+        do {
+            let profile = try ask()
+            remember(profile, for: presented)
+            outcome = .answered(.success(profile))
+            return profile
+        } catch let error as AccountError {
+            if error == .rejected { rememberRejection(of: presented) }
+            outcome = .answered(.failure(error))
+            throw error
+        }
+    }
+
+    /// Waits for the answer to a question; `nil` if there is none, or not soon.
+    private func result(of question: Question) -> Result<SignInProfile, AccountError>? {
+        while true {
+            switch question.outcome.withLock({ $0 }) {
+            case .answered(let result): return result
+            case .withdrawn: return nil
+            case nil: break
+            }
+            guard now() - question.start < Self.patience else { return nil }
+            pause(Self.pollInterval)
         }
     }
 
@@ -89,6 +159,9 @@ public final class SignInCache: Sendable {
         let text = presented.identifyingText + "\nrejected\n" + (presented.authorizationCode ?? "")
         return IncrementalDigest.digest(of: Array(text.utf8), .sha256)
     }
+
+    /// All that a provider may be asked about.
+    private static func questionKey(_ presented: PresentedCredentials) -> [UInt8] { rejectionKey(presented) }
 
     private static func key(_ presented: PresentedCredentials) -> [UInt8] {
         IncrementalDigest.digest(of: Array(presented.identifyingText.utf8), .sha256)

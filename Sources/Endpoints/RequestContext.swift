@@ -124,27 +124,22 @@ final class RequestContext {
         LoopbackRedirectURI(text) != nil || services.settings.redirectURIs.contains(text)
     }
 
-    /// Asks the provider, unless the caller's network has made us ask in vain too often.
-    private func verify(
-        _ presented: PresentedCredentials, by account: any AccountProvider
-    ) throws -> SignInProfile {
-        let network = ClientNetwork(address: head.clientAddress)
-        if let delay = services.failedSignIns.take(from: network) {
-            throw EndpointError.tooManyFailedSignIns(retryAfter: delay)
-        }
-        do throws(AccountError) {
-            let profile = try account.verify(presented, through: accountClient)
-            guard profile.isPlausible else { throw .unavailable(detail: "an identifier that cannot be kept") }
-            services.failedSignIns.giveBack(to: network)
-            services.signInCache.remember(profile, for: presented)
-            return profile
-        } catch {
-            if error == .rejected {
-                services.signInCache.rememberRejection(of: presented)
-            } else {
-                services.failedSignIns.giveBack(to: network)
+    /// Asks the provider, unless the caller's network has made us ask in vain too often, or another request asks already.
+    private func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
+        try services.signInCache.profile(for: presented) {
+            let network = ClientNetwork(address: head.clientAddress)
+            if let delay = services.failedSignIns.take(from: network) {
+                throw EndpointError.tooManyFailedSignIns(retryAfter: delay)
             }
-            throw error
+            do throws(AccountError) {
+                let profile = try account.verify(presented, through: accountClient)
+                guard profile.isPlausible else { throw .unavailable(detail: "an identifier that cannot be kept") }
+                services.failedSignIns.giveBack(to: network)
+                return profile
+            } catch {
+                if error != .rejected { services.failedSignIns.giveBack(to: network) }
+                throw error
+            }
         }
     }
 

@@ -27,6 +27,8 @@ public struct HostState: Sendable, Equatable {
     /// Whether the package `syncsandbox` is there.
     public var hasSandboxSite = false
     public var isSandboxSiteEnabled = false
+    /// How many connections each of nginx's processes takes; `nil` if its configuration does not say so.
+    public var nginxConnections: Int?
     /// The template that the package brings.
     public var siteTemplate = ""
     /// Whether certificate and key are where the answers say.

@@ -40,6 +40,9 @@ public struct SetupPlan: Sendable, Equatable {
 }
 
 extension SetupPlan {
+    /// The fewest connections of an nginx process that suit a server on the open Internet; Debian's have 768.
+    public static let leastConnections = 4_096
+
     /// Decides what is to be done. Whatever is there already is kept, since the operator may have changed it.
     public init(_ answers: SetupAnswers, on host: HostState) throws(SiteText.UnknownTemplate) {
         self.init()
@@ -186,6 +189,16 @@ extension SetupPlan {
             }
         }
         actions += [.check(.nginx), .reloadNginx]
+        if let connections = host.nginxConnections, connections < Self.leastConnections {
+            remaining.append(
+                """
+                Each of nginx's processes takes \(connections) connections: whoever opens as many keeps everybody out. \
+                Before people use this server:
+                  sed -i 's/worker_connections .*;/worker_connections \(Self.leastConnections);/' /etc/nginx/nginx.conf
+                  sed -i '1i worker_rlimit_nofile \(2 * Self.leastConnections);' /etc/nginx/nginx.conf
+                  nginx -t && systemctl reload nginx
+                """)
+        }
         guard !host.hasCertificate else { return }
         let files = SiteText.files(of: answers.certificate, host: answers.host)
         switch answers.certificate {

@@ -21,6 +21,10 @@ public struct Housekeeper: Sendable {
     /// How long Apple's notices are remembered, in seconds: twice as long as one is believed.
     private static let noticeLifetimeSeconds: Int64 = 60 * 86_400
 
+    /// How far back uploads of people who left meanwhile are looked for, in seconds: far longer than from one round to the
+    /// next.
+    private static let departureSeconds: Int64 = 3_600
+
     private let store: Store
     private let stagingLifetimeSeconds: Int64
     private let now: @Sendable () -> WireDate
@@ -48,6 +52,11 @@ public struct Housekeeper: Sendable {
                 stagedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch, at: now())
         }
         report("Abandoned uploads withdrawn", changes)
+        let orphans = try store.transaction { session in
+            try session.withdrawStagedByStrangers(
+                since: time(ago: Self.departureSeconds), limit: Self.batch, at: now())
+        }
+        report("Uploads of people who left meanwhile withdrawn", orphans)
         let batches = try store.transaction { session in
             try session.forgetBatches(changedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch)
         }

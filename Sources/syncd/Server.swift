@@ -100,7 +100,7 @@ struct Server {
         let store = store
         let services = Services(
             store: store, storage: storage, push: push,
-            signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive),
+            signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive, pause: { Pause.sleep($0) }),
             failedSignIns: FailedSignIns(perMinute: configuration.failedSignInsPerMinute),
             settings: Services.Settings(
                 serverVersion: ServerRelease.text, minimumIOSClientVersion: configuration.minimumIOSClientVersion,

@@ -36,6 +36,27 @@ struct CredentialTests {
         expectError(try facebookUser.redeem(unknown), 404)
     }
 
+    @Test(
+        "Many requests at once with a token that is new to the server ask its provider a few times, and all are answered"
+    )
+    func burst() async throws {
+        // Whoever waits for another's answer does not wait long: a busy machine may need a second attempt.
+        try await eventually("a burst is answered by few questions") {
+            let bob = try server.newcomer(.google)
+            let token = try #require(bob.headers.first { $0.name == "access_token" }?.value)
+            var fault = SandboxFault(host: "oauth2.googleapis.com")
+            fault.queryContains = token
+            fault.latencyMilliseconds = 200
+            try server.sandbox.inject(fault)
+            let number = try server.sandbox.lastRequest()
+
+            let replies = try concurrently(40) { _ in try bob.checkCredentials() }.map { try $0.get() }
+
+            let asked = try server.sandbox.requests(since: number).filter { $0.query?.text?.contains(token) == true }
+            return replies.allSatisfy { $0.json?.code?.text == "user_unknown" } && asked.count <= 4
+        }
+    }
+
     @Test("CheckCreds says the user's number, also of a Facebook user who may only read [31] [56]")
     func checkCredentials() throws {
         let alice = try server.signUpOwningUser()

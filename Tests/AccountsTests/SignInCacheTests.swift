@@ -1,4 +1,7 @@
 import Accounts
+import Foundation
+import HTTPTransport
+import Posix
 import SyncProtocol
 import Synchronization
 import TestSupport
@@ -17,7 +20,9 @@ struct SignInCacheTests {
     let alice = SignInProfile(providerUserID: "alice", displayName: "Alice")
 
     private func cache(_ timeToLive: Duration = .seconds(60), maximumEntries: Int = 100) -> SignInCache {
-        SignInCache(timeToLive: timeToLive, maximumEntries: maximumEntries) { [clock] in clock.now }
+        SignInCache(
+            timeToLive: timeToLive, maximumEntries: maximumEntries, pause: { [clock] in clock.advance($0) },
+            now: { [clock] in clock.now })
     }
 
     private func token(_ text: String, _ type: AccountType = .google) -> PresentedCredentials {
@@ -111,7 +116,7 @@ struct SignInCacheTests {
 
     @Test("Identities are never mixed when many sign in at once [48] [F18]")
     func concurrent() async throws {
-        let cache = SignInCache(timeToLive: .seconds(60), maximumEntries: 64)
+        let cache = SignInCache(timeToLive: .seconds(60), maximumEntries: 64, pause: { Pause.sleep($0) })
 
         let isRight = try await Threads.run(8) { thread in
             for round in 0..<2_000 {
@@ -126,5 +131,90 @@ struct SignInCacheTests {
         }
 
         #expect(isRight.allSatisfy { $0 })
+    }
+
+    // MARK: Questions in common
+
+    @Test("Many who present the same token at once ask its provider once, and share what it says")
+    func oneQuestion() async throws {
+        let waiting = Mutex<Set<ObjectIdentifier>>([])
+        let asked = Mutex(0)
+        let start = ContinuousClock.now
+        let cache = SignInCache(
+            timeToLive: .seconds(60),
+            pause: { duration in
+                waiting.withLock { _ = $0.insert(ObjectIdentifier(Thread.current)) }
+                Pause.sleep(duration)
+            },
+            now: { start })
+
+        let profiles = try await Threads.run(12) { [alice] _ in
+            try cache.profile(for: token("new")) {
+                asked.withLock { $0 += 1 }
+                while waiting.withLock({ $0.count }) < 11 { Pause.sleep(.milliseconds(1)) }
+                return alice
+            }
+        }
+
+        #expect(profiles == Array(repeating: alice, count: 12))
+        #expect(asked.withLock { $0 } == 1)
+        #expect(cache.answer(for: token("new")) == .accepted(alice))
+    }
+
+    @Test("What a provider says of one token is no answer for another, nor for the same with another code")
+    func otherQuestions() throws {
+        let cache = cache()
+        var withCode = token("a")
+        withCode.authorizationCode = "4/code"
+        var asked: [String] = []
+
+        _ = try cache.profile(for: token("a")) {
+            _ = try cache.profile(for: token("b")) {
+                asked.append("b")
+                return alice
+            }
+            _ = try cache.profile(for: withCode) {
+                asked.append("a with code")
+                return alice
+            }
+            asked.append("a")
+            return alice
+        }
+
+        #expect(asked == ["b", "a with code", "a"])
+    }
+
+    @Test(
+        "A failure is shared by those who wait, and forgotten unless it is a rejection",
+        arguments: [AccountError.rejected, .timedOut, .withheld(.busy)])
+    func sharedFailure(error: AccountError) throws {
+        let cache = cache()
+        #expect(throws: error) {
+            try cache.profile(for: token("a")) { throw error }
+        }
+
+        #expect(cache.answer(for: token("a")) == (error == .rejected ? .rejected : nil))
+        #expect(try cache.profile(for: token("a")) { alice } == alice)
+    }
+
+    @Test("Whoever finds a question a second old asks, too; so does whoever waits for one that is withdrawn")
+    func impatience() throws {
+        struct Limited: Error {}
+        let cache = cache()
+        let start = clock.now
+        var waited: Duration?
+
+        // The clock moves when somebody waits.
+        _ = try cache.profile(for: token("a")) {
+            try cache.profile(for: token("a")) {
+                waited = clock.now - start
+                return alice
+            }
+        }
+        #expect(waited == SignInCache.patience)
+
+        #expect(throws: Limited.self) { try cache.profile(for: token("b")) { throw Limited() } }
+        #expect(cache.answer(for: token("b")) == nil)
+        #expect(try cache.profile(for: token("b")) { alice } == alice)
     }
 }

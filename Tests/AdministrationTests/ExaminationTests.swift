@@ -47,6 +47,21 @@ struct ExaminationTests {
         #expect(Examination.uploadLimit(NginxSite(""), maximumUploadBytes: 1).verdict == .unknown)
     }
 
+    @Test("As many connections as Debian's nginx takes are few", arguments: [("768", "warning"), ("4096", "good")])
+    func connections(number: String, verdict: String) {
+        let text = """
+            worker_processes auto;
+            events { worker_connections \(number); }
+            http {
+                # worker_connections 1;
+            }
+            """
+        #expect(Examination.connections(NginxSite(text), least: 4_096).verdict.rawValue == verdict)
+        let onLines = "events {\n\tworker_connections \(number);\n\t# multi_accept on;\n}"
+        #expect(Examination.connections(NginxSite(onLines), least: 4_096).verdict.rawValue == verdict)
+        #expect(Examination.connections(NginxSite(""), least: 4_096).verdict == .unknown)
+    }
+
     @Test("The site that we ship is understood")
     func shippedSite() throws {
         let site = NginxSite.read(folder: "nginx")

@@ -5,6 +5,7 @@ import HTTPTransport
 import Logging
 import MariaDB
 import OpenSSLCrypto
+import Posix
 import Push
 import Store
 import SyncProtocol
@@ -64,7 +65,8 @@ struct TestServer: Sendable {
                 + accounts,
             unreadable: { [unreadableRecords] in unreadableRecords.note() })
         services = Services(
-            store: store, storage: storage, push: push, signInCache: SignInCache(timeToLive: signInTimeToLive),
+            store: store, storage: storage, push: push,
+            signInCache: SignInCache(timeToLive: signInTimeToLive, pause: { Pause.sleep($0) }),
             failedSignIns: FailedSignIns(perMinute: failedSignInsPerMinute),
             settings: Services.Settings(
                 serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,

@@ -77,6 +77,17 @@ struct SetupPlanTests {
         #expect(plan.remaining[0].contains("Keep a copy"))
     }
 
+    @Test("An nginx with few connections is the operator's to change, once", arguments: [768, 4_096])
+    func connections(number: Int) throws {
+        var host = fresh
+        host.nginxConnections = number
+
+        let plan = try SetupPlan(answers, on: host)
+
+        let isFew = number < SetupPlan.leastConnections
+        #expect(plan.remaining.contains { $0.contains("worker_rlimit_nofile 8192;") } == isFew)
+    }
+
     @Test(
         "Each role gets a database user of its own, unless the database is to be left alone, or there is a configuration"
     )

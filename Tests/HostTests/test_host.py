@@ -128,6 +128,19 @@ class HostTests(unittest.TestCase):
         doctor = self.inside("syncctl", "doctor", check=False).stdout
         self.assertEqual(doctor.count("may do what its role needs, and no more"), 3, doctor)
 
+    def test_connections_of_nginx(self) -> None:
+        """A stock nginx takes few; the commands that setup prints are pasted, and doctor is content."""
+        connections = "each of nginx's processes takes {} connections"
+        self.assertIn(connections.format(768), self.inside("syncctl", "doctor", check=False).stdout)
+        told = self.inside("syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--dry-run").stdout
+        commands = [line.strip() for line in told.splitlines() if line.strip().startswith(("sed -i", "nginx -t"))]
+        self.assertEqual(len(commands), 3, told)
+        for command in commands:
+            self.inside("/bin/sh", "-c", command)
+        self.assertIn(connections.format(4096), self.inside("syncctl", "doctor", check=False).stdout)
+        limits = self.inside("/bin/sh", "-c", "cat /proc/$(pgrep --newest --full '[n]ginx: worker process$')/limits").stdout
+        self.assertRegex(limits, r"Max open files +8192 ")
+
     def test_reload_with_a_mistake(self) -> None:
         """A broken configuration is refused with its text, and what runs goes on."""
         good = self.host.configuration()

@@ -306,6 +306,8 @@ struct IndexUseTests {
 
         #expect(try crowd.rowsRead { _ = try $0.leaseDue(by: "v", limit: 8, until: noon, at: late) } <= 40)
         #expect(try crowd.rowsRead { _ = try $0.withdrawAbandoned(stagedBefore: late, limit: 8, at: noon) } <= 40)
+        #expect(
+            try crowd.rowsRead { _ = try $0.withdrawStagedByStrangers(since: late, limit: 8, at: noon) } <= 40)
         #expect(try crowd.rowsRead { _ = try $0.forgetBatches(changedBefore: late, limit: 8) } <= 40)
         #expect(try crowd.rowsRead { _ = try $0.forgetCommits(before: late, limit: 8) } <= 40)
         #expect(try crowd.rowsRead { _ = try $0.removeExpiredInvitations(at: late, limit: 8) } <= 40)

@@ -228,4 +228,27 @@ struct StagingTests {
         }
         #expect(try owner.staged().map(\.fileUUID) == [files[0]])
     }
+
+    @Test("What somebody staged at another node while they were removed from the group is withdrawn, and nothing else")
+    func stagedByStrangers() throws {
+        let staying = StagedChange.upload(of: someFile(), version: 0, object: "staying", owner: storage)
+        try owner.stage(staying, at: noon(plus: 5))
+        let guest = try fixture.addGuest(of: owner)
+        try guest.stage(.upload(of: someFile(), version: 0, object: "early", owner: storage), at: noon)
+        try guest.stage(.upload(of: someFile(), version: 0, object: "late", owner: storage), at: noon(plus: 5))
+        func withdraw() throws -> Int {
+            try store.transaction { try $0.withdrawStagedByStrangers(since: noon(plus: 5), limit: 100, at: noon) }
+        }
+        #expect(try withdraw() == 0)
+
+        // As the other node's transaction leaves it: what was staged meanwhile is not part of it.
+        _ = try store.transaction { session in
+            try session.execute("DELETE FROM memberships WHERE user_id = ?", [.int(guest.area.userID.rawValue)])
+        }
+
+        #expect(try withdraw() == 1)
+        #expect(try owner.objectsToDelete() == ["late"])
+        #expect(try owner.staged() == [staying])
+        #expect(try withdraw() == 0)
+    }
 }

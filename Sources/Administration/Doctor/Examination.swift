@@ -65,6 +65,23 @@ public enum Examination {
         return Diagnosis("uploadLimit", .good, "nginx lets uploads through as large as maximumUploadBytes")
     }
 
+    /// - Parameter least: the fewest connections of an nginx process that suit a server on the open Internet.
+    public static func connections(_ site: NginxSite, least: Int) -> Diagnosis {
+        guard let connections = site.workerConnections else {
+            return Diagnosis(
+                "connections", .unknown, "nginx's configuration does not say how many connections it takes",
+                fix: "if nginx runs on this host: --nginx FOLDER")
+        }
+        guard connections < least else {
+            return Diagnosis("connections", .good, "each of nginx's processes takes \(connections) connections")
+        }
+        return Diagnosis(
+            "connections", .warning,
+            "each of nginx's processes takes \(connections) connections: whoever opens as many keeps everybody out",
+            fix: "in nginx.conf worker_connections \(least); and worker_rlimit_nofile \(2 * least);, then systemctl "
+                + "reload nginx")
+    }
+
     public static func certificate(_ path: String, secondsLeft: Int64?) -> Diagnosis {
         guard let secondsLeft else {
             return Diagnosis(

@@ -4,6 +4,8 @@ import Posix
 public struct NginxSite: Equatable, Sendable {
     /// `client_max_body_size` at the location of UploadFile, in bytes; 0 means no limit, `nil` that it is not there.
     public var uploadLimitBytes: Int64?
+    /// `worker_connections`, for each of nginx's processes; `nil` if nothing is said about it.
+    public var workerConnections: Int?
     public var certificates: [String] = []
     public var serverNames: [String] = []
 
@@ -15,12 +17,13 @@ public struct NginxSite: Equatable, Sendable {
         for line in text.split(separator: "\n") {
             let code = line.split(separator: "#", omittingEmptySubsequences: false).first ?? ""
             if code.contains("location"), code.contains("UploadFile") { end = depth }
-            for statement in code.split(separator: ";") {
-                let words = statement.split(whereSeparator: { " \t{}".contains($0) }).map(String.init)
+            for statement in code.split(whereSeparator: { ";{}".contains($0) }) {
+                let words = statement.split(whereSeparator: { " \t".contains($0) }).map(String.init)
                 guard let directive = words.first else { continue }
                 switch directive {
                 case "client_max_body_size" where end != nil && words.count > 1:
                     uploadLimitBytes = Self.bytes(words[1])
+                case "worker_connections" where words.count > 1: workerConnections = Int(words[1])
                 case "ssl_certificate" where words.count > 1: certificates.append(words[1])
                 case "server_name": serverNames += words.dropFirst().filter { $0 != "_" && !$0.hasPrefix("$") }
                 default: break

@@ -101,4 +101,34 @@ extension StoreSession {
         try withdraw(abandoned, at: now)
         return abandoned.count
     }
+
+    /// Withdraws changes of people who are no members of the group any more, and hands their objects to the outbox.
+    ///
+    /// Whoever leaves takes theirs along in the same transaction, and on one server nobody stages meanwhile. The nodes of a
+    /// cluster do not see each other's locks: an upload that is staged at one of them, while another removes the
+    /// membership, leaves a row that belongs to nobody.
+    /// - Parameters:
+    ///   - time: only changes staged since then.
+    ///   - limit: changes withdrawn at most.
+    /// - Returns: how many were withdrawn.
+    public mutating func withdrawStagedByStrangers(
+        since time: WireDate, limit: Int, at now: WireDate
+    ) throws(StoreError) -> Int {
+        let orphaned = try all(
+            """
+            SELECT s.user_id, s.device_uuid, s.sharing_group_id, s.file_uuid, s.owning_user_id, s.storage_type,
+                   s.object_id, s.batch_uuid, s.file_version, s.mime_type
+              FROM staged_changes s
+             WHERE s.staged_at >= ?
+               AND NOT EXISTS (SELECT 1
+                                 FROM memberships m
+                                WHERE m.sharing_group_id = s.sharing_group_id
+                                  AND m.user_id = s.user_id)
+             ORDER BY s.staged_at
+             LIMIT ?
+               FOR UPDATE SKIP LOCKED
+            """, [.date(time), .int(Int64(limit))], Self.abandoned(from:))
+        try withdraw(orphaned, at: now)
+        return orphaned.count
+    }
 }

@@ -1,5 +1,6 @@
 import Administration
 import ArgumentParser
+import HostSetup
 import MariaDB
 import OpenSSLCrypto
 import Posix
@@ -37,6 +38,7 @@ struct Doctor: ReportingCommand {
         ]
         let site = NginxSite.read(folder: nginx)
         diagnoses.append(Examination.uploadLimit(site, maximumUploadBytes: configuration.maximumUploadBytes))
+        diagnoses.append(Examination.connections(site, least: SetupPlan.leastConnections))
         for path in Set(certificate.map { [$0] } ?? site.certificates).sorted() {
             diagnoses.append(Examination.certificate(at: path))
         }

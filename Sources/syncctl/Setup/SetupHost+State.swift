@@ -1,3 +1,4 @@
+import Administration
 import HostSetup
 import MariaDB
 import Posix
@@ -25,6 +26,7 @@ extension SetupHost {
         state.isSiteEnabled = AtomicFile.exists(place(SetupPaths.siteLink))
         state.hasSandboxSite = AtomicFile.exists(place(SetupPaths.sandboxSite))
         state.isSandboxSiteEnabled = AtomicFile.exists(place(SetupPaths.sandboxSiteLink))
+        state.nginxConnections = NginxSite.read(folder: place("/etc/nginx")).workerConnections
         guard let template = text(of: SetupPaths.siteTemplate) else {
             throw SetupFailure("\(place(SetupPaths.siteTemplate)) cannot be read; it belongs to the package syncserver")
         }
