@@ -77,6 +77,10 @@ public struct UploadResolution: OptionSet, Sendable, Hashable {
     public static let keepUploadDeletions = Self(rawValue: 2)
     /// All local work goes out.
     public static let keepAll: Self = [.keepContentUploads, .keepUploadDeletions]
+    /// The deletion alone goes out.
+    public static let removeContentUploads: Self = .keepUploadDeletions
+    /// Uploads alone go out.
+    public static let removeUploadDeletions: Self = .keepContentUploads
     /// No local work survives. Unless the app queues a new upload, its contents stay behind the server's.
     public static let removeAll: Self = []
 }
