@@ -18,13 +18,16 @@ public final class SyncServer: Sendable {
 
     /// Opens the store, repairs what the last process left behind, and sends what it could not send any more (see
     /// ``Configuration/syncsPendingUploadsAtLaunch``).
-    /// - Parameter delegate: Held weakly. Without one, downloads and conflicts wait.
+    /// - Parameters:
+    ///   - delegate: Held weakly. Without one, downloads and conflicts wait.
+    ///   - executor: Carries out the requests. One with a background session, where the system has such, goes on without
+    ///     the process; what it brings then goes to ``take(_:)``.
     /// - Throws: `storeInUse` if another process or instance has the store; `storeError`.
     public convenience init(
         configuration: Configuration, credentialProvider: any CredentialProvider,
-        delegate: (any SyncServerDelegate)? = nil
+        delegate: (any SyncServerDelegate)? = nil, executor: any HTTPExecutor = URLSessionExecutor()
     ) throws(SyncError) {
-        try self.init(configuration, credentialProvider, delegate, .system, executor: URLSessionExecutor())
+        try self.init(configuration, credentialProvider, delegate, .system, executor: executor)
     }
 
     /// The same with an environment and an HTTP stack of the caller's.

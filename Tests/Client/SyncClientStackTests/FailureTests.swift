@@ -310,4 +310,53 @@ struct FailureTests {
         }
         #expect(events == [.serverDown(message: "")] && phone.executor.endpoints.count == 1)
     }
+
+    @Test(
+        "A download that ended after its process is used by the next one, and not fetched again",
+        arguments: ServerKind.allCases)
+    func unattendedDownload(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let tablet = try await phone.another()
+        try await phone.publish("kept", text: "about it")
+        // The process ends while the reply is on its way; the system keeps it.
+        tablet.executor.decide { asked, _ in asked == "DownloadFile" ? .losesReply : .passes }
+        #expect(await refusal { try await tablet.sync() } == .networkError)
+        let again = try await tablet.relaunched()
+        try await again.client.take(try #require(tablet.executor.lastTransfer))
+
+        #expect(try await again.received().map(\.text) == ["kept"])
+
+        #expect(again.app.taken.map(\.attributes.appMetaData) == ["about it"])
+        #expect(again.executor.count("DownloadFile") == 0)
+        #expect(try again.leftovers() == [])
+    }
+
+    @Test("An upload that ended after its process is not sent again", arguments: ServerKind.allCases)
+    func unattendedUpload(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let file = try phone.upload("kept", text: "about it")
+        phone.executor.decide { asked, _ in asked == "UploadFile" ? .losesReply : .passes }
+        #expect(await refusal { try await phone.sync() } == .networkError)
+        let again = try await phone.relaunched()
+        try await again.client.take(try #require(phone.executor.lastTransfer))
+
+        #expect(try await again.sync().uploaded == 1)
+
+        #expect(again.executor.count("UploadFile") == 0)
+        #expect(try again.row(file)?.fileVersion?.integer == 0)
+        #expect(try again.leftovers() == [])
+    }
+
+    @Test("A transfer that failed, is damaged, or is nobody's is forgotten")
+    func uselessTransfers() async throws {
+        let phone = try await Device.signedUp(server)
+        for label in [nil, "else", "down x 0 -", "down \(FileUUID.random()) 0 -", "up \(FileUUID.random()) 0 -"] {
+            let bytes = phone.folder.appending(path: "bytes")
+            try Data("x".utf8).write(to: bytes)
+            try await phone.client.take(
+                UnattendedTransfer(label: label, result: .failure(TransportFailure(.interrupted)), file: bytes))
+            #expect(!FileManager.default.fileExists(atPath: bytes.path))
+        }
+        #expect(try phone.leftovers() == [])
+    }
 }

@@ -20,6 +20,7 @@ final class MeddlingExecutor: HTTPExecutor {
         var endpoints: [String] = []
         var fate: @Sendable (_ endpoint: String, _ number: Int) -> Fate = { _, _ in .passes }
         var hook: (@Sendable (String) async -> Void)?
+        var lastTransfer: UnattendedTransfer?
     }
 
     private let session = URLSessionExecutor()
@@ -46,6 +47,20 @@ final class MeddlingExecutor: HTTPExecutor {
     /// Lets something happen before each request is sent.
     func before(_ hook: (@Sendable (String) async -> Void)?) { state.withLock { $0.hook = hook } }
 
+    /// The last transfer whose reply got lost, as a system would tell of it that keeps transfers.
+    var lastTransfer: UnattendedTransfer? { state.withLock { $0.lastTransfer } }
+
+    private func keep(_ exchange: HTTPExchange, _ reply: HTTPReply) {
+        guard let label = exchange.label else { return }
+        var transfer = UnattendedTransfer(label: label, result: .success(reply))
+        if let destination = exchange.destination {
+            let copy = FileManager.default.temporaryDirectory.appending(path: "kept-\(UUID().uuidString)")
+            guard (try? FileManager.default.copyItem(at: destination, to: copy)) != nil else { return }
+            transfer.file = copy
+        }
+        state.withLock { $0.lastTransfer = transfer }
+    }
+
     func execute(
         _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)?
     ) async throws(TransportFailure) -> HTTPReply {
@@ -60,7 +75,8 @@ final class MeddlingExecutor: HTTPExecutor {
         case .passes: return try await session.execute(exchange, progress: progress)
         case .isNotSent: throw TransportFailure(.notConnected)
         case .losesReply:
-            _ = try await session.execute(exchange, progress: progress)
+            let reply = try await session.execute(exchange, progress: progress)
+            keep(exchange, reply)
             throw TransportFailure(.interrupted)
         case .fails(let status):
             return HTTPReply(response: HTTPResponse(status: .init(code: status)), body: Data(), fileLength: nil)

@@ -150,4 +150,71 @@ struct ClientSupportTests {
         #expect(driver.engine.sharingGroups.map(\.permission) == [.admin])
         #expect(driver.engine.sharingGroups.map(\.syncNeeded) == [false])
     }
+
+    @Test(
+        "Contents that came while no process ran are used at their turn; those of another version are not",
+        arguments: [0, 1])
+    func unattendedDownload(version: Int32) throws {
+        var driver = try Driver.member(of: [Driver.row(1, version: 1)])
+        let kept = LocalFileLocation(base: .library, path: "kept")
+        let arrived = ServerReply.FileDownload(
+            location: kept, appMetaData: nil, cloudStorageType: .google, contentsChanged: false)
+        for _ in 0..<2 {
+            driver.perform(
+                driver.engine.keepDownload(arrived, of: Driver.file(1), FileVersion(version), nil, at: Driver.now))
+        }
+
+        try driver.sync()
+        driver.replyIndex()
+
+        if version == 1 {
+            #expect(driver.deliveries.first?.first?.kind == .file(kept, contentsChanged: false))
+        } else {
+            guard case .downloadFile = driver.waiting?.request else {
+                Issue.record("nothing is fetched")
+                return
+            }
+        }
+    }
+
+    @Test("What came and nobody needed is kept for five days")
+    func oldTransfers() throws {
+        var driver = try Driver.member()
+        let arrived = ServerReply.FileDownload(
+            location: LocalFileLocation(base: .library, path: "kept"), appMetaData: nil, cloudStorageType: .google,
+            contentsChanged: false)
+        driver.perform(driver.engine.keepDownload(arrived, of: Driver.file(1), .first, nil, at: Driver.now))
+        let days = { (count: Int64) in WireDate(secondsSince1970: Driver.now.secondsSince1970 + count * 86_400) }
+
+        driver.perform(driver.engine.launch(at: days(5)))
+        #expect(driver.engine.state.transfers.count == 1)
+        driver.perform(driver.engine.launch(at: days(6)))
+        #expect(driver.engine.state.transfers.isEmpty)
+        #expect(
+            driver.actions.contains {
+                if case .removeFile(arrived.location) = $0 { true } else { false }
+            })
+    }
+
+    @Test(
+        "An upload that arrived while no process ran is not sent again, if the server has it", arguments: [true, false])
+    func unattendedUpload(isStaged: Bool) throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1))
+        try driver.engine.closeQueue(of: Driver.group, at: Driver.now)
+        driver.perform([])
+        driver.relaunch()
+        // Another version, or with a text, would be another upload.
+        driver.engine.noteStaged(Driver.file(1), FileVersion(1), nil)
+        driver.engine.noteStaged(Driver.file(1), .first, .first)
+        #expect(driver.engine.state.items.all.allSatisfy { $0.status == .notStarted })
+        driver.engine.noteStaged(Driver.file(1), .first, nil)
+
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads(isStaged ? [Driver.row(1, device: Driver.device)] : []))
+
+        #expect(driver.fileUploads.count == (isStaged ? 0 : 1))
+        #expect(driver.commits.count == (isStaged ? 1 : 0))
+    }
 }

@@ -167,7 +167,10 @@ actor ConnectionPerformer: RequestPerformer {
             fileVersion: upload.fileVersion, masterVersion: upload.masterVersion, checkSum: checkSum,
             fileGroupUUID: upload.fileGroupUUID, appMetaData: upload.appMetaData,
             undeleteServerFile: upload.undeleteServerFile)
-        return Self.reply(try await connection.uploadFile(request, from: file, progress: progress)) {
+        let label = TransferLabel.upload(upload.fileUUID, upload.fileVersion, upload.appMetaData?.version)
+        return Self.reply(
+            try await connection.uploadFile(request, from: file, label: label.text, progress: progress)
+        ) {
             .fileStaged(creationDate: $0.creationDate, updateDate: $0.updateDate)
         }
     }
@@ -178,7 +181,10 @@ actor ConnectionPerformer: RequestPerformer {
     ) async throws -> ServerReply {
         let location = files.makeLocation()
         guard let file = files.url(of: location) else { throw RequestFailure.localFile }
-        return Self.reply(try await connection.downloadFile(request, to: file, progress: progress)) {
+        let label = TransferLabel.download(request.fileUUID, request.fileVersion, request.appMetaDataVersion)
+        return Self.reply(
+            try await connection.downloadFile(request, to: file, label: label.text, progress: progress)
+        ) {
             .fileDownloaded(
                 .init(
                     location: location, appMetaData: $0.appMetaData, cloudStorageType: $0.cloudStorageType,
