@@ -31,6 +31,7 @@ let package = Package(
         .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
         .library(name: "SyncAccounts", targets: ["SyncAccounts"]),
         .library(name: "SyncServerConnection", targets: ["SyncServerConnection"]),
+        .library(name: "SyncClient", targets: ["SyncClient"]),
         .library(name: "SyncClientTesting", targets: ["SyncClientTesting"]),
     ],
     dependencies: [
@@ -163,7 +164,8 @@ let package = Package(
 
         // The client library: nothing of the server, no C library but SQLite.
         .target(
-            name: "SyncAccounts", dependencies: ["SyncProtocol", crypto], path: "Sources/Client/SyncAccounts",
+            name: "SyncAccounts", dependencies: ["SyncServerConnection", "SyncProtocol", crypto],
+            path: "Sources/Client/SyncAccounts",
             swiftSettings: strict),
         .target(
             name: "SyncServerConnection", dependencies: ["SyncProtocol", crypto, httpTypes, logging],
@@ -182,6 +184,16 @@ let package = Package(
         .target(
             name: "SyncStore", dependencies: ["SyncEngine", "SyncProtocol", grdb], path: "Sources/Client/SyncStore",
             swiftSettings: strict),
+        .target(
+            name: "SyncClient",
+            dependencies: ["SyncEngine", "SyncStore", "SyncServerConnection", "SyncProtocol", logging],
+            path: "Sources/Client/SyncClient", swiftSettings: strict),
+        .testTarget(
+            name: "SyncClientTests", dependencies: ["SyncClient", "SyncEngine", grdb],
+            path: "Tests/Client/SyncClientTests", swiftSettings: strict),
+        .testTarget(
+            name: "SyncClientStackTests", dependencies: ["SyncClient", "TestSupport", httpTypes],
+            path: "Tests/Client/SyncClientStackTests", swiftSettings: strict),
         .target(
             name: "SyncClientTesting", dependencies: ["SyncEngine", "SyncStore", "SyncProtocol"],
             path: "Sources/Client/SyncClientTesting", swiftSettings: strict),
@@ -281,7 +293,7 @@ let package = Package(
             dependencies: ["syncd", "MariaDB", "Posix", "Store", "SyncProtocol", "TestSupport", logging],
             swiftSettings: strict),
         .testTarget(
-            name: "SyncAccountsTests", dependencies: ["SyncAccounts", "SyncProtocol"],
+            name: "SyncAccountsTests", dependencies: ["SyncAccounts", "SyncServerConnection", "SyncProtocol"],
             path: "Tests/Client/SyncAccountsTests", swiftSettings: strict),
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
         .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),

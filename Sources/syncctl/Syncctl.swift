@@ -13,7 +13,7 @@ struct Syncctl: ParsableCommand {
             69 the database or a server cannot be reached; 77 not permitted; 78 the configuration or the schema is \
             not as it must be.
             """,
-        version: ServerVersion.text,
+        version: ServerRelease.text,
         groupedSubcommands: [
             CommandGroup(
                 name: "Setting up",

@@ -34,7 +34,7 @@ struct MetricsWiring: Sendable {
         do {
             metrics = try ServerMetrics(
                 directory: directory, role: ProcessRole(role), processID: processID,
-                startedAt: WallClock.secondsSince1970(), version: ServerVersion.text)
+                startedAt: WallClock.secondsSince1970(), version: ServerRelease.text)
         } catch {
             metrics = nil
             logger.warning("No metrics: their directory cannot be used", metadata: .keyed([.reason: "\(error)"]))

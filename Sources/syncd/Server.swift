@@ -103,7 +103,7 @@ struct Server {
             signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive, pause: { Pause.sleep($0) }),
             failedSignIns: FailedSignIns(perMinute: configuration.failedSignInsPerMinute),
             settings: Services.Settings(
-                serverVersion: ServerVersion.text, minimumIOSClientVersion: configuration.minimumIOSClientVersion,
+                serverVersion: ServerRelease.text, minimumIOSClientVersion: configuration.minimumIOSClientVersion,
                 maximumUploadBytes: configuration.maximumUploadBytes,
                 quotas: configuration.quotas, mimeTypes: .standard,
                 writesWarningFile: configuration.warningFile != nil,

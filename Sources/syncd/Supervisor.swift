@@ -30,7 +30,7 @@ struct Supervisor {
         try schema.tryOnce()
         let pool = try startWorkers()
         manager.ready(schema.isDone ? "Ready" : "Waiting for the database")
-        logger.notice("Ready", metadata: .keyed([.version: "\(ServerVersion.text)"]))
+        logger.notice("Ready", metadata: .keyed([.version: "\(ServerRelease.text)"]))
         var nextSign = ContinuousClock.now
         while true {
             switch Signals.wait(upTo: Self.tick) {

@@ -18,7 +18,7 @@ struct Syncd: ParsableCommand {
             Takes FastCGI requests on the socket that it is started with: descriptor 3 by the protocol of \
             sd_listen_fds(3), or standard input. The role "jobs" takes none; it does what must still happen in the clouds.
             """,
-        version: ServerVersion.text)
+        version: ServerRelease.text)
 
     @Option(help: "What this process does: \(ServerRole.allCases.map(\.rawValue).joined(separator: ", ")).")
     var role: ServerRole

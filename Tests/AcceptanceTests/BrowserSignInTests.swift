@@ -127,7 +127,7 @@ struct BrowserSignInTests {
 
         // The code goes along until it was taken; it is exchanged once.
         expectJSON(try program.user(credentials).checkCredentials())
-        try await session.serverGrantWasTaken(with: credentials)
+        await session.serverAccepted(credentials.credentials, newAccessToken: nil)
         let kept = try #require(try store.load())
         #expect(kept.serverGrant == nil)
         let file = TestFile(randomBytes: 100_000).stored(at: provider)

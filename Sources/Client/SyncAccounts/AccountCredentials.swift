@@ -1,5 +1,6 @@
 public import Foundation
 public import SyncProtocol
+public import SyncServerConnection
 
 /// What an account's provider has given to a program, and what the program sends to the server of it.
 public struct AccountCredentials: Sendable, Hashable, Codable {
@@ -78,19 +79,21 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
             serverGrant: authorizationCode.map { ServerGrant(code: $0) }, accountDetails: details)
     }
 
-    /// The headers of docs/protocol.md, section 2.3, all but the device's.
-    public var headers: [RequestHeader: String] {
-        var headers: [RequestHeader: String] = [
-            .tokenType: accountType.tokenType, .accessToken: idToken ?? accessToken,
-        ]
-        headers[.authorizationCode] = serverGrant?.code
-        headers[.redirectURI] = serverGrant?.redirectURI
-        headers[.codeVerifier] = serverGrant?.codeVerifier
-        if accountType == .dropbox { headers[.accountID] = person.id }
-        if accountType == .microsoft { headers[.microsoftAccessToken] = accessToken }
-        headers[.accountDetails] = accountDetails
-        return headers
+    /// What goes to the server of it.
+    public var credentials: Credentials {
+        Credentials(
+            accountType: accountType, accessToken: Secret(idToken ?? accessToken),
+            authorizationCode: (serverGrant?.code).map { Secret($0) }, redirectURI: serverGrant?.redirectURI,
+            codeVerifier: (serverGrant?.codeVerifier).map { Secret($0) },
+            accountID: accountType == .dropbox ? person.id : nil,
+            microsoftAccessToken: accountType == .microsoft ? Secret(accessToken) : nil,
+            accountDetails: accountDetails.flatMap {
+                try? JSONDecoder().decode(AccountDetails.self, from: Data($0.utf8))
+            })
     }
+
+    /// The same as headers (docs/protocol.md, section 2.3), all but the device's.
+    public var headers: [RequestHeader: String] { credentials.headers }
 
     /// Whether both are one account's, whatever the tokens.
     public func isSameAccount(as other: AccountCredentials) -> Bool {

@@ -1,10 +1,11 @@
 public import Foundation
+public import SyncServerConnection
 
 /// Who is signed in to a program, from one start of it to the next.
 ///
 /// Sign-in is sticky: neither a provider that cannot be reached nor one that refuses a refresh signs the person out, only
 /// ``signOut()`` does. What is new is stored before it is used, so that a refresh token is not lost.
-public actor AccountSession: AccountCredentialProvider {
+public actor AccountSession: CredentialProvider {
     private let scheme: AccountScheme
     private let store: any CredentialStore
     private let client: TokenClient
@@ -24,7 +25,10 @@ public actor AccountSession: AccountCredentialProvider {
         current = stored?.accountType == scheme.accountType ? stored : nil
     }
 
-    public func credentials() -> AccountCredentials? { current }
+    /// Who is signed in, with all that the provider gave; `nil` if nobody is.
+    public var account: AccountCredentials? { current }
+
+    public func credentials() -> Credentials? { current?.credentials }
 
     /// Takes over who has just signed in.
     /// - Throws: ``SignInError/Code/storageFailed``; then nobody else is signed in than before.
@@ -44,17 +48,37 @@ public actor AccountSession: AccountCredentialProvider {
         current = nil
     }
 
-    /// Notes that the server has answered CheckCreds, AddUser or RedeemSharingInvitation with 200: it has exchanged the
-    /// code of `accepted`, which is not sent again.
-    public func serverGrantWasTaken(with accepted: AccountCredentials) throws(SignInError) {
-        guard var credentials = current, credentials.serverGrant != nil,
-            credentials.serverGrant == accepted.serverGrant
-        else { return }
-        credentials.serverGrant = nil
-        try store.save(credentials)
+    /// Forgets the code that the server has exchanged, and takes a token over that lives longer. If that cannot be
+    /// stored, all stays as it was.
+    public func serverAccepted(_ accepted: Credentials, newAccessToken: Secret?) async {
+        guard var credentials = current else { return }
+        if let code = accepted.authorizationCode?.value, code == credentials.serverGrant?.code {
+            credentials.serverGrant = nil
+        }
+        if let newAccessToken, accepted.accessToken.value == credentials.accessToken {
+            credentials.accessToken = newAccessToken.value
+        }
+        guard credentials != current, (try? store.save(credentials)) != nil else { return }
         current = credentials
     }
 
+    /// - Throws: `CredentialRefreshFailure.unreachable` if it may work later, else ``SignInError``.
+    public func refresh(_ refused: Credentials) async throws -> Credentials {
+        guard let current else { throw SignInError(.signInRequired, "nobody is signed in") }
+        let present = current.credentials
+        // Somebody else was faster.
+        guard present.accessToken == refused.accessToken,
+            present.microsoftAccessToken == refused.microsoftAccessToken
+        else { return present }
+        do throws(SignInError) { return try await refresh(current).credentials } catch {
+            if error.code == .providerUnavailable { throw CredentialRefreshFailure.unreachable }
+            throw error
+        }
+    }
+
+    /// New credentials in place of `refused`. Several callers at once cause one question to the provider.
+    /// - Throws: ``SignInError/Code/signInRequired`` if only the person can help,
+    ///   ``SignInError/Code/providerUnavailable`` if it may work later.
     public func refresh(_ refused: AccountCredentials) async throws(SignInError) -> AccountCredentials {
         guard let credentials = current, credentials.isSameAccount(as: refused) else {
             throw SignInError(.signInRequired, "nobody is signed in")

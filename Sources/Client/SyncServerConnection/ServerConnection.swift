@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import Logging
-import SyncProtocol
+public import SyncProtocol
 
 /// A client's connection to a SyncServer: one typed function for each endpoint.
 ///
@@ -81,7 +81,12 @@ public actor ServerConnection {
             let attempt = await attempt(call, credentials, number: decisions.attempt, read: read)
             guard let error = attempt.error else {
                 guard let value = attempt.value else { preconditionFailure("an attempt ends with a value or an error") }
-                if credentials != nil { hasSaidSignInRequired = false }
+                if let credentials {
+                    hasSaidSignInRequired = false
+                    if call.endpoint.signsIn {
+                        await credentialProvider.serverAccepted(credentials, newAccessToken: attempt.newAccessToken)
+                    }
+                }
                 return value
             }
             switch decisions.decide(
@@ -116,6 +121,7 @@ public actor ServerConnection {
         var value: Value?
         var error: ServerConnectionError?
         var wasSent = true
+        var newAccessToken: Secret?
     }
 
     /// One attempt: request, reply, and what the reply says about the server.
@@ -137,7 +143,7 @@ public actor ServerConnection {
                 try Self.check(reply, of: call.endpoint, expecting: call.expectedStatuses, now: environment.now())
                 let value = try await read(reply)
                 log(call, number, begin, status: reply.response.status.code, error: nil)
-                return Attempt(value: value)
+                return Attempt(value: value, newAccessToken: reply.header(.accessToken).map(Secret.init))
             } catch {
                 log(call, number, begin, status: reply.response.status.code, error: error)
                 return Attempt(error: error)
@@ -314,6 +320,11 @@ public actor ServerConnection {
         hasSaidSignInRequired = true
         configuration.observer(.signInRequired)
     }
+}
+
+extension EndpointName {
+    /// Whether a success means that the server took the credentials for a sign-in.
+    fileprivate var signsIn: Bool { self == .checkCreds || self == .addUser || self == .redeemSharingInvitation }
 }
 
 extension HTTPReply {

@@ -19,7 +19,7 @@ struct BackupCommand: ReportingCommand {
     func report() throws -> any Report {
         let installation = try Installation(options)
         return try BackupWriter(store: installation.store).write(
-            to: path, serverVersion: ServerVersion.text, database: installation.configuration.database.database ?? "",
+            to: path, serverVersion: ServerRelease.text, database: installation.configuration.database.database ?? "",
             at: installation.now)
     }
 }

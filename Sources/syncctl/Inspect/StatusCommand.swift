@@ -15,7 +15,7 @@ struct StatusCommand: ReportingCommand {
         let now = installation.now
         let counts = try installation.store.snapshot { try $0.overview(at: now) }
         return Status(
-            serverVersion: ServerVersion.text, schema: MigrationRunner.newestStep,
+            serverVersion: ServerRelease.text, schema: MigrationRunner.newestStep,
             database: installation.databaseDescription, sandbox: installation.configuration.sandbox != nil,
             counts: counts)
     }

@@ -1,5 +1,6 @@
 import Foundation
 import SyncProtocol
+import SyncServerConnection
 import Synchronization
 import Testing
 
@@ -55,7 +56,7 @@ struct AccountSessionTests {
         #expect(
             apple.headers == [
                 .tokenType: "AppleSignInToken", .accessToken: "eyA", .authorizationCode: "c1",
-                .accountDetails: #"{"fullName": "A"}"#,
+                .accountDetails: #"{"fullName":"A"}"#,
             ])
         #expect(
             AccountCredentials.facebook(accessToken: "EAA", person: AccountCredentials.Person(id: "1")).headers
@@ -87,7 +88,7 @@ struct AccountSessionTests {
         #expect(provider.requests[0].form["refresh_token"] == "1//refresh")
         #expect(store.now?.accessToken == "ya29.renewed" && store.now?.refreshToken == "1//refresh")
         #expect(store.now?.expires == Date(timeIntervalSince1970: 4_599))
-        #expect(await session.credentials()?.accessToken == "ya29.renewed")
+        #expect(await session.account?.accessToken == "ya29.renewed")
     }
 
     @Test("A refused token that is not the present one is no reason to ask the provider")
@@ -126,7 +127,7 @@ struct AccountSessionTests {
         let error = await #expect(throws: SignInError.self) { try await session.refresh(.alice) }
 
         #expect(error?.code == code)
-        #expect(await session.credentials() == .alice && store.now == .alice)
+        #expect(await session.account == .alice && store.now == .alice)
     }
 
     @Test("A provider without a network is asked again next time")
@@ -159,7 +160,7 @@ struct AccountSessionTests {
         }
 
         #expect(error?.code == .storageFailed)
-        #expect(await session.credentials() == .alice)
+        #expect(await session.account == .alice)
     }
 
     @Test("A sign-out during a refresh stays one")
@@ -176,7 +177,7 @@ struct AccountSessionTests {
         let error = await #expect(throws: SignInError.self) { try await session.refresh(.alice) }
 
         #expect(error?.code == .signInRequired)
-        #expect(await session.credentials() == nil && store.now == nil)
+        #expect(await session.account == nil && store.now == nil)
     }
 
     @Test("The server's code is sent until it was taken, a newer one is left alone")
@@ -188,11 +189,50 @@ struct AccountSessionTests {
         newer.serverGrant = AccountCredentials.ServerGrant(code: "newer")
 
         try await session.signIn(newer)
-        try await session.serverGrantWasTaken(with: .alice)
-        #expect(await session.credentials()?.headers[.authorizationCode] == "newer")
-        try await session.serverGrantWasTaken(with: newer)
+        await session.serverAccepted(AccountCredentials.alice.credentials, newAccessToken: nil)
+        #expect(await session.account?.headers[.authorizationCode] == "newer")
+        await session.serverAccepted(newer.credentials, newAccessToken: nil)
 
-        #expect(await session.credentials()?.serverGrant == nil && store.now?.serverGrant == nil)
+        #expect(await session.account?.serverGrant == nil && store.now?.serverGrant == nil)
+    }
+
+    @Test("What the server was shown and refused is renewed, unless it is not the present token any more")
+    func refreshForTheServer() async throws {
+        let (store, provider) = (MemoryStore(.alice), ScriptedProvider.google())
+        let session = try session(store, provider)
+        let shown = try #require(await session.credentials())
+
+        let renewed = try await session.refresh(shown)
+        let again = try await session.refresh(shown)
+
+        #expect(renewed.accessToken.value == "ya29.renewed" && again == renewed)
+        #expect(provider.requests.count == 1)
+    }
+
+    @Test("A provider that cannot be reached is worth another try, whoever must sign in is not")
+    func unreachableForTheServer() async throws {
+        let shown = AccountCredentials.alice.credentials
+        let away = try session(MemoryStore(.alice), ScriptedProvider { _ in (500, "") })
+        let over = try session(MemoryStore(.alice), ScriptedProvider { _ in (400, #"{"error": "invalid_grant"}"#) })
+
+        await #expect(throws: CredentialRefreshFailure.unreachable) { try await away.refresh(shown) }
+        await #expect(throws: SignInError.self) { try await over.refresh(shown) }
+        await #expect(throws: SignInError.self) { try await session(MemoryStore()).refresh(shown) }
+    }
+
+    @Test("A token of the server's that lives longer takes the place of the one that was shown")
+    func longLivedToken() async throws {
+        let store = MemoryStore(.alice)
+        let session = try session(store)
+        let shown = try #require(await session.credentials())
+
+        await session.serverAccepted(shown, newAccessToken: Secret("long"))
+        #expect(await session.account?.accessToken == "long" && store.now?.accessToken == "long")
+        await session.serverAccepted(shown, newAccessToken: Secret("late"))
+        #expect(await session.account?.accessToken == "long")
+        store.refuse(true)
+        await session.serverAccepted(try #require(await session.credentials()), newAccessToken: Secret("unstored"))
+        #expect(await session.account?.accessToken == "long")
     }
 
     @Test("A session goes on where the last one ended, but not with another kind of account")
@@ -200,8 +240,8 @@ struct AccountSessionTests {
         let facebook = AccountCredentials.facebook(
             accessToken: "EAA", person: AccountCredentials.Person(id: "1098"))
 
-        #expect(try await session(MemoryStore(.alice)).credentials() == .alice)
-        #expect(try await session(MemoryStore(facebook)).credentials() == nil)
+        #expect(try await session(MemoryStore(.alice)).account == .alice)
+        #expect(try await session(MemoryStore(facebook)).account == nil)
         await #expect(throws: SignInError.self) { try await session(MemoryStore()).signIn(facebook) }
         await #expect(throws: SignInError.self) { try await session(MemoryStore()).refresh(.alice) }
     }
@@ -210,9 +250,10 @@ struct AccountSessionTests {
     func given() async {
         let provider = GivenCredentials(.alice)
 
-        let error = await #expect(throws: SignInError.self) { try await provider.refresh(.alice) }
+        let given = AccountCredentials.alice.credentials
+        let error = await #expect(throws: SignInError.self) { try await provider.refresh(given) }
 
-        #expect(await provider.credentials() == .alice && error?.code == .signInRequired)
+        #expect(await provider.credentials() == given && error?.code == .signInRequired)
     }
 
     @Test("A person of the sandbox signs in with the headers that it hands out")
@@ -227,8 +268,9 @@ struct AccountSessionTests {
             sandbox: try #require(URL(string: "http://127.0.0.1:8081")), accountID: "dbid:a b",
             transport: sandbox.transport)
 
-        let credentials = try await provider.refresh(.alice)
+        let credentials = try await provider.account()
 
+        #expect(await provider.credentials() == credentials.credentials && sandbox.requests.count == 1)
         #expect(sandbox.requests[0].url == "http://127.0.0.1:8081/sandbox/accounts/dbid:a%20b")
         #expect(credentials.person == AccountCredentials.Person(id: "8f", name: "Bob"))
         #expect(

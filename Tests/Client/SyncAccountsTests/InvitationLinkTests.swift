@@ -1,6 +1,7 @@
 import Foundation
 import SyncAccounts
 import SyncProtocol
+import Synchronization
 import Testing
 
 @Suite("Invitations by link")
@@ -51,5 +52,27 @@ struct InvitationLinkTests {
         "What cannot be a scheme is no app's identifier", arguments: ["", "1com.example", "com example", "com/x", "ä"])
     func notAScheme(bundleID: String) {
         #expect(throws: SignInError.self) { try InvitationLink(bundleID: bundleID) }
+    }
+
+    @Test("An invitation waits until it is asked for, or somebody takes them, once")
+    func inbox() throws {
+        let link = try InvitationLink(bundleID: "com.example.app")
+        let inbox = InvitationInbox(link)
+        let (first, second) = (SharingInvitationUUID(UUID().uuidString)!, SharingInvitationUUID(UUID().uuidString)!)
+
+        #expect(inbox.receive() == nil)
+        #expect(
+            inbox.open(URL(string: link.url(for: first).absoluteString.replacing("com.example", with: "COM.Example"))!))
+        #expect(!inbox.open(URL(string: "https://example.com/?code=\(second)")!))
+        #expect(inbox.receive() == first)
+        #expect(inbox.receive() == nil)
+
+        let taken = Mutex<[SharingInvitationUUID]>([])
+        #expect(inbox.open(link.url(for: first)))
+        inbox.deliver { code in taken.withLock { $0.append(code) } }
+        #expect(inbox.open(link.url(for: second)))
+        #expect(taken.withLock { $0 } == [first, second] && inbox.receive() == nil)
+        inbox.deliver(to: nil)
+        #expect(inbox.open(link.url(for: second)) && inbox.receive() == second)
     }
 }

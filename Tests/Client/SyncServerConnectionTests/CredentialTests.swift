@@ -35,6 +35,34 @@ struct CredentialTests {
         #expect(bench.recorder.events.filter { $0 == .signInRequired }.count == 1)
     }
 
+    @Test("At a sign-in the provider hears what the server took, and a token that lives longer; else nothing")
+    func accepted() async throws {
+        let user = HTTPReply.reply(200, #"{"userId":7}"#, headers: ["syncserver-access-token": "long"])
+        let bench = Bench(.success(user))
+
+        _ = try await bench.connection.addUser(AddUserRequest(sharingGroupUUID: Sample.group))
+        _ = try await bench.connection.checkCredentials()
+
+        #expect(bench.credentials.accepted.map(\.accessToken.value) == ["token", "token"])
+        #expect(bench.credentials.newTokens == ["long", "long"])
+
+        let other = Bench(Self.listed)
+        _ = try await other.connection.uploads(in: Sample.group)
+        #expect(other.credentials.accepted.isEmpty)
+    }
+
+    @Test("A code goes with the redirect URI and the verifier that belong to it")
+    func code() {
+        let credentials = Credentials(
+            accountType: .google, accessToken: Secret("t"), authorizationCode: Secret("c"),
+            redirectURI: "http://127.0.0.1:1/server", codeVerifier: Secret("v"))
+        #expect(
+            credentials.headers == [
+                .tokenType: "GoogleToken", .accessToken: "t", .authorizationCode: "c",
+                .redirectURI: "http://127.0.0.1:1/server", .codeVerifier: "v",
+            ])
+    }
+
     @Test("A good token of nobody is not replaced")
     func userUnknown() async {
         let bench = Bench(.success(.error(401, "user_unknown")))

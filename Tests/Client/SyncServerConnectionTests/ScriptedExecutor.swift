@@ -84,6 +84,17 @@ final class TestCredentials: CredentialProvider {
         whileRefreshing = refresh
     }
 
+    private let taken = Mutex<[(credentials: Credentials, newToken: String?)]>([])
+
+    /// What the server took at sign-ins, in order.
+    var accepted: [Credentials] { taken.withLock { $0.map(\.credentials) } }
+    /// The tokens that came with that.
+    var newTokens: [String?] { taken.withLock { $0.map(\.newToken) } }
+
+    func serverAccepted(_ accepted: Credentials, newAccessToken: Secret?) async {
+        taken.withLock { $0.append((accepted, newAccessToken?.value)) }
+    }
+
     /// What was refused, in order.
     var refreshes: [Credentials] { state.withLock { $0.refreshes } }
 

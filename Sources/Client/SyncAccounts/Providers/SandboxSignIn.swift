@@ -1,5 +1,6 @@
 public import Foundation
 import SyncProtocol
+public import SyncServerConnection
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -8,22 +9,38 @@ import SyncProtocol
 /// For development: signs in as a person of the sandbox (docs/sandbox.md), without a browser.
 ///
 /// The sandbox hands out headers that work now; that is also the refresh.
-public struct SandboxSignIn: AccountCredentialProvider {
-    private let account: URL
+public actor SandboxSignIn: CredentialProvider {
+    private let url: URL
     private let transport: ProviderTransport
+    private var kept: AccountCredentials?
 
     /// - Parameters:
     ///   - sandbox: the control interface, such as `http://127.0.0.1:8081`.
     ///   - accountID: as `POST /sandbox/accounts` gave it.
     public init(sandbox: URL, accountID: String, transport: ProviderTransport = .urlSession()) {
-        account = sandbox.appending(path: "sandbox/accounts").appending(path: accountID)
+        url = sandbox.appending(path: "sandbox/accounts").appending(path: accountID)
         self.transport = transport
     }
 
-    public func credentials() async -> AccountCredentials? { try? await ask() }
+    /// The account as the sandbox has it now.
+    /// - Throws: ``SignInError/Code/signInRequired`` if there is none, ``SignInError/Code/providerUnavailable``.
+    public func account() async throws(SignInError) -> AccountCredentials {
+        let credentials = try await ask()
+        kept = credentials
+        return credentials
+    }
 
-    public func refresh(_ refused: AccountCredentials) async throws(SignInError) -> AccountCredentials {
-        try await ask()
+    /// Asks the sandbox the first time.
+    public func credentials() async -> Credentials? {
+        if kept == nil { kept = try? await ask() }
+        return kept?.credentials
+    }
+
+    public func refresh(_ refused: Credentials) async throws -> Credentials {
+        do throws(SignInError) { return try await account().credentials } catch {
+            if error.code == .providerUnavailable { throw CredentialRefreshFailure.unreachable }
+            throw error
+        }
     }
 
     private struct Account: Decodable {
@@ -35,7 +52,7 @@ public struct SandboxSignIn: AccountCredentialProvider {
 
     private func ask() async throws(SignInError) -> AccountCredentials {
         let reply: ProviderTransport.Reply
-        do { reply = try await transport.send(URLRequest(url: account)) } catch {
+        do { reply = try await transport.send(URLRequest(url: url)) } catch {
             throw SignInError(.providerUnavailable, "the sandbox does not answer")
         }
         guard reply.status == 200, let account = try? JSONDecoder().decode(Account.self, from: reply.body),

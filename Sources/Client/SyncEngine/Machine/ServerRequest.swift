@@ -132,4 +132,6 @@ package enum RequestFailure: Error, Sendable, Equatable {
     case serverTooOld
     /// The file to upload is missing, unreadable, or not the one that was queued.
     case localFile
+    /// Somebody else is signed in than the one whose files the store has.
+    case differentUser
 }

@@ -38,6 +38,32 @@ extension SyncStateMachine {
         state.closedQueues().first?.sharingGroupUUID
     }
 
+    /// Closes what was queued for a group until now, without a sync; nothing happens if nothing was.
+    /// - Throws: As ``sync(_:at:)``.
+    package mutating func closeQueue(of group: SharingGroupUUID, at now: WireDate) throws(SyncError) {
+        self.now = now
+        try close(group, pushNotificationMessage: nil)
+    }
+
+    /// Goes on with the oldest queue that was closed and can be sent, if no sync is active: after a launch, or when the
+    /// network is back. The open queue stays open.
+    package mutating func resumePendingUploads(at now: WireDate) -> [EngineAction] {
+        self.now = now
+        guard run == nil, blockingError == nil, let queue = state.closedQueues().first(where: { !isParked($0) }) else {
+            return []
+        }
+        begin(SyncRequest(sharingGroupUUID: queue.sharingGroupUUID))
+        return takeActions()
+    }
+
+    /// Whether a group has something to send among the queues that were closed up to this one.
+    package func hasUploads(of group: SharingGroupUUID, upTo sequence: Int64) -> Bool {
+        state.closedQueues(of: group).contains { ($0.closedSequence ?? 0) <= sequence && !isParked($0) }
+    }
+
+    /// How often a change of the master version made the active sync begin anew.
+    package var restarts: Int { run?.restarts ?? 0 }
+
     private mutating func close(
         _ group: SharingGroupUUID, pushNotificationMessage: String?
     ) throws(SyncError) {
@@ -53,8 +79,7 @@ extension SyncStateMachine {
             throw SyncError(.sharingGroupUUIDInconsistent, sharingGroupUUID: group)
         }
         queue.state = .closed
-        // Queues are opened one after the other, so they are closed in the order of their ids.
-        queue.closedSequence = queue.id.rawValue
+        queue.closedSequence = state.nextClosedSequence
         queue.pushNotificationMessage = pushNotificationMessage
         state.queues.put(queue)
         openQueue()
@@ -137,7 +162,7 @@ extension SyncStateMachine {
         isStopping = false
         delayedRequests = []
         if error.code == .serverDown { report(.serverDown(message: error.message ?? "")) }
-        if error.code == .badServerVersion { blockingError = error }
+        if error.code == .badServerVersion || error.code == .differentUser { blockingError = error }
         reportError(error)
     }
 
@@ -161,6 +186,7 @@ extension SyncStateMachine {
         case .signInRequired: return SyncError(.signInRequired)
         case .serverTooOld: return SyncError(.badServerVersion)
         case .localFile: return SyncError(.fileManagerError, sharingGroupUUID: group)
+        case .differentUser: return SyncError(.differentUser)
         }
     }
 

@@ -107,9 +107,10 @@ extension SyncStateMachine {
     }
 
     private mutating func killQueue(_ queue: UploadQueue) {
+        let sequence = state.nextClosedSequence
         state.queues.update(queue.key) {
             $0.state = .dead
-            $0.closedSequence = queue.id.rawValue
+            $0.closedSequence = queue.closedSequence ?? sequence
             $0.commitID = nil
             $0.commitVersion = nil
         }

@@ -1,19 +1,22 @@
-package import SyncProtocol
+public import SyncProtocol
 
 /// What a comparison of the app's files with the directory shows.
-package struct LocalConsistencyResults: Sendable, Equatable {
+public struct LocalConsistencyResults: Sendable, Equatable {
     /// Deleted, and unknown to the app: harmless.
-    package var clientMissingAndDeleted: Set<FileUUID> = []
+    public var clientMissingAndDeleted: Set<FileUUID> = []
     /// Live, and unknown to the app. A download wish repairs that.
-    package var clientMissingNotDeleted: Set<FileUUID> = []
+    public var clientMissingNotDeleted: Set<FileUUID> = []
     /// Known to the app, not to the library.
-    package var directoryMissing: Set<FileUUID> = []
+    public var directoryMissing: Set<FileUUID> = []
     /// Known to the app, and deleted.
-    package var clientHasDeleted: Set<FileUUID> = []
+    public var clientHasDeleted: Set<FileUUID> = []
+
+    /// No differences.
+    public init() {}
 }
 
 /// How much a reset drops.
-package enum ResetType: Sendable {
+public enum ResetType: Sendable {
     /// All pending uploads and downloads.
     case tracking
     /// All that the client remembers.

@@ -36,7 +36,7 @@ package struct SyncStateMachine: Sendable {
     /// How long it waits, in seconds; random, so that clients in the same situation do not stay in step.
     package static let waitSeconds = 2...30
 
-    let configuration: Configuration
+    var configuration: Configuration
     /// What the client remembers.
     package internal(set) var state: ClientState
     var run: Run?
@@ -44,7 +44,8 @@ package struct SyncStateMachine: Sendable {
     var isStopping = false
     /// Groups of which it is known that the server has staged just what the state says.
     var verifiedGroups: Set<SharingGroupUUID> = []
-    var blockingError: SyncError?
+    /// With what each sync fails until something changes; nil if syncs are possible.
+    package internal(set) var blockingError: SyncError?
     var actions: [EngineAction] = []
     var now = WireDate(secondsSince1970: 0)
     private var lastToken = 0

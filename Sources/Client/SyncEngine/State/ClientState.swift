@@ -129,6 +129,9 @@ extension ClientState {
             .sorted { ($0.closedSequence ?? 0) < ($1.closedSequence ?? 0) }
     }
 
+    /// The number of the next queue that is closed.
+    var nextClosedSequence: Int64 { (queues.all.compactMap(\.closedSequence).max() ?? 0) + 1 }
+
     /// What is in a queue, in the order in which it was queued.
     package func items(in queue: RowID<UploadQueue>) -> [UploadItem] {
         items.rows { $0.queueID == queue }

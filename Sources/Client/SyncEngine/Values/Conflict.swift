@@ -36,6 +36,15 @@ public struct ContentDownloadConflict: Sendable, Hashable {
     public let attributes: SyncAttributes
     /// The local work.
     public let conflictType: ConflictingClientOperation
+
+    /// Puts a conflict together, for tests of an app's answers.
+    public init(
+        download: ServerContentType, attributes: SyncAttributes, conflictType: ConflictingClientOperation
+    ) {
+        self.download = download
+        self.attributes = attributes
+        self.conflictType = conflictType
+    }
 }
 
 /// A deletion by somebody else that clashes with local work on the same file.
@@ -44,6 +53,12 @@ public struct DownloadDeletionConflict: Sendable, Hashable {
     public let attributes: SyncAttributes
     /// The local work; never a deletion.
     public let conflictType: ConflictingClientOperation
+
+    /// Puts a conflict together, for tests of an app's answers.
+    public init(attributes: SyncAttributes, conflictType: ConflictingClientOperation) {
+        self.attributes = attributes
+        self.conflictType = conflictType
+    }
 }
 
 /// Which local work survives when a download is rejected.
@@ -62,6 +77,10 @@ public struct UploadResolution: OptionSet, Sendable, Hashable {
     public static let keepUploadDeletions = Self(rawValue: 2)
     /// All local work goes out.
     public static let keepAll: Self = [.keepContentUploads, .keepUploadDeletions]
+    /// The deletion alone goes out.
+    public static let removeContentUploads: Self = .keepUploadDeletions
+    /// Uploads alone go out.
+    public static let removeUploadDeletions: Self = .keepContentUploads
     /// No local work survives. Unless the app queues a new upload, its contents stay behind the server's.
     public static let removeAll: Self = []
 }

@@ -52,6 +52,11 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         /// Only an upload of contents can bring a deleted file back, app metadata alone cannot.
         public static let appMetaDataUploadUndeletionAttempt = Self(rawValue: "appMetaDataUploadUndeletionAttempt")
 
+        /// The library was closed.
+        public static let closed = Self(rawValue: "closed")
+        /// Another process, or another instance, has the store open.
+        public static let storeInUse = Self(rawValue: "storeInUse")
+
         // Found while syncing.
         /// No complete answer of the server.
         public static let networkError = Self(rawValue: "networkError")
@@ -63,6 +68,16 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let badServerVersion = Self(rawValue: "badServerVersion")
         /// The credentials do not count any more.
         public static let signInRequired = Self(rawValue: "signInRequired")
+        /// Somebody else is signed in than the one whose files the store has. Sign the first one in again, or reset all.
+        public static let differentUser = Self(rawValue: "differentUser")
+        /// The library's own database cannot be read or written: is the disk full?
+        public static let storeError = Self(rawValue: "storeError")
+        /// The invitation admits only accounts with cloud storage.
+        public static let socialAcceptanceNotAllowed = Self(rawValue: "socialAcceptanceNotAllowed")
+        /// The invitation never existed, is used up, or expired.
+        public static let noInvitationFound = Self(rawValue: "noInvitationFound")
+        /// The server is of an older generation, which cannot do this.
+        public static let notSupported = Self(rawValue: "notSupported")
         /// A file to upload is missing, unreadable, or not the one that was queued.
         public static let fileManagerError = Self(rawValue: "fileManagerError")
         /// Others change the group so fast that the uploads never fit; a later sync may succeed.
@@ -122,11 +137,11 @@ public struct SyncError: Error, Sendable, Hashable, CustomStringConvertible {
     public var recovery: Recovery {
         switch code {
         case .networkError, .serverDown, .tooManyRestarts, .syncIsOperating, .stagedChangesCannotBeWithdrawn,
-            .deliveryRefused, .requestRefused, .inconsistentServer:
+            .deliveryRefused, .requestRefused, .inconsistentServer, .storeError:
             .retryLater
-        case .signInRequired: .signInAgain
-        case .badServerVersion: .upgradeApp
-        case .notAMember, .permissionDenied, .fileIsGone: .none
+        case .signInRequired, .differentUser: .signInAgain
+        case .badServerVersion, .notSupported: .upgradeApp
+        case .notAMember, .permissionDenied, .fileIsGone, .socialAcceptanceNotAllowed, .noInvitationFound: .none
         default: .fixCall
         }
     }

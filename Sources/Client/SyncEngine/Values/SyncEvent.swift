@@ -56,6 +56,10 @@ public enum SyncEvent: Sendable, Hashable {
     case syncStopping
     /// The server is closed; what it, or its stand-in, says.
     case serverDown(message: String)
+    /// The server refused the credentials, and new ones are asked for.
+    case refreshingCredentials
+    /// The least version of the iOS app that the operator wants to go on. Once for each version.
+    case minimumIOSClientVersion(ServerVersion)
 }
 
 /// One file of a delivery.
@@ -79,4 +83,11 @@ public struct DownloadOperation: Sendable, Hashable {
     public let attributes: SyncAttributes
     /// The version of the contents that the server has.
     public let fileVersion: FileVersion
+
+    /// Puts an operation together, for tests of what an app does with it.
+    public init(kind: Kind, attributes: SyncAttributes, fileVersion: FileVersion) {
+        self.kind = kind
+        self.attributes = attributes
+        self.fileVersion = fileVersion
+    }
 }

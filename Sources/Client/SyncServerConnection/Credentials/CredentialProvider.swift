@@ -12,6 +12,16 @@ public protocol CredentialProvider: Sendable {
     ///   ``CredentialRefreshFailure/unreachable`` and they end with
     ///   ``ServerConnectionError/Code/credentialsUnavailable``, which is worth another try later.
     func refresh(_ refused: Credentials) async throws -> Credentials
+
+    /// Notes that the server took the credentials at a sign-in: CheckCreds, AddUser or RedeemSharingInvitation succeeded.
+    /// It has exchanged their authorization code, which must not be sent again. Does nothing by default.
+    /// - Parameter newAccessToken: What is to be used from now on instead of the access token, if the server sent one: it
+    ///   lives longer (Facebook).
+    func serverAccepted(_ accepted: Credentials, newAccessToken: Secret?) async
+}
+
+extension CredentialProvider {
+    public func serverAccepted(_ accepted: Credentials, newAccessToken: Secret?) async {}
 }
 
 /// What a ``CredentialProvider`` throws if a refresh may work later.

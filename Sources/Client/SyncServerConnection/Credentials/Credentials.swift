@@ -12,6 +12,10 @@ public struct Credentials: Sendable, Hashable {
     public var accessToken: Secret
     /// A code that the server may exchange, once; sent until the next credentials come without it.
     public var authorizationCode: Secret?
+    /// The redirect URI with which a browser brought the code; nil for codes that came without one.
+    public var redirectURI: String?
+    /// What proves that the code is ours (RFC 7636).
+    public var codeVerifier: Secret?
     /// Dropbox: the account id, `dbid:…`.
     public var accountID: String?
     /// Microsoft: the second token, for its storage.
@@ -21,30 +25,39 @@ public struct Credentials: Sendable, Hashable {
 
     /// Puts credentials together.
     public init(
-        accountType: AccountType, accessToken: Secret, authorizationCode: Secret? = nil, accountID: String? = nil,
-        microsoftAccessToken: Secret? = nil, accountDetails: AccountDetails? = nil
+        accountType: AccountType, accessToken: Secret, authorizationCode: Secret? = nil, redirectURI: String? = nil,
+        codeVerifier: Secret? = nil, accountID: String? = nil, microsoftAccessToken: Secret? = nil,
+        accountDetails: AccountDetails? = nil
     ) {
         self.accountType = accountType
         self.accessToken = accessToken
         self.authorizationCode = authorizationCode
+        self.redirectURI = redirectURI
+        self.codeVerifier = codeVerifier
         self.accountID = accountID
         self.microsoftAccessToken = microsoftAccessToken
         self.accountDetails = accountDetails
     }
 
-    /// Adds the headers of docs/protocol.md, section 2.3.
+    /// The headers of docs/protocol.md, section 2.3, all but the device's.
+    public var headers: [RequestHeader: String] {
+        var headers: [RequestHeader: String] = [.tokenType: accountType.tokenType, .accessToken: accessToken.value]
+        headers[.authorizationCode] = authorizationCode?.value
+        headers[.redirectURI] = redirectURI
+        headers[.codeVerifier] = codeVerifier?.value
+        headers[.accountID] = accountID
+        headers[.microsoftAccessToken] = microsoftAccessToken?.value
+        headers[.accountDetails] = accountDetails?.headerText
+        return headers
+    }
+
     func add(to fields: inout HTTPFields) {
-        fields[RequestHeader.tokenType.fieldName] = accountType.tokenType
-        fields[RequestHeader.accessToken.fieldName] = accessToken.value
-        fields[RequestHeader.authorizationCode.fieldName] = authorizationCode?.value
-        fields[RequestHeader.accountID.fieldName] = accountID
-        fields[RequestHeader.microsoftAccessToken.fieldName] = microsoftAccessToken?.value
-        fields[RequestHeader.accountDetails.fieldName] = accountDetails?.headerText
+        for (header, value) in headers { fields[header.fieldName] = value }
     }
 }
 
 /// What a person let the app know at their first sign-in with Apple.
-public struct AccountDetails: Sendable, Hashable {
+public struct AccountDetails: Sendable, Hashable, Codable {
     /// Given name.
     public var firstName: String?
     /// Family name.

@@ -1,3 +1,5 @@
+public import SyncProtocol
+
 /// Whether the server has what SyncServerII did not have: `commitId`, batches, `since` and entity tags of the index, metadata
 /// in a body, and the endpoints that came later.
 ///

@@ -1,0 +1,91 @@
+import SyncEngine
+import SyncProtocol
+
+/// The syncs that the app asked for and that have not ended, in step with those of the engine.
+struct Runs {
+    /// One that the app asked for.
+    struct Run {
+        let id: UInt64
+        let group: SharingGroupUUID?
+        /// The last queue that was closed when the app asked: it has its report only when that one is through.
+        var lastClosed: Int64 = 0
+        var report = SyncReport()
+        var continuation: CheckedContinuation<SyncReport, any Error>?
+        /// Whether the engine ended a sync since.
+        var mayEnd = false
+    }
+
+    private(set) var active: [Run] = []
+    private(set) var delayed: [Run] = []
+    private var lastID: UInt64 = 0
+
+    /// A number for a new one.
+    mutating func makeID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
+    /// The engine begins a sync: that of a new request, else of the oldest that had to wait.
+    mutating func begin(_ new: Run?) {
+        if let new {
+            active.append(new)
+        } else if !delayed.isEmpty {
+            active.append(delayed.removeFirst())
+        }
+    }
+
+    mutating func delay(_ run: Run) {
+        delayed.append(run)
+    }
+
+    mutating func updateActive(_ change: (inout SyncReport) -> Void) {
+        for index in active.indices { change(&active[index].report) }
+    }
+
+    mutating func noteEnd() {
+        for index in active.indices { active[index].mayEnd = true }
+    }
+
+    /// Those for which the engine has nothing more to do; the others go on with the engine's next sync.
+    mutating func takeEnded(unless goesOn: (Run) -> Bool) -> [Run] {
+        var ended: [Run] = []
+        var kept: [Run] = []
+        for var run in active {
+            if run.mayEnd, !goesOn(run) {
+                ended.append(run)
+            } else {
+                run.mayEnd = false
+                kept.append(run)
+            }
+        }
+        active = kept
+        return ended
+    }
+
+    /// Those that had to wait, which will not begin.
+    mutating func takeDelayed() -> [Run] {
+        defer { delayed = [] }
+        return delayed
+    }
+
+    mutating func endAll() -> [Run] {
+        defer {
+            active = []
+            delayed = []
+        }
+        return active + delayed
+    }
+
+    /// Lets nobody wait for a run any more; it goes on.
+    mutating func takeContinuation(of id: UInt64) -> CheckedContinuation<SyncReport, any Error>? {
+        for index in active.indices where active[index].id == id {
+            defer { active[index].continuation = nil }
+            return active[index].continuation
+        }
+        for index in delayed.indices where delayed[index].id == id {
+            defer { delayed[index].continuation = nil }
+            return delayed[index].continuation
+        }
+        return nil
+    }
+}

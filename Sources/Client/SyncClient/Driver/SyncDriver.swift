@@ -1,0 +1,343 @@
+import Foundation
+import Logging
+import SyncEngine
+import SyncProtocol
+import SyncServerConnection
+import SyncStore
+import Synchronization
+
+/// The engine with its store, and whatever performs what the engine decides.
+///
+/// A change of the state and its transaction are one step behind a lock; what the engine wants done follows, in its
+/// order. Requests, questions and deliveries run in tasks, of which the engine has at most one at a time, and come back
+/// as the next event.
+final class SyncDriver: Sendable {
+    /// Everything behind the lock.
+    struct State {
+        var machine: SyncStateMachine
+        /// Whether the machine holds something that could not be stored, and must be read anew.
+        var isSpoilt = false
+        var isClosed = false
+        /// The request, question, delivery or pause that the engine waits for.
+        var work: Task<Void, Never>?
+        /// The last of what the app is told, one thing after the other.
+        var lane: Task<Void, Never>?
+        var runs = Runs()
+        /// What the app asks for in this moment.
+        var incoming: Runs.Run?
+        var status = SyncStatus.idle
+        var sharingGroups: [SharingGroup] = []
+        var userID: String?
+    }
+
+    let state: Mutex<State>
+    let files: LibraryFiles
+    let environment: SyncEnvironment
+    let logger: Logger
+    let resolver: ConflictResolver
+    let deviceUUID: DeviceUUID
+
+    private let database: ClientDatabase
+    /// Held until the database is closed.
+    private let lock: StoreLock
+    private let configuration: SyncStateMachine.Configuration
+    private let performer = Mutex<(any RequestPerformer)?>(nil)
+    private let delegateBox = Mutex(WeakDelegate())
+
+    let events = Broadcast<SyncEvent>()
+    let errors = Broadcast<SyncError>()
+    let sharingGroupChanges = Broadcast<[SharingGroup]>()
+    let statuses = Broadcast<SyncStatus>()
+    let transfers = Broadcast<FileTransfer>()
+
+    private struct WeakDelegate {
+        weak var delegate: (any SyncServerDelegate)?
+    }
+
+    /// Opens the store and repairs what the last process left behind. No request is sent before ``start(_:)``.
+    init(_ configuration: SyncServer.Configuration, _ environment: SyncEnvironment) throws(SyncError) {
+        self.environment = environment
+        logger = configuration.logger
+        resolver = configuration.conflictResolver
+        do {
+            try FileManager.default.createDirectory(
+                at: configuration.storeFolder, withIntermediateDirectories: true)
+        } catch { throw SyncError(.storeError) }
+        lock = try StoreLock(configuration.storeFolder.appending(path: "lock"))
+        files = LibraryFiles(
+            folder: configuration.storeFolder.appending(path: "files"), bases: configuration.baseFolders,
+            makeName: environment.makeUUID)
+        try files.prepare()
+        do throws(StoreError) {
+            database = try ClientDatabase(path: configuration.storeFolder.appending(path: "client.sqlite").path)
+            deviceUUID = try Self.device(configuration, database, environment)
+            let makeUUID = environment.makeUUID
+            self.configuration = SyncStateMachine.Configuration(
+                deviceUUID: deviceUUID,
+                accountStorage: try database.setting(Setting.accountStorage).flatMap(CloudStorageType.init(rawValue:)),
+                capabilities: try database.setting(Setting.extensions) == Setting.absent ? .none : .all,
+                makeCommitID: {
+                    guard let id = CommitID(makeUUID()) else { preconditionFailure("a UUID is an id of a commit") }
+                    return id
+                })
+            var machine = SyncStateMachine(state: try database.load(), configuration: self.configuration)
+            let actions = Self.launch(&machine, files, environment)
+            try database.write(machine.takeChanges())
+            for case .removeFile(let location) in actions { files.remove(location) }
+            files.sweep(keeping: machine.state.ownedFiles)
+            let userID = try database.setting(Setting.userID)
+            let groups = machine.sharingGroups
+            state = Mutex(State(machine: machine, sharingGroups: groups, userID: userID))
+        } catch {
+            configuration.logger.error("The store cannot be opened", metadata: ["error": "\(error)"])
+            throw SyncError(.storeError)
+        }
+    }
+
+    /// Names of values in the store.
+    enum Setting {
+        static let deviceUUID = "deviceUUID"
+        static let userID = "userID"
+        static let accountStorage = "accountStorage"
+        static let extensions = "serverExtensions"
+        static let absent = "absent"
+        static let present = "present"
+    }
+
+    private static func device(
+        _ configuration: SyncServer.Configuration, _ database: ClientDatabase, _ environment: SyncEnvironment
+    ) throws(StoreError) -> DeviceUUID {
+        if let given = configuration.deviceUUID { return given }
+        if let stored = try database.setting(Setting.deviceUUID).flatMap(DeviceUUID.init) { return stored }
+        guard let made = DeviceUUID(environment.makeUUID()) else { preconditionFailure("a UUID names a device") }
+        try database.set(Setting.deviceUUID, to: made.rawValue)
+        return made
+    }
+
+    private static func launch(
+        _ machine: inout SyncStateMachine, _ files: LibraryFiles, _ environment: SyncEnvironment
+    ) -> [EngineAction] {
+        let actions = machine.launch(at: WireDate(environment.now()))
+        machine.forgetMissingFiles { !files.exists($0) }
+        return actions
+    }
+
+    /// Lets requests be sent.
+    func start(_ performer: any RequestPerformer) {
+        self.performer.withLock { $0 = performer }
+    }
+
+    var delegate: (any SyncServerDelegate)? {
+        get { delegateBox.withLock { $0.delegate } }
+        set { delegateBox.withLock { $0.delegate = newValue } }
+    }
+
+    var now: WireDate { WireDate(environment.now()) }
+
+    // MARK: Changes
+
+    /// Changes the state, stores the change, and begins what follows from it: all of it, or nothing.
+    func change<Value: Sendable>(
+        _ body: (inout SyncStateMachine) throws(SyncError) -> (Value, [EngineAction])
+    ) throws(SyncError) -> Value {
+        try state.withLock { state throws(SyncError) in
+            try change(&state, body)
+        }
+    }
+
+    func change<Value: Sendable>(
+        _ state: inout State, _ body: (inout SyncStateMachine) throws(SyncError) -> (Value, [EngineAction])
+    ) throws(SyncError) -> Value {
+        guard !state.isClosed else { throw SyncError(.closed) }
+        if state.isSpoilt { try reload(&state) }
+        let wasSyncing = state.machine.isSyncing
+        let (value, actions) = try body(&state.machine)
+        let changes = state.machine.takeChanges()
+        do {
+            try database.write(changes)
+        } catch {
+            logger.error("The store cannot be written", metadata: ["error": "\(error)"])
+            // The machine is ahead of its store. It goes back to what is stored; an active sync ends.
+            state.isSpoilt = true
+            try? reload(&state)
+            let storeError = SyncError(.storeError)
+            if wasSyncing { end(&state, with: storeError) }
+            throw storeError
+        }
+        perform(actions, &state)
+        tellGroups(changes, &state)
+        return value
+    }
+
+    /// Reads the state.
+    func read<Value: Sendable>(_ body: (SyncStateMachine) throws(SyncError) -> Value) throws(SyncError) -> Value {
+        try state.withLock { state throws(SyncError) in try body(state.machine) }
+    }
+
+    /// Goes on after an event. Nothing happens if the driver was closed.
+    func handle(_ event: EngineEvent) {
+        state.withLock { state in
+            guard !state.isClosed, !state.isSpoilt else { return }
+            state.work = nil
+            try? change(&state) { machine throws(SyncError) in ((), machine.handle(event, at: now)) }
+        }
+    }
+
+    private func reload(_ state: inout State) throws(SyncError) {
+        do throws(StoreError) {
+            var configuration = configuration
+            configuration.accountStorage = try database.setting(Setting.accountStorage).flatMap(
+                CloudStorageType.init(rawValue:))
+            let isOlder = try database.setting(Setting.extensions) == Setting.absent
+            configuration.capabilities = isOlder ? .none : .all
+            var machine = SyncStateMachine(state: try database.load(), configuration: configuration)
+            let actions = Self.launch(&machine, files, environment)
+            try database.write(machine.takeChanges())
+            for case .removeFile(let location) in actions { files.remove(location) }
+            state.machine = machine
+            state.isSpoilt = false
+        } catch { throw SyncError(.storeError) }
+    }
+
+    /// Ends the active sync from outside of the engine.
+    private func end(_ state: inout State, with error: SyncError) {
+        state.work?.cancel()
+        state.work = nil
+        report(error, &state)
+        setStatus(.idle, &state)
+        for run in state.runs.endAll() { resume(run, with: .failure(error), &state) }
+    }
+
+    private func tellGroups(_ changes: StateChanges, _ state: inout State) {
+        let concernsMembership = changes.items.contains { change in
+            guard case .put(let item) = change else { return true }
+            return item.kind == .groupRemoveUser
+        }
+        guard !changes.groups.isEmpty || (concernsMembership && !changes.items.isEmpty) else { return }
+        let groups = state.machine.sharingGroups
+        guard groups != state.sharingGroups else { return }
+        state.sharingGroups = groups
+        sharingGroupChanges.send(groups)
+    }
+
+    // MARK: Settings
+
+    /// Takes over what the server turned out to be able to do.
+    func use(_ extensions: ServerExtensions) {
+        guard extensions != .unknown else { return }
+        state.withLock { state in
+            state.machine.use(extensions == .absent ? .none : .all)
+            try? database.set(Setting.extensions, to: extensions == .absent ? Setting.absent : Setting.present)
+        }
+    }
+
+    /// Takes over what is known beforehand of a user and a server that have no connection.
+    func use(accountStorage: CloudStorageType?, _ capabilities: ServerCapabilities) {
+        state.withLock { state in
+            state.machine.use(accountStorage: accountStorage)
+            state.machine.use(capabilities)
+        }
+    }
+
+    /// Takes note of who is signed in. A store is one person's until all of it is reset.
+    /// - Throws: `differentUser`; `storeError`.
+    func bind(_ user: UserID, _ accountType: AccountType) throws(SyncError) {
+        try state.withLock { state throws(SyncError) in
+            guard !state.isClosed else { throw SyncError(.closed) }
+            guard state.userID == nil || state.userID == user.description else {
+                let error = SyncError(.differentUser)
+                state.machine.block(with: error)
+                setStatus(.blocked(error), &state)
+                throw error
+            }
+            do {
+                try database.set(Setting.userID, to: user.description)
+                try database.set(Setting.accountStorage, to: accountType.cloudStorageType?.rawValue)
+            } catch { throw SyncError(.storeError) }
+            state.userID = user.description
+            state.machine.use(accountStorage: accountType.cloudStorageType)
+            state.machine.block(with: nil)
+            if case .blocked = state.status { setStatus(.idle, &state) }
+        }
+    }
+
+    /// Drops what is pending, or all that is remembered, the person included.
+    func reset(_ type: ResetType) throws(SyncError) {
+        try state.withLock { state throws(SyncError) in
+            try change(&state) { machine throws(SyncError) in ((), try machine.reset(type, at: now)) }
+            guard type == .all else { return }
+            do { try database.set(Setting.userID, to: nil) } catch { throw SyncError(.storeError) }
+            state.userID = nil
+            state.machine.block(with: nil)
+        }
+    }
+
+    // MARK: Telling
+
+    func report(_ error: SyncError, _ state: inout State) {
+        logger.info("Error", metadata: ["error": "\(error)"])
+        errors.send(error)
+    }
+
+    func setStatus(_ status: SyncStatus, _ state: inout State) {
+        guard state.status != status else { return }
+        state.status = status
+        statuses.send(status)
+    }
+
+    /// Lets something that concerns the app happen after all that came before.
+    func enqueue(_ state: inout State, _ body: @escaping @Sendable () async -> Void) {
+        let last = state.lane
+        state.lane = Task {
+            await last?.value
+            await body()
+        }
+    }
+
+    /// Begins what the engine waits for.
+    func begin(_ state: inout State, _ body: @escaping @Sendable (any RequestPerformer) async -> Void) {
+        guard let performer = performer.withLock({ $0 }) else { return }
+        state.work = Task { await body(performer) }
+    }
+
+    /// Ends everything. The engine goes on in the next process where it stands now.
+    func close() async {
+        let (work, lane) = state.withLock { state in
+            guard !state.isClosed else { return (state.work, state.lane) }
+            state.isClosed = true
+            state.work?.cancel()
+            for run in state.runs.endAll() { run.continuation?.resume(throwing: SyncError(.closed)) }
+            return (state.work, state.lane)
+        }
+        finishStreams()
+        await work?.value
+        await lane?.value
+        lock.release()
+    }
+
+    /// The same without waiting, for who forgets the library.
+    func abandon() {
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            state.isClosed = true
+            state.work?.cancel()
+            for run in state.runs.endAll() { run.continuation?.resume(throwing: SyncError(.closed)) }
+        }
+        finishStreams()
+        lock.release()
+    }
+
+    private func finishStreams() {
+        events.finish()
+        errors.finish()
+        sharingGroupChanges.finish()
+        statuses.finish()
+        transfers.finish()
+    }
+}
+
+extension WireDate {
+    init(_ date: Date) {
+        self.init(secondsSince1970: Int64(date.timeIntervalSince1970))
+    }
+}

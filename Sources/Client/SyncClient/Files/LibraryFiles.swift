@@ -1,0 +1,148 @@
+package import Foundation
+package import SyncEngine
+
+/// Where locations lead, and the files that belong to the library.
+package struct LibraryFiles: Sendable {
+    private let folder: URL
+    private let bases: [LocalFileLocation.Base: URL]
+    private let makeName: @Sendable () -> String
+
+    /// - Parameter folder: Of the files that the library owns.
+    package init(
+        folder: URL, bases: [LocalFileLocation.Base: URL], makeName: @escaping @Sendable () -> String
+    ) {
+        self.folder = folder
+        self.bases = bases
+        self.makeName = makeName
+    }
+
+    /// Where a location leads; nil if the device has no such base.
+    package func url(of location: LocalFileLocation) -> URL? {
+        switch location.base {
+        case .absolute: URL(filePath: location.path)
+        case .library: folder.appending(path: location.path)
+        default: (bases[location.base] ?? Self.systemFolder(location.base))?.appending(path: location.path)
+        }
+    }
+
+    /// The location of a file: below a known base if it is there, so that it is found again when the app's container has
+    /// moved.
+    package func location(of url: URL) -> LocalFileLocation {
+        let path = url.absoluteURL.standardizedFileURL.path
+        let known: [LocalFileLocation.Base] = [.documents, .applicationSupport]
+        for base in bases.keys.sorted(by: { $0.rawValue < $1.rawValue }) + known {
+            guard let root = (bases[base] ?? Self.systemFolder(base))?.standardizedFileURL.path else { continue }
+            let prefix = root.hasSuffix("/") ? root : root + "/"
+            if path.hasPrefix(prefix) {
+                return LocalFileLocation(base: base, path: String(path.dropFirst(prefix.count)))
+            }
+        }
+        return LocalFileLocation(base: .absolute, path: path)
+    }
+
+    private static func systemFolder(_ base: LocalFileLocation.Base) -> URL? {
+        switch base {
+        case .documents: return FileManager.default.urls(for: .documentDirectory, in: .userDomainMask).first
+        case .applicationSupport:
+            return FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
+        case .mainBundle: return Bundle.main.resourceURL
+        default:
+            #if canImport(Darwin)
+                let prefix = LocalFileLocation.Base.appGroup("").rawValue
+                guard base.rawValue.hasPrefix(prefix) else { return nil }
+                return FileManager.default.containerURL(
+                    forSecurityApplicationGroupIdentifier: String(base.rawValue.dropFirst(prefix.count)))
+            #else
+                return nil
+            #endif
+        }
+    }
+
+    // MARK: The library's own files
+
+    /// Makes the folder.
+    func prepare() throws(SyncError) {
+        do {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        } catch { throw SyncError(.fileManagerError) }
+    }
+
+    /// A location for a file that is not there yet.
+    package func makeLocation() -> LocalFileLocation {
+        LocalFileLocation(base: .library, path: makeName())
+    }
+
+    /// Copies a file into the folder. The copy is complete and on the disk before its name can be found.
+    func copy(_ source: URL) throws(SyncError) -> LocalFileLocation {
+        try adopt { try FileManager.default.copyItem(at: source, to: $0) }
+    }
+
+    /// Writes bytes as a file of the folder.
+    func write(_ data: Data) throws(SyncError) -> LocalFileLocation {
+        try adopt { try data.write(to: $0) }
+    }
+
+    /// Moves a file into the folder.
+    func move(_ source: URL) throws(SyncError) -> LocalFileLocation {
+        try adopt { try FileManager.default.moveItem(at: source, to: $0) }
+    }
+
+    private func adopt(_ make: (URL) throws -> Void) throws(SyncError) -> LocalFileLocation {
+        let location = makeLocation()
+        let temporary = folder.appending(path: location.path + ".partial")
+        do {
+            try make(temporary)
+            try Self.synchronize(temporary)
+            try FileManager.default.moveItem(at: temporary, to: folder.appending(path: location.path))
+            try Self.synchronize(folder)
+        } catch {
+            try? FileManager.default.removeItem(at: temporary)
+            throw SyncError(.fileManagerError)
+        }
+        return location
+    }
+
+    private static func synchronize(_ url: URL) throws {
+        let handle = try FileHandle(forReadingFrom: url)
+        defer { try? handle.close() }
+        try handle.synchronize()
+    }
+
+    /// Removes a file, if it is there: the app may have taken it.
+    func remove(_ location: LocalFileLocation) {
+        guard let url = url(of: location) else { return }
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    /// Removes all files of the folder but those to which a row refers.
+    func sweep(keeping owned: [LocalFileLocation]) {
+        let kept = Set(owned.filter { $0.base == .library }.map(\.path))
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        for name in names where !kept.contains(name) {
+            try? FileManager.default.removeItem(at: folder.appending(path: name))
+        }
+    }
+
+    func exists(_ location: LocalFileLocation) -> Bool {
+        url(of: location).map { FileManager.default.fileExists(atPath: $0.path) } ?? false
+    }
+}
+
+/// What tells whether a file is still the one that it was.
+struct FileStamp: Equatable {
+    /// In bytes.
+    let size: Int64
+    /// Time of the last change, in seconds since 1970.
+    let modified: Double
+
+    /// - Throws: `fileManagerError` if there is no such file, or it cannot be read.
+    init(of file: URL) throws(SyncError) {
+        guard FileManager.default.isReadableFile(atPath: file.path),
+            let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),
+            attributes[.type] as? FileAttributeType == .typeRegular,
+            let size = attributes[.size] as? NSNumber, let modified = attributes[.modificationDate] as? Date
+        else { throw SyncError(.fileManagerError) }
+        self.size = size.int64Value
+        self.modified = modified.timeIntervalSince1970
+    }
+}

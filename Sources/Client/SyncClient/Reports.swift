@@ -1,0 +1,119 @@
+package import SyncEngine
+
+/// What an app may show a person who asks why something is not there yet.
+public struct PendingReport: Sendable, Hashable {
+    /// A change that waits to be sent.
+    public struct Change: Sendable, Hashable {
+        /// What is to be done.
+        public enum Kind: String, Sendable, Hashable {
+            case file, appMetaData, deletion, groupCreation, groupUpdate, userRemoval
+        }
+
+        /// What is to be done.
+        public let kind: Kind
+        /// The group.
+        public let sharingGroupUUID: SharingGroupUUID
+        /// The file; nil for changes of a group.
+        public let fileUUID: FileUUID?
+        /// Whether a sync has taken it over; else the app has not asked for one since it queued the change.
+        public let isClosed: Bool
+        /// Whether the server has it already, and the rest of the queue is missing.
+        public let isStaged: Bool
+        /// Whether it will never be sent, because the group was lost.
+        public let isDead: Bool
+        /// How often it failed.
+        public let attempts: Int
+        /// Why it failed last.
+        public let lastError: String?
+    }
+
+    /// A change by others that the app does not have yet.
+    public struct Download: Sendable, Hashable {
+        /// The file.
+        public let fileUUID: FileUUID
+        /// The group.
+        public let sharingGroupUUID: SharingGroupUUID
+        /// Whether it is here, and waits for the rest of its file group, for an answer, or for the app to take it.
+        public let isComplete: Bool
+    }
+
+    /// In the order in which they will be sent.
+    public let changes: [Change]
+    /// In the order in which they will be fetched.
+    public let downloads: [Download]
+
+    package init(_ state: ClientState) {
+        let queues = state.closedQueues() + state.queues.rows { $0.state != .closed }
+        changes = queues.flatMap { queue in
+            state.items(in: queue.id).map { item in
+                Change(
+                    kind: Change.Kind(item.kind), sharingGroupUUID: item.sharingGroupUUID, fileUUID: item.fileUUID,
+                    isClosed: queue.state != .open, isStaged: item.isStaged, isDead: queue.state == .dead,
+                    attempts: Int(item.attempts), lastError: item.lastError)
+            }
+        }
+        downloads = state.downloadGroups.inOrder.flatMap { group in
+            state.downloads(in: group.id).map {
+                Download(
+                    fileUUID: $0.fileUUID, sharingGroupUUID: group.sharingGroupUUID, isComplete: $0.isComplete)
+            }
+        }
+    }
+}
+
+extension PendingReport.Change.Kind {
+    init(_ kind: UploadItem.Kind) {
+        switch kind {
+        case .file: self = .file
+        case .appMetaData: self = .appMetaData
+        case .deletion: self = .deletion
+        case .groupCreate: self = .groupCreation
+        case .groupUpdate: self = .groupUpdate
+        case .groupRemoveUser: self = .userRemoval
+        }
+    }
+}
+
+/// Everything that the library keeps track of, for a report to whoever makes the app.
+public struct TrackingReport: Sendable, Hashable, CustomStringConvertible {
+    /// One row each.
+    public let lines: [String]
+    /// What contradicts the library's own rules; empty if all is well.
+    public let violations: [String]
+
+    package init(_ state: ClientState, isSyncing: Bool) {
+        violations = state.violations()
+        var lines = ["syncing: \(isSyncing)"]
+        for group in state.groups.inOrder {
+            lines.append(
+                "group \(group.sharingGroupUUID) master version \(group.masterVersion) permission \(group.permission)"
+                    + " sync needed \(group.syncNeeded) left \(group.removedFromGroup) new \(group.creationPending)")
+        }
+        for queue in state.queues.inOrder {
+            lines.append("queue \(queue.id) \(queue.state) commit \(queue.commitID != nil)")
+            for item in state.items(in: queue.id) {
+                lines.append(
+                    "upload \(item.id) \(item.kind) \(item.status) file \(item.fileUUID?.rawValue ?? "-")"
+                        + " attempts \(item.attempts) error \(item.lastError ?? "-")")
+            }
+        }
+        for group in state.downloadGroups.inOrder {
+            lines.append("download group \(group.id) \(group.status)")
+            for item in state.downloads(in: group.id) {
+                lines.append(
+                    "download \(item.id) \(item.kind) \(item.status) file \(item.fileUUID) version \(item.fileVersion)")
+            }
+        }
+        for entry in state.directory.inOrder {
+            lines.append(
+                "file \(entry.fileUUID) version \(entry.fileVersion.map { "\($0)" } ?? "-")"
+                    + " deleted \(entry.deletedLocally)/\(entry.deletedOnServer) gone \(entry.goneReason != nil)"
+                    + " wish \(entry.forceDownload)")
+        }
+        lines.append("kept transfers: \(state.transfers.count)")
+        self.lines = lines + violations.map { "violation: \($0)" }
+    }
+
+    /// All lines.
+    public var description: String { lines.joined(separator: "\n") }
+}

@@ -1,0 +1,242 @@
+import Foundation
+import SyncEngine
+import SyncProtocol
+import SyncServerConnection
+
+/// Sends the engine's requests through a ``ServerConnection``.
+actor ConnectionPerformer: RequestPerformer {
+    private struct KnownIndex {
+        let parameters: ServerRequest.IndexRequestParameters
+        let entityTag: String
+        let response: IndexResponse
+    }
+
+    /// Most files of an index that is kept in memory, to be used again if the server says that it is the same.
+    private static let maximumKeptFiles = 1_000
+
+    private let connection: ServerConnection
+    private let credentialProvider: any CredentialProvider
+    /// Takes note of the person; throws if somebody else is expected.
+    private let identify: @Sendable (SignedInUser, AccountType) throws(SyncError) -> Void
+    private var isIdentified = false
+    private var knownIndex: KnownIndex?
+
+    init(
+        _ connection: ServerConnection, _ credentialProvider: any CredentialProvider,
+        identify: @escaping @Sendable (SignedInUser, AccountType) throws(SyncError) -> Void
+    ) {
+        self.connection = connection
+        self.credentialProvider = credentialProvider
+        self.identify = identify
+    }
+
+    func reply(
+        to request: ServerRequest, files: LibraryFiles, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async -> ServerReply {
+        do {
+            if !isIdentified { try await findOutWhoItIs() }
+            return try await perform(request, files, progress)
+        } catch let error as RequestFailure {
+            return .failed(error)
+        } catch let error as ServerConnectionError {
+            return .failed(RequestFailure(error))
+        } catch {
+            return .failed(.localFile)
+        }
+    }
+
+    /// Before the first request of a process: what the store has is one person's, and must not meet another's groups.
+    private func findOutWhoItIs() async throws {
+        var outcome: SignInOutcome?
+        do {
+            outcome = try await connection.checkCredentials()
+        } catch {
+            guard error.isRetryable, error.code != .serverUnavailable else { throw error }
+        }
+        if outcome == nil || outcome?.mayNeedRefresh == true {
+            // CheckCreds is sent once, and takes the first answer. Any other request is repeated, and has refused
+            // credentials refreshed.
+            _ = try await connection.index(IndexRequest())
+            outcome = try await connection.checkCredentials()
+        }
+        guard case .user(let user) = outcome, let credentials = await credentialProvider.credentials() else {
+            throw RequestFailure.signInRequired
+        }
+        do { try identify(user, credentials.accountType) } catch {
+            throw error.code == .differentUser ? RequestFailure.differentUser : .localFile
+        }
+        isIdentified = true
+    }
+
+    private func perform(
+        _ request: ServerRequest, _ files: LibraryFiles, _ progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> ServerReply {
+        switch request {
+        case .index(let parameters): return try await index(parameters)
+        case .uploadFile(let upload): return try await self.upload(upload, files, progress)
+        case .uploadAppMetaData(let file, let text, let masterVersion, let group):
+            return Self.reply(
+                try await connection.uploadAppMetaData(
+                    UploadAppMetaDataRequest(
+                        fileUUID: file, appMetaData: text, masterVersion: masterVersion, sharingGroupUUID: group)))
+        case .uploadDeletion(let file, let version, let masterVersion, let group):
+            return Self.reply(
+                try await connection.uploadDeletion(
+                    UploadDeletionRequest(
+                        fileUUID: file, fileVersion: version, masterVersion: masterVersion, sharingGroupUUID: group)))
+        case .getUploads(let group): return .uploads(try await connection.uploads(in: group))
+        case .discardUploads(let group, let files):
+            _ = try await connection.discardUploads(DiscardUploadsRequest(sharingGroupUUID: group, fileUUIDs: files))
+            return .done
+        case .doneUploads(let commit): return try await self.commit(commit)
+        case .downloadFile(let file, let version, let textVersion, let masterVersion, let group):
+            return try await download(
+                DownloadFileRequest(
+                    fileUUID: file, fileVersion: version, masterVersion: masterVersion, sharingGroupUUID: group,
+                    appMetaDataVersion: textVersion), files, progress)
+        case .downloadAppMetaData(let file, let version, let masterVersion, let group):
+            return Self.reply(
+                try await connection.downloadAppMetaData(
+                    DownloadAppMetaDataRequest(
+                        fileUUID: file, appMetaDataVersion: version, masterVersion: masterVersion,
+                        sharingGroupUUID: group))
+            ) { .appMetaDataDownloaded($0) }
+        case .createSharingGroup(let group, let name):
+            try await connection.createSharingGroup(
+                CreateSharingGroupRequest(sharingGroupUUID: group, sharingGroupName: name))
+            return .done
+        case .removeUserFromSharingGroup(let group, let masterVersion):
+            return Self.reply(
+                try await connection.removeUserFromSharingGroup(
+                    RemoveUserFromSharingGroupRequest(sharingGroupUUID: group, masterVersion: masterVersion))
+            ) { .done }
+        }
+    }
+
+    /// An index costs little if nothing changed: the server says so, and the last reply counts again.
+    private func index(_ parameters: ServerRequest.IndexRequestParameters) async throws -> ServerReply {
+        let known = knownIndex?.parameters == parameters ? knownIndex : nil
+        let request = IndexRequest(sharingGroupUUID: parameters.sharingGroupUUID, since: parameters.since)
+        let outcome: IndexOutcome
+        do {
+            outcome = try await connection.index(request, ifChangedFrom: known?.entityTag)
+        } catch {
+            guard let group = parameters.sharingGroupUUID, error.status == 500, error.serverCode == nil,
+                try await isLost(group)
+            else { throw error }
+            return .failed(.refused(status: 404, code: ServerErrorCode.groupUnknown.rawValue))
+        }
+        switch outcome {
+        case .unchanged:
+            guard let known else { throw RequestFailure.unreachable }
+            return .index(known.response)
+        case .changed(let response, let entityTag):
+            let isSmall = (response.files?.fileIndex.count ?? 0) <= Self.maximumKeptFiles
+            knownIndex = entityTag.flatMap { entityTag in
+                isSmall ? KnownIndex(parameters: parameters, entityTag: entityTag, response: response) : nil
+            }
+            return .index(response)
+        }
+    }
+
+    /// Servers of older generations fail with 500 when a group is not, or no longer, one of the user's.
+    private func isLost(_ group: SharingGroupUUID) async throws -> Bool {
+        guard await connection.extensions != .present,
+            case .changed(let response, _) = try await connection.index(IndexRequest())
+        else { return false }
+        return !response.sharingGroups.contains { $0.sharingGroupUUID == group && !$0.deleted }
+    }
+
+    private func upload(
+        _ upload: FileUpload, _ files: LibraryFiles, _ progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> ServerReply {
+        guard let file = files.url(of: upload.source), let stamp = try? FileStamp(of: file),
+            upload.fileSize.map({ $0 == stamp.size }) ?? true,
+            upload.fileModified.map({ $0 == stamp.modified }) ?? true
+        else { throw RequestFailure.localFile }
+        let ownStorage = await credentialProvider.credentials()?.accountType.cloudStorageType
+        let storage = upload.cloudStorageType ?? ownStorage ?? .google
+        let checkSum: CheckSum
+        do {
+            checkSum = try await CheckSum.ofFile(at: file, flavour: storage.checkSumFlavour)
+        } catch is CancellationError {
+            throw RequestFailure.unreachable
+        }
+        let request = UploadFileRequest(
+            fileUUID: upload.fileUUID, sharingGroupUUID: upload.sharingGroupUUID, mimeType: upload.mimeType,
+            fileVersion: upload.fileVersion, masterVersion: upload.masterVersion, checkSum: checkSum,
+            fileGroupUUID: upload.fileGroupUUID, appMetaData: upload.appMetaData,
+            undeleteServerFile: upload.undeleteServerFile)
+        let label = TransferLabel.upload(upload.fileUUID, upload.fileVersion, upload.appMetaData?.version)
+        return Self.reply(
+            try await connection.uploadFile(request, from: file, label: label.text, progress: progress)
+        ) {
+            .fileStaged(creationDate: $0.creationDate, updateDate: $0.updateDate)
+        }
+    }
+
+    private func download(
+        _ request: DownloadFileRequest, _ files: LibraryFiles,
+        _ progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> ServerReply {
+        let location = files.makeLocation()
+        guard let file = files.url(of: location) else { throw RequestFailure.localFile }
+        let label = TransferLabel.download(request.fileUUID, request.fileVersion, request.appMetaDataVersion)
+        return Self.reply(
+            try await connection.downloadFile(request, to: file, label: label.text, progress: progress)
+        ) {
+            .fileDownloaded(
+                .init(
+                    location: location, appMetaData: $0.appMetaData, cloudStorageType: $0.cloudStorageType,
+                    contentsChanged: $0.contentsChanged))
+        }
+    }
+
+    private func commit(_ commit: ServerRequest.Commit) async throws -> ServerReply {
+        let outcome = try await connection.doneUploads(
+            DoneUploadsRequest(
+                masterVersion: commit.masterVersion, sharingGroupUUID: commit.sharingGroupUUID,
+                sharingGroupName: commit.sharingGroupName, pushNotificationMessage: commit.pushNotificationMessage,
+                commitID: commit.commitID), deletions: commit.numberOfDeletions)
+        if case .gone(let gone) = outcome {
+            return .failed(.refused(status: 410, code: gone.serverCode?.rawValue))
+        }
+        return Self.reply(outcome) { .committed(numberUploadsTransferred: $0) }
+    }
+
+    private static func reply(_ outcome: Outcome<StagedChange>) -> ServerReply { reply(outcome) { _ in .done } }
+
+    private static func reply<Value>(_ outcome: Outcome<Value>, _ success: (Value) -> ServerReply) -> ServerReply {
+        switch outcome {
+        case .success(let value): return success(value)
+        case .stale(let current): return .stale(current: current)
+        case .gone(let gone):
+            // Whoever is not in the group finds out by the index, not by a file of it.
+            if gone.serverCode == .notAMember { return .failed(.refused(status: 410, code: gone.serverCode?.rawValue)) }
+            return .gone(gone.reason, appMetaData: gone.appMetaData, gone.cloudStorageType)
+        }
+    }
+}
+
+extension SignInOutcome {
+    /// Whether other credentials may have another answer.
+    fileprivate var mayNeedRefresh: Bool {
+        if case .noUser(let code) = self { code != .userUnknown } else { false }
+    }
+}
+
+extension RequestFailure {
+    /// What the engine has to know of an error of the connection's.
+    init(_ error: ServerConnectionError) {
+        switch error.code {
+        case .signInRequired: self = .signInRequired
+        case .serverVersionTooOld: self = .serverTooOld
+        case .serverUnavailable: self = .serverDown(message: error.maintenanceMessage)
+        case .fileUnreadable, .fileUnwritable: self = .localFile
+        case .refused, .gone, .serverFailed, .notSupported:
+            self = .refused(status: error.status ?? 500, code: error.serverCode?.rawValue)
+        case .invalidRequest: self = .refused(status: 400, code: nil)
+        default: self = .unreachable
+        }
+    }
+}

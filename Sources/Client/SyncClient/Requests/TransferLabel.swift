@@ -1,0 +1,38 @@
+import SyncEngine
+import SyncProtocol
+
+/// What a transfer is about, as text that the system keeps with it after the process has ended.
+enum TransferLabel: Equatable {
+    /// Contents that go out, as these versions.
+    case upload(FileUUID, FileVersion, AppMetaDataVersion?)
+    /// Contents that come in, of these versions.
+    case download(FileUUID, FileVersion, AppMetaDataVersion?)
+
+    /// The text.
+    var text: String {
+        switch self {
+        case .upload(let file, let version, let text): Self.text("up", file, version, text)
+        case .download(let file, let version, let text): Self.text("down", file, version, text)
+        }
+    }
+
+    private static func text(
+        _ direction: String, _ file: FileUUID, _ version: FileVersion, _ text: AppMetaDataVersion?
+    ) -> String {
+        "\(direction) \(file.rawValue) \(version.rawValue) \(text.map { String($0.rawValue) } ?? "-")"
+    }
+
+    /// Reads a text; nil for any other.
+    init?(_ text: String) {
+        let parts = text.split(separator: " ")
+        guard parts.count == 4, let file = FileUUID(String(parts[1])), let version = Int32(parts[2]),
+            parts[3] == "-" || Int32(parts[3]) != nil
+        else { return nil }
+        let textVersion = Int32(parts[3]).map { AppMetaDataVersion($0) }
+        switch parts[0] {
+        case "up": self = .upload(file, FileVersion(version), textVersion)
+        case "down": self = .download(file, FileVersion(version), textVersion)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Logging
+import Synchronization
+
+// Questions about files, and repairs.
+extension SyncServer {
+    /// What is known of a file.
+    /// - Throws: `getAttributesForUnknownFile`, `fileAlreadyDeleted`.
+    public func getAttributes(forFileUUID file: FileUUID) throws(SyncError) -> SyncAttributes {
+        try driver.read { machine throws(SyncError) in try machine.attributes(of: file) }
+    }
+
+    /// The files that live in a group, as far as the library knows them.
+    public func files(inSharingGroup group: SharingGroupUUID) -> [SyncAttributes] {
+        driver.state.withLock { state in
+            state.machine.state.directory.rows { $0.sharingGroupUUID == group && !$0.deletedLocally }.map(\.attributes)
+        }
+    }
+
+    /// Wishes that the next sync of the group delivers a file again, whatever its version. The wish is kept until it is
+    /// met, or the file deleted. Files that are out of reach, and those that the server does not have yet, are ignored.
+    /// - Throws: `couldNotFindFileUUID`, `fileAlreadyDeleted`; `storeError`.
+    public func requestDownload(forFileUUID file: FileUUID) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in
+            try machine.requestDownload(of: file)
+            return ((), [])
+        }
+    }
+
+    /// Drops what is pending, or all that the library remembers, with the copies that it made. Touches neither the app's
+    /// files nor the server. Nobody needs to be signed in.
+    /// - Throws: `syncIsOperating`; `storeError`.
+    public func reset(type: ResetType) throws(SyncError) {
+        try driver.reset(type)
+    }
+
+    /// Forgets a group that the user is not in any more: its files, and what could not be sent to it. The app keeps what
+    /// it has.
+    /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member; `storeError`.
+    public func forget(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), try machine.forget(sharingGroupUUID)) }
+    }
+
+    /// Compares the app's files with those that the library knows; nil while a sync is active. Changes nothing.
+    public func localConsistencyCheck(clientFiles: [FileUUID]) -> LocalConsistencyResults? {
+        driver.state.withLock { $0.machine.localConsistencyCheck(clientFiles: Set(clientFiles)) }
+    }
+
+    /// Syncs a group, then compares the app's files of the group with those that the library knows.
+    /// - Parameter repair: Whether what the app lacks is downloaded again by another sync, without pending changes of
+    ///   the file being touched.
+    /// - Returns: What was found, before any repair.
+    /// - Throws: As ``synced(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)``; `syncIsOperating` if
+    ///   another sync was begun meanwhile.
+    @discardableResult
+    public func consistencyCheck(
+        sharingGroupUUID group: SharingGroupUUID, localFiles: [FileUUID], repair: Bool = false
+    ) async throws -> LocalConsistencyResults {
+        try await synced(sharingGroupUUID: group)
+        let found: LocalConsistencyResults? = driver.state.withLock { state in
+            guard var results = state.machine.localConsistencyCheck(clientFiles: Set(localFiles)) else { return nil }
+            let directory = state.machine.state.directory
+            func isInGroup(_ file: FileUUID) -> Bool { directory[file]?.sharingGroupUUID == group }
+            results.clientMissingAndDeleted = results.clientMissingAndDeleted.filter(isInGroup)
+            results.clientMissingNotDeleted = results.clientMissingNotDeleted.filter(isInGroup)
+            results.clientHasDeleted = results.clientHasDeleted.filter(isInGroup)
+            return results
+        }
+        guard let found else { throw SyncError(.syncIsOperating, sharingGroupUUID: group) }
+        if found != LocalConsistencyResults() {
+            driver.logger.notice(
+                "App and library know different files",
+                metadata: [
+                    "missing": "\(found.clientMissingNotDeleted.count)", "deleted": "\(found.clientHasDeleted.count)",
+                    "unknown": "\(found.directoryMissing.count)",
+                ])
+        }
+        if repair, !found.clientMissingNotDeleted.isEmpty {
+            for file in found.clientMissingNotDeleted { try requestDownload(forFileUUID: file) }
+            try await synced(sharingGroupUUID: group)
+        }
+        return found
+    }
+
+    /// What waits, why, and how often it was tried.
+    public func pendingReport() -> PendingReport {
+        driver.state.withLock { PendingReport($0.machine.state) }
+    }
+
+    /// Writes all that the library keeps track of to its log, between a first and a last line, and returns the same.
+    /// Without names, texts and contents of files.
+    @discardableResult
+    public func logAllTracking() -> TrackingReport {
+        let report = driver.state.withLock { state in
+            TrackingReport(state.machine.state, isSyncing: state.machine.isSyncing)
+        }
+        driver.logger.notice("Tracking report begins")
+        for line in report.lines { driver.logger.notice("\(line)") }
+        driver.logger.notice("Tracking report ends")
+        return report
+    }
+}

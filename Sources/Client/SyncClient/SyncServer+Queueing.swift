@@ -1,0 +1,116 @@
+public import Foundation
+
+// Queue calls: local, quick, durable once they return. Each is one transaction; if it throws, nothing has changed.
+extension SyncServer {
+    /// Queues a file for upload, as a new file or the next version of one. Replaces what is queued for the file and not
+    /// closed by a sync yet.
+    ///
+    /// The file must stay as it is until its upload is committed, or refused for good; one that changed is not sent.
+    /// - Throws: `fileManagerError` if there is no such file; `noMimeType`, `mimeTypeOfFileChanged`,
+    ///   `fileGroupUUIDChanged`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `fileIsGone`,
+    ///   `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`, `openQueueNotEmpty`; `storeError`.
+    public func uploadImmutable(
+        localFile: LocalFileLocation, withAttributes attributes: SyncAttributes
+    ) throws(SyncError) {
+        try queue(try driver.source(localFile, isOwned: false), attributes)
+    }
+
+    /// As ``uploadImmutable(localFile:withAttributes:)`` with a file of which the library makes a copy first: the
+    /// original may change at once.
+    public func uploadCopy(localFile: LocalFileLocation, withAttributes attributes: SyncAttributes) throws(SyncError) {
+        guard let url = driver.files.url(of: localFile) else { throw SyncError(.fileManagerError) }
+        try queueOwned(try driver.files.copy(url), attributes)
+    }
+
+    /// As ``uploadImmutable(localFile:withAttributes:)`` with a file that the library takes over: it moves it away.
+    public func uploadTemporary(
+        localFile: LocalFileLocation, withAttributes attributes: SyncAttributes
+    ) throws(SyncError) {
+        guard let url = driver.files.url(of: localFile) else { throw SyncError(.fileManagerError) }
+        _ = try FileStamp(of: url)
+        let location = try driver.files.move(url)
+        do { try queue(try driver.source(location, isOwned: true), attributes) } catch {
+            // The caller gets the file back.
+            if let moved = driver.files.url(of: location) { try? FileManager.default.moveItem(at: moved, to: url) }
+            throw error
+        }
+    }
+
+    /// As ``uploadCopy(localFile:withAttributes:)`` with bytes in memory.
+    public func uploadData(_ data: Data, withAttributes attributes: SyncAttributes) throws(SyncError) {
+        try queueOwned(try driver.files.write(data), attributes)
+    }
+
+    private func queueOwned(_ location: LocalFileLocation, _ attributes: SyncAttributes) throws(SyncError) {
+        do { try queue(try driver.source(location, isOwned: true), attributes) } catch {
+            driver.files.remove(location)
+            throw error
+        }
+    }
+
+    private func queue(_ source: UploadSource, _ attributes: SyncAttributes) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), try machine.upload(source, attributes, at: driver.now)) }
+    }
+
+    /// Queues a change of a file's text alone. Replaces what is queued for the file and not closed yet.
+    /// - Throws: `badAppMetaData` without a text, `couldNotFindFileUUID` for a file that the server will not have by
+    ///   then, and as ``uploadImmutable(localFile:withAttributes:)``.
+    public func uploadAppMetaData(attributes: SyncAttributes) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in
+            ((), try machine.uploadAppMetaData(attributes, at: driver.now))
+        }
+    }
+
+    /// Queues the deletion of a file.
+    public func delete(fileWithUUID file: FileUUID) throws(SyncError) {
+        try delete(filesWithUUIDs: [file])
+    }
+
+    /// Queues deletions: all of them, or none. What is queued for the files and not closed yet is dropped; a file that
+    /// never came to the server by that is deleted at once.
+    /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
+    ///   `unknownSharingGroup`, `notAMember`, `openQueueNotEmpty`; `storeError`.
+    public func delete(filesWithUUIDs files: [FileUUID]) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), try machine.delete(files, at: driver.now)) }
+    }
+
+    /// Queues the creation of a sharing group, which is visible here at once; content for it may be queued behind.
+    /// - Throws: `sharingGroupExists`, `openQueueNotEmpty`; `permissionDenied` for users without storage, and as long as
+    ///   it is not known who the user is; `storeError`.
+    public func createSharingGroup(
+        sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil
+    ) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in
+            ((), try machine.createSharingGroup(sharingGroupUUID, name: sharingGroupName, at: driver.now))
+        }
+    }
+
+    /// Queues a new name for a group, which takes effect with the next commit.
+    /// - Throws: `unknownSharingGroup`, `notAMember`, `permissionDenied` unless the user is admin,
+    ///   `sharingGroupUUIDInconsistent`, `openQueueNotEmpty`; `storeError`.
+    public func updateSharingGroup(
+        sharingGroupUUID: SharingGroupUUID, newSharingGroupName: String
+    ) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in
+            ((), try machine.updateSharingGroup(sharingGroupUUID, newName: newSharingGroupName, at: driver.now))
+        }
+    }
+
+    /// Queues that the user leaves a group; must be followed by a sync of it. The app keeps its files until it calls
+    /// ``forget(sharingGroupUUID:)``.
+    /// - Throws: `unknownSharingGroup`; `notAMember` also if the user is about to leave; `openQueueNotEmpty`; `storeError`.
+    public func removeFromSharingGroup(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in
+            ((), try machine.removeFromSharingGroup(sharingGroupUUID, at: driver.now))
+        }
+    }
+
+    /// Closes what was queued for a group until now, without a sync: it will be sent as a whole.
+    /// - Throws: `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`; `storeError`.
+    public func closeQueue(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in
+            try machine.closeQueue(of: sharingGroupUUID, at: driver.now)
+            return ((), [])
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import Logging
+
+// Transfers that went on while no process of the app ran.
+extension SyncServer {
+    /// Takes over a transfer that an earlier process began and that ended while nobody waited for it, such as one of a
+    /// background session. What it brought is used when its turn comes, and not transferred again.
+    ///
+    /// A transfer that failed, or that nobody needs any more, is forgotten; its file is removed.
+    /// - Throws: `storeError`; `fileManagerError`.
+    public func take(_ transfer: UnattendedTransfer) async throws(SyncError) {
+        defer { if let file = transfer.file { try? FileManager.default.removeItem(at: file) } }
+        guard let label = transfer.label.flatMap(TransferLabel.init), case .success(let reply) = transfer.result else {
+            return
+        }
+        switch label {
+        case .upload(let file, let version, let textVersion):
+            guard case .success? = try? await ServerConnection.uploadOutcome(of: reply) else { return }
+            try driver.change { machine throws(SyncError) in
+                machine.noteStaged(file, version, textVersion)
+                return ((), [])
+            }
+        case .download(let file, let version, let textVersion):
+            guard let bytes = transfer.file,
+                case .success(let downloaded)? = try? await ServerConnection.downloadOutcome(of: reply, in: bytes)
+            else { return }
+            let location = try driver.files.move(bytes)
+            do throws(SyncError) {
+                try driver.change { machine throws(SyncError) in
+                    let arrived = ServerReply.FileDownload(
+                        location: location, appMetaData: downloaded.appMetaData,
+                        cloudStorageType: downloaded.cloudStorageType, contentsChanged: downloaded.contentsChanged)
+                    return ((), machine.keepDownload(arrived, of: file, version, textVersion, at: driver.now))
+                }
+            } catch {
+                driver.files.remove(location)
+                throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+import Foundation
+import Synchronization
+
+// Who uses the app, and who else is to.
+extension SyncServer {
+    /// Whether the server knows the person who is signed in.
+    public enum CheckForExistingUserResult: Sendable, Hashable {
+        /// It does not, or it does not accept the credentials.
+        case noUser
+        /// It does.
+        case user(SignedInUser)
+    }
+
+    /// What is known of an invitation.
+    public enum SharingInvitationInfo: Sendable, Hashable {
+        /// It never existed, is used up, or expired.
+        case noInvitationFound
+        /// It can be redeemed.
+        case invitation(Invitation)
+    }
+
+    /// An invitation to a sharing group.
+    public struct Invitation: Sendable, Hashable {
+        /// What people pass on.
+        public let code: SharingInvitationUUID
+        /// What whoever redeems it may do.
+        public let permission: Permission
+        /// Whether people without storage of their own may redeem it.
+        public let allowsSocialSharing: Bool
+
+        /// Puts an invitation together.
+        public init(code: SharingInvitationUUID, permission: Permission, allowsSocialSharing: Bool) {
+            self.code = code
+            self.permission = permission
+            self.allowsSocialSharing = allowsSocialSharing
+        }
+    }
+
+    /// The server's number of the user whose files the store has; nil before the first sign-in.
+    public var syncServerUserID: String? { driver.state.withLock { $0.userID } }
+
+    /// Asks the server whether it knows the person, and brings the sharing groups up to date if it does.
+    /// - Throws: `differentUser` if the store has files of another user; `networkError` and others.
+    @discardableResult
+    public func checkForExistingUser() async throws(SyncError) -> CheckForExistingUserResult {
+        let connection = try requireConnection()
+        let outcome = try await asked { () throws(ServerConnectionError) in try await connection.checkCredentials() }
+        guard case .user(let user) = outcome else { return .noUser }
+        try await bind(user)
+        try await refreshGroups()
+        return .user(user)
+    }
+
+    /// Creates a user with a first sharing group. Takes an account with storage.
+    /// - Throws: `sharingGroupExists` if the group is known here; `requestRefused` with the server's code; others.
+    @discardableResult
+    public func addUser(
+        sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil
+    ) async throws(SyncError) -> SignedInUser {
+        let connection = try requireConnection()
+        try driver.read { machine throws(SyncError) in
+            guard machine.state.groups[sharingGroupUUID] == nil else {
+                throw SyncError(.sharingGroupExists, sharingGroupUUID: sharingGroupUUID)
+            }
+        }
+        let request = AddUserRequest(
+            sharingGroupUUID: sharingGroupUUID, sharingGroupName: sharingGroupName,
+            cloudFolderName: configuration.cloudFolderName)
+        let user = try await asked { () throws(ServerConnectionError) in try await connection.addUser(request) }
+        try await bind(user)
+        try driver.change { machine throws(SyncError) in
+            machine.addOwnGroup(sharingGroupUUID, name: sharingGroupName)
+            return ((), [])
+        }
+        return user
+    }
+
+    /// Removes the user with all memberships from the server. Files in cloud storage stay; so does what is remembered
+    /// here, until ``reset(type:)``.
+    public func removeUser() async throws(SyncError) {
+        let connection = try requireConnection()
+        try await asked { () throws(ServerConnectionError) in try await connection.removeUser() }
+    }
+
+    /// Invites people to a sharing group, for 24 hours. Takes an admin of the group.
+    /// - Parameters:
+    ///   - numberAcceptors: How many may accept, 1 to 10.
+    ///   - allowSharingAcceptance: Whether people without storage may: whoever invites hosts their files.
+    /// - Returns: The code that people pass on.
+    public func createSharingInvitation(
+        withPermission permission: Permission, sharingGroupUUID: SharingGroupUUID, numberAcceptors: Int = 1,
+        allowSharingAcceptance: Bool = true
+    ) async throws(SyncError) -> SharingInvitationUUID {
+        let connection = try requireConnection()
+        let request = CreateSharingInvitationRequest(
+            permission: permission, sharingGroupUUID: sharingGroupUUID, allowSocialAcceptance: allowSharingAcceptance,
+            numberOfAcceptors: Int32(clamping: numberAcceptors))
+        return try await asked(sharingGroupUUID) { () throws(ServerConnectionError) in
+            try await connection.createSharingInvitation(request)
+        }
+    }
+
+    /// Asks what an invitation offers. Nobody needs to be signed in.
+    public func getSharingInvitationInfo(
+        invitationCode: SharingInvitationUUID
+    ) async throws(SyncError) -> SharingInvitationInfo {
+        let connection = try requireConnection()
+        let info = try await asked { () throws(ServerConnectionError) in
+            try await connection.sharingInvitationInfo(invitationCode)
+        }
+        guard let info else { return .noInvitationFound }
+        return .invitation(
+            Invitation(
+                code: invitationCode, permission: info.permission, allowsSocialSharing: info.allowSocialAcceptance))
+    }
+
+    /// Accepts an invitation, creating the user if there is none, and brings the sharing groups up to date.
+    /// - Throws: `socialAcceptanceNotAllowed` if it takes an account with storage; `noInvitationFound`; `requestRefused`
+    ///   with the server's code for a member; others. Nobody is signed out by that.
+    /// - Returns: The group.
+    @discardableResult
+    public func redeemSharingInvitation(
+        invitationCode: SharingInvitationUUID
+    ) async throws(SyncError) -> SharingGroupUUID {
+        let connection = try requireConnection()
+        let request = RedeemSharingInvitationRequest(
+            sharingInvitationUUID: invitationCode, cloudFolderName: configuration.cloudFolderName)
+        let outcome = try await asked { () throws(ServerConnectionError) in
+            try await connection.redeemSharingInvitation(request)
+        }
+        switch outcome {
+        case .storageAccountRequired: throw SyncError(.socialAcceptanceNotAllowed)
+        case .invitationUnknown: throw SyncError(.noInvitationFound)
+        case .joined(let user, let group):
+            try await bind(user)
+            try await refreshGroups()
+            return group
+        }
+    }
+
+    /// Registers this device for push notifications; the last registration counts.
+    public func registerPushNotificationToken(
+        _ token: String, kind: PushNotificationKind? = nil, environment: PushNotificationEnvironment? = nil
+    ) async throws(SyncError) {
+        let connection = try requireConnection()
+        let request = RegisterPushNotificationTokenRequest(
+            pushNotificationToken: token, pushNotificationKind: kind, pushNotificationEnvironment: environment)
+        try await asked { () throws(ServerConnectionError) in
+            try await connection.registerPushNotificationToken(request)
+        }
+    }
+
+    // MARK: Parts
+
+    private func requireConnection() throws(SyncError) -> ServerConnection {
+        guard let connection else { throw SyncError(.notSupported) }
+        return connection
+    }
+
+    private func bind(_ user: SignedInUser) async throws(SyncError) {
+        guard let credentials = await credentialProvider?.credentials() else { throw SyncError(.signInRequired) }
+        try driver.bind(user.userID, credentials.accountType)
+    }
+
+    /// The person is known by now, which counts also if the groups have to wait for the next sync.
+    private func refreshGroups() async throws(SyncError) {
+        do { try await synced() } catch {
+            if let error = error as? SyncError, error.code == .differentUser || error.code == .closed { throw error }
+        }
+    }
+
+    private func asked<Value: Sendable>(
+        _ group: SharingGroupUUID? = nil, _ body: () async throws(ServerConnectionError) -> Value
+    ) async throws(SyncError) -> Value {
+        do throws(ServerConnectionError) { return try await body() } catch {
+            throw SyncError(error, sharingGroupUUID: group)
+        }
+    }
+}
+
+extension SyncError {
+    /// What an app has to know of an error of the connection's.
+    init(_ error: ServerConnectionError, sharingGroupUUID: SharingGroupUUID? = nil) {
+        let code: Code =
+            switch error.code {
+            case .signInRequired: .signInRequired
+            case .serverVersionTooOld: .badServerVersion
+            case .serverUnavailable: .serverDown
+            case .notSupported: .notSupported
+            case .refused, .gone, .serverFailed, .invalidRequest:
+                error.serverCode == .permissionTooLow ? .permissionDenied : .requestRefused
+            default: .networkError
+            }
+        self.init(code, sharingGroupUUID: sharingGroupUUID)
+        status = error.status
+        serverCode = error.serverCode?.rawValue
+        message = error.maintenanceMessage
+    }
+}

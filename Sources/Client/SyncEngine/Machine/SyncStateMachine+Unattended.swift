@@ -1,0 +1,42 @@
+package import SyncProtocol
+
+// What was transferred while no process waited for it.
+extension SyncStateMachine {
+    /// Keeps contents that arrived, for when the index shows their version.
+    package mutating func keepDownload(
+        _ arrived: ServerReply.FileDownload, of file: FileUUID, _ version: FileVersion,
+        _ textVersion: AppMetaDataVersion?, at now: WireDate
+    ) -> [EngineAction] {
+        self.now = now
+        for entry in state.transfers.rows(where: { $0.fileUUID == file }) {
+            state.transfers[entry.key] = nil
+            actions.append(.removeFile(entry.location))
+        }
+        var reply = TransferCacheEntry.Reply()
+        reply.appMetaDataVersion = textVersion
+        reply.appMetaData = arrived.appMetaData
+        reply.cloudStorageType = arrived.cloudStorageType
+        reply.contentsChanged = arrived.contentsChanged
+        state.transfers.put(
+            TransferCacheEntry(
+                id: state.nextTransferID(), fileUUID: file, fileVersion: version, reply: reply,
+                location: arrived.location, cachedAt: now))
+        return takeActions()
+    }
+
+    /// Counts an upload as staged whose request has arrived. Whether the server still has it is asked before the commit.
+    package mutating func noteStaged(_ file: FileUUID, _ version: FileVersion, _ textVersion: AppMetaDataVersion?) {
+        guard let entry = state.directory[file], version == entry.fileVersion?.next ?? .first,
+            let item = state.pendingItems(of: file).first(where: { $0.kind == .file }), item.status == .notStarted,
+            let queue = state.queues[item.queueID], queue.state == .closed,
+            queue.id == state.closedQueues(of: item.sharingGroupUUID).first?.id,
+            (item.appMetaData == nil) == (textVersion == nil)
+        else { return }
+        state.items.update(item.key) {
+            $0.status = .uploaded
+            $0.stagedFileVersion = version
+            $0.stagedAppMetaDataVersion = textVersion
+        }
+        verifiedGroups.remove(item.sharingGroupUUID)
+    }
+}

@@ -1,0 +1,362 @@
+import Foundation
+import SyncClient
+import TestSupport
+import Testing
+
+@Suite("Failures, lost replies, and ends of the process")
+struct FailureTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    private static let ofAnUpload = [
+        "CheckCreds", "Index", "GetUploads", "UploadFile", "UploadAppMetaData", "UploadDeletion", "DoneUploads",
+    ]
+    private static let ofADownload = ["Index", "DownloadFile", "DownloadAppMetaData"]
+
+    /// A device with an upload, a text and a deletion to send.
+    private func sender(_ kind: ServerKind) async throws -> (Device, FileUUID, FileUUID) {
+        let phone = try await Device.signedUp(server, kind)
+        let (old, text) = (try phone.upload("old"), try phone.upload("text"))
+        try await phone.sync()
+        let new = try phone.upload("new")
+        try phone.uploadText("about it", of: text)
+        try phone.client.delete(fileWithUUID: old)
+        // A new process asks the server what is staged, and has nothing staged itself.
+        return (try await phone.relaunched(), new, old)
+    }
+
+    private func expectSent(_ phone: Device, _ new: FileUUID, _ old: FileUUID) async throws {
+        #expect(try phone.row(new)?.fileVersion?.integer == 0)
+        #expect(try phone.row(old)?.deleted?.bool == true)
+        #expect(try phone.user.index(of: phone.group.rawValue).masterVersion == 2)
+        #expect(try phone.leftovers() == [])
+        #expect(phone.app.conflicts.isEmpty && phone.app.taken.isEmpty)
+    }
+
+    @Test(
+        "Each request of an upload failing ends the sync with one error; the next sync goes on",
+        arguments: ServerKind.allCases, ofAnUpload)
+    func failingUpload(kind: ServerKind, endpoint: String) async throws {
+        let (phone, new, old) = try await sender(kind)
+        let errors = Recorder(phone.client.errors)
+        // What a server says that has a bug: not worth another try.
+        phone.executor.decide { asked, _ in asked == endpoint ? .fails(422) : .passes }
+        #expect(await refusal { try await phone.sync() } == .requestRefused)
+        #expect(phone.executor.count(endpoint) == 1)
+        try await eventually("one error") { errors.elements.map(\.code) == [.requestRefused] }
+        #expect(!phone.client.isSyncing && phone.client.uploadsPending)
+
+        phone.executor.pass()
+        try await phone.sync()
+
+        try await expectSent(phone, new, old)
+    }
+
+    @Test(
+        "Each request of a download failing ends the sync with one error; the next sync goes on",
+        arguments: ServerKind.allCases, ofADownload)
+    func failingDownload(kind: ServerKind, endpoint: String) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let tablet = try await phone.another()
+        let file = try await phone.publish("0", text: "first")
+        if endpoint == "DownloadAppMetaData" {
+            _ = try await tablet.received()
+            try phone.uploadText("second", of: file)
+            try await phone.sync()
+        }
+        tablet.executor.decide { asked, _ in asked == endpoint ? .fails(422) : .passes }
+        #expect(await refusal { try await tablet.sync() } == .requestRefused)
+        #expect(tablet.executor.count(endpoint) == 1 && !tablet.client.isSyncing)
+
+        tablet.executor.pass()
+        let received = try await tablet.received()
+        #expect(received.count == 1)
+        #expect(try tablet.leftovers() == [])
+    }
+
+    @Test(
+        "A reply of each kind that gets lost is not noticed, nor is anything done twice",
+        arguments: ServerKind.allCases, ofAnUpload)
+    func lostReply(kind: ServerKind, endpoint: String) async throws {
+        let (phone, new, old) = try await sender(kind)
+        phone.executor.decide { asked, number in asked == endpoint && number == 1 ? .losesReply : .passes }
+
+        // A server without ids of commits cannot tell the second from the first: the client does not send it, and finds
+        // out in the next sync.
+        if await refusal({ try await phone.sync() }) != nil {
+            #expect(kind == .older && endpoint == "DoneUploads")
+            try await phone.sync()
+        }
+
+        try await expectSent(phone, new, old)
+    }
+
+    @Test(
+        "After a failure between two uploads only the second is sent, and both are committed",
+        arguments: ServerKind.allCases)
+    func secondUpload(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        try phone.upload("0")
+        try phone.upload("1")
+        phone.executor.decide { asked, number in asked == "UploadFile" && number == 2 ? .fails(422) : .passes }
+        #expect(await refusal { try await phone.sync() } == .requestRefused)
+
+        phone.executor.pass()
+        let events = try await phone.events(.contentUploadsCompleted) { try await phone.sync() }
+
+        #expect(events == [.contentUploadsCompleted(numberOfFiles: 2)])
+        #expect(phone.executor.count("UploadFile") == 1)
+    }
+
+    @Test("After a failure between two downloads the first stays delivered", arguments: ServerKind.allCases)
+    func secondDownload(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let tablet = try await phone.another()
+        try phone.upload("0")
+        try phone.upload("1")
+        try await phone.sync()
+        tablet.executor.decide { asked, number in asked == "DownloadFile" && number == 2 ? .fails(422) : .passes }
+        #expect(await refusal { try await tablet.sync() } == .requestRefused)
+        #expect(tablet.app.taken.count == 1)
+
+        tablet.executor.pass()
+        try await tablet.sync()
+
+        #expect(Set(tablet.app.taken.map(\.text)) == ["0", "1"] && tablet.app.taken.count == 2)
+        #expect(tablet.executor.count("DownloadFile") == 1)
+    }
+
+    @Test(
+        "Changes by others in the middle of an upload start it anew, and all arrives once",
+        arguments: ServerKind.allCases, ["UploadFile", "DoneUploads"])
+    func otherMasterVersion(kind: ServerKind, endpoint: String) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let tablet = try await phone.another()
+        let files = [try tablet.upload("0"), try tablet.upload("1")]
+        tablet.executor.before { [executor = tablet.executor] asked in
+            guard asked == endpoint, executor.count(endpoint) == (endpoint == "UploadFile" ? 2 : 1) else { return }
+            _ = try? await phone.publish("between")
+        }
+
+        let report = try await tablet.sync()
+
+        #expect(report.restarts == 1 && report.uploaded == 2)
+        #expect(tablet.app.taken.map(\.text) == ["between"])
+        for file in files { #expect(try phone.row(file)?.fileVersion?.integer == 0) }
+        #expect(Set(try await phone.received().map(\.text)) == ["0", "1"])
+        #expect(try tablet.leftovers() == [])
+    }
+
+    @Test("Without a network every call ends with an error, and works when it is back", arguments: ServerKind.allCases)
+    func noNetwork(kind: ServerKind) async throws {
+        let (phone, new, old) = try await sender(kind)
+        let client = phone.client
+        phone.executor.decide { _, _ in .isNotSent }
+        let group = phone.group
+        let code = SharingInvitationUUID(UUID().uuidString)!
+        let calls: [(String, @Sendable () async throws -> Void)] = [
+            ("health check", { _ = try await client.connection?.healthCheck() }),
+            ("add user", { try await client.addUser(sharingGroupUUID: .random()) }),
+            ("check", { try await client.checkForExistingUser() }), ("remove user", { try await client.removeUser() }),
+            ("list", { try await client.synced() }), ("sync", { try await client.synced(sharingGroupUUID: group) }),
+            (
+                "invite",
+                { _ = try await client.createSharingInvitation(withPermission: .read, sharingGroupUUID: group) }
+            ), ("info", { _ = try await client.getSharingInvitationInfo(invitationCode: code) }),
+            ("redeem", { try await client.redeemSharingInvitation(invitationCode: code) }),
+            ("push token", { try await client.registerPushNotificationToken("token") }),
+        ]
+        for (name, call) in calls {
+            do {
+                try await call()
+                Issue.record("\(name) succeeds")
+            } catch let error as SyncError {
+                #expect(error.code == .networkError && error.recovery == .retryLater, "\(name)")
+            } catch let error as ServerConnectionError {
+                #expect(error.code == .notConnected, "\(name)")
+            }
+        }
+        #expect(!client.isSyncing && client.uploadsPending)
+
+        phone.executor.pass()
+        _ = try await client.checkForExistingUser()
+        try await phone.sync()
+        try await expectSent(phone, new, old)
+    }
+
+    @Test("When the network is back, or after a launch, what was closed is sent unasked, and nothing else")
+    func resumes() async throws {
+        let phone = try await Device.signedUp(server)
+        let file = try phone.upload("0")
+        phone.executor.decide { _, _ in .isNotSent }
+        #expect(await refusal { try await phone.sync() } == .networkError)
+        phone.executor.pass()
+        let open = try phone.upload("open")
+
+        phone.client.resumePendingUploads()
+        try await eventually("it is sent") { !phone.client.uploadsPending && !phone.client.isSyncing }
+        #expect(try phone.row(file) != nil && phone.row(open) == nil)
+
+        try phone.client.closeQueue(sharingGroupUUID: phone.group)
+        let again = try await phone.relaunched { $0.syncsPendingUploadsAtLaunch = true }
+        try await eventually("it is sent") { !again.client.uploadsPending && !again.client.isSyncing }
+        #expect(try again.row(open) != nil)
+    }
+
+    @Test(
+        "A process that ends at any request of an upload loses nothing and does nothing twice",
+        arguments: ServerKind.allCases, ofAnUpload)
+    func processEndsWhileSending(kind: ServerKind, endpoint: String) async throws {
+        let (phone, new, old) = try await sender(kind)
+        // The request arrives; the process does not live to see the reply.
+        phone.executor.decide { asked, number in asked == endpoint ? .losesReply : .passes }
+        _ = await refusal { try await phone.sync() }
+
+        let again = try await phone.relaunched()
+        try await again.sync()
+
+        try await expectSent(again, new, old)
+    }
+
+    @Test(
+        "A process that ends in a delivery delivers again; what was fetched is not fetched twice",
+        arguments: ServerKind.allCases)
+    func processEndsWhileDelivering(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let tablet = try await phone.another()
+        let fileGroup = FileGroupUUID.random()
+        try phone.upload("picture", fileGroup: fileGroup)
+        try phone.upload("discussion", fileGroup: fileGroup)
+        try await phone.sync()
+        tablet.executor.decide { asked, number in asked == "DownloadFile" && number > 1 ? .isNotSent : .passes }
+        #expect(await refusal { try await tablet.sync() } == .networkError)
+
+        let again = try await tablet.relaunched()
+        try await again.sync()
+
+        #expect(again.app.deliveries.map { Set($0.map(\.text)) } == [["picture", "discussion"]])
+        #expect(again.executor.count("DownloadFile") == 1)
+        #expect(try again.leftovers() == [])
+    }
+
+    @Test("Files that no row refers to are swept at launch")
+    func orphans() async throws {
+        let phone = try await Device.signedUp(server)
+        try phone.client.uploadData(Data("kept".utf8), withAttributes: phone.attributes(.random()))
+        let files = phone.folder.appending(path: "store").appending(path: "files")
+        try Data("orphan".utf8).write(to: files.appending(path: "orphan.partial"))
+
+        let again = try await phone.relaunched()
+
+        #expect(try FileManager.default.contentsOfDirectory(atPath: files.path).count == 1)
+        #expect(try await again.sync().uploaded == 1)
+        #expect(try again.leftovers() == [])
+    }
+
+    @Test("One instance has a store at a time; a closed one says so")
+    func oneAtATime() async throws {
+        let phone = try await Device.signedUp(server)
+        #expect(
+            await refusal { try Device(phone.user, folder: phone.folder, group: phone.group) } == .storeInUse)
+
+        await phone.client.close()
+
+        #expect(await refusal { try phone.upload("0") } == .closed)
+        #expect(await refusal { try await phone.sync() } == .closed)
+        let again = try Device(phone.user, folder: phone.folder, group: phone.group)
+        #expect(again.client.sharingGroups.map(\.sharingGroupUUID) == [phone.group])
+    }
+
+    @Test("A reset is refused during a sync, and drops what is pending with its copies", arguments: ServerKind.allCases)
+    func reset(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let file = try await phone.publish("0")
+        try phone.client.uploadData(Data("1".utf8), withAttributes: phone.attributes(file))
+        let client = phone.client
+        phone.executor.decide { asked, _ in asked == "UploadFile" ? .fails(422) : .passes }
+        phone.executor.before { asked in
+            guard asked == "UploadFile" else { return }
+            let code = await refusal { try client.reset(type: .tracking) }
+            #expect(code == .syncIsOperating)
+        }
+        #expect(await refusal { try await phone.sync() } == .requestRefused)
+        phone.executor.before(nil)
+        phone.executor.pass()
+
+        try client.reset(type: .tracking)
+
+        #expect(try phone.leftovers() == [] && !client.uploadsPending)
+        #expect(try client.getAttributes(forFileUUID: file).fileUUID == file)
+        try await phone.publish("2", as: file)
+        #expect(try phone.row(file)?.fileVersion?.integer == 1)
+    }
+
+    @Test("A server that is too old for the app stops everything until it is not")
+    func tooOld() async throws {
+        let phone = try Device(server.newcomer()) { $0.minimumServerVersion = ServerVersion(99, 0, 0) }
+        #expect(
+            await refusal { try await phone.client.addUser(sharingGroupUUID: phone.group) } == .badServerVersion)
+        #expect(await refusal { try await phone.sync(nil) } != nil)
+        #expect(!phone.client.isSyncing)
+    }
+
+    @Test("A closed server is one event with one error")
+    func serverDown() async throws {
+        let phone = try await Device.signedUp(server)
+        phone.executor.decide { _, _ in .fails(503) }
+        let events = try await phone.events(.serverDown) {
+            #expect(await refusal { try await phone.sync() } == .serverDown)
+        }
+        #expect(events == [.serverDown(message: "")] && phone.executor.endpoints.count == 1)
+    }
+
+    @Test(
+        "A download that ended after its process is used by the next one, and not fetched again",
+        arguments: ServerKind.allCases)
+    func unattendedDownload(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let tablet = try await phone.another()
+        try await phone.publish("kept", text: "about it")
+        // The process ends while the reply is on its way; the system keeps it.
+        tablet.executor.decide { asked, _ in asked == "DownloadFile" ? .losesReply : .passes }
+        #expect(await refusal { try await tablet.sync() } == .networkError)
+        let again = try await tablet.relaunched()
+        try await again.client.take(try #require(tablet.executor.lastTransfer))
+
+        #expect(try await again.received().map(\.text) == ["kept"])
+
+        #expect(again.app.taken.map(\.attributes.appMetaData) == ["about it"])
+        #expect(again.executor.count("DownloadFile") == 0)
+        #expect(try again.leftovers() == [])
+    }
+
+    @Test("An upload that ended after its process is not sent again", arguments: ServerKind.allCases)
+    func unattendedUpload(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let file = try phone.upload("kept", text: "about it")
+        phone.executor.decide { asked, _ in asked == "UploadFile" ? .losesReply : .passes }
+        #expect(await refusal { try await phone.sync() } == .networkError)
+        let again = try await phone.relaunched()
+        try await again.client.take(try #require(phone.executor.lastTransfer))
+
+        #expect(try await again.sync().uploaded == 1)
+
+        #expect(again.executor.count("UploadFile") == 0)
+        #expect(try again.row(file)?.fileVersion?.integer == 0)
+        #expect(try again.leftovers() == [])
+    }
+
+    @Test("A transfer that failed, is damaged, or is nobody's is forgotten")
+    func uselessTransfers() async throws {
+        let phone = try await Device.signedUp(server)
+        for label in [nil, "else", "down x 0 -", "down \(FileUUID.random()) 0 -", "up \(FileUUID.random()) 0 -"] {
+            let bytes = phone.folder.appending(path: "bytes")
+            try Data("x".utf8).write(to: bytes)
+            try await phone.client.take(
+                UnattendedTransfer(label: label, result: .failure(TransportFailure(.interrupted)), file: bytes))
+            #expect(!FileManager.default.fileExists(atPath: bytes.path))
+        }
+        #expect(try phone.leftovers() == [])
+    }
+}

@@ -1,0 +1,239 @@
+import Foundation
+import SyncClient
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Sharing groups and their members")
+struct GroupTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    @Test(
+        "A new group is visible at once and after an index, with a name or without", arguments: ServerKind.allCases,
+        [nil, "Holiday"])
+    func creation(kind: ServerKind, name: String?) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let group = SharingGroupUUID.random()
+        try phone.client.createSharingGroup(sharingGroupUUID: group, sharingGroupName: name)
+        #expect(phone.client.sharingGroups.count == 2)
+        // A list of groups that does not have it yet does not end it.
+        try await phone.client.synced()
+        #expect(phone.client.sharingGroups.contains { $0.sharingGroupUUID == group })
+        #expect(await refusal { try phone.client.createSharingGroup(sharingGroupUUID: group) } == .sharingGroupExists)
+        #expect(
+            await refusal { try phone.client.createSharingGroup(sharingGroupUUID: .random()) } == .openQueueNotEmpty)
+
+        let events = try await phone.events(.sharingGroupUploadOperationCompleted) { try await phone.sync(group) }
+
+        guard case .sharingGroupUploadOperationCompleted(let created, .creation) = events.first else {
+            Issue.record("no event")
+            return
+        }
+        #expect(created.sharingGroupUUID == group && created.sharingGroupName == name)
+        try await phone.client.synced()
+        let listed = try #require(phone.client.sharingGroups.first { $0.sharingGroupUUID == group })
+        #expect(listed.sharingGroupName == name && listed.permission == .admin && !listed.syncNeeded)
+        #expect(await refusal { try phone.client.createSharingGroup(sharingGroupUUID: group) } == .sharingGroupExists)
+        #expect(try phone.leftovers() == [])
+        #expect(try phone.user.groups().group(group.rawValue)?.sharingGroupName?.text == name)
+    }
+
+    @Test("A new name goes out with the next commit; of two the second counts", arguments: ServerKind.allCases)
+    func rename(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let tablet = try await phone.another()
+        try phone.client.updateSharingGroup(sharingGroupUUID: phone.group, newSharingGroupName: "First")
+        let file = try phone.upload("beside it")
+        try phone.client.updateSharingGroup(sharingGroupUUID: phone.group, newSharingGroupName: "Second")
+
+        let events = try await phone.events([.sharingGroupUploadOperationCompleted, .contentUploadsCompleted]) {
+            try await phone.sync()
+        }
+
+        #expect(events.contains(.contentUploadsCompleted(numberOfFiles: 1)))
+        guard case .sharingGroupUploadOperationCompleted(let group, .update) = events.last else {
+            Issue.record("no event")
+            return
+        }
+        #expect(group.sharingGroupName == "Second")
+        #expect(phone.client.sharingGroups.map(\.sharingGroupName) == ["Second"])
+        #expect(try phone.row(file) != nil)
+        try await tablet.client.synced()
+        #expect(tablet.client.sharingGroups.map(\.sharingGroupName) == ["Second"])
+        #expect(tablet.app.state.withLock { $0.groups.flatMap(\.updated).map(\.sharingGroupName) } == ["Second"])
+    }
+
+    @Test("Who leaves a group is out of it, here and on the server, once", arguments: ServerKind.allCases)
+    func leaving(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let group = SharingGroupUUID.random()
+        try phone.client.createSharingGroup(sharingGroupUUID: group)
+        try phone.upload("in it", group: group)
+        try await phone.sync(group)
+
+        try phone.client.removeFromSharingGroup(sharingGroupUUID: group)
+        #expect(phone.client.sharingGroups.map(\.sharingGroupUUID) == [phone.group])
+        #expect(await refusal { try phone.client.removeFromSharingGroup(sharingGroupUUID: group) } == .notAMember)
+        let events = try await phone.events(.sharingGroupUploadOperationCompleted) { try await phone.sync(group) }
+
+        guard case .sharingGroupUploadOperationCompleted(let left, .userRemoval) = events.first else {
+            Issue.record("no event")
+            return
+        }
+        #expect(left.sharingGroupUUID == group)
+        try await phone.client.synced()
+        #expect(phone.client.sharingGroups.map(\.sharingGroupUUID) == [phone.group])
+        #expect(try phone.user.groups().group(group.rawValue) == nil)
+        #expect(await refusal { try phone.client.removeFromSharingGroup(sharingGroupUUID: group) } == .notAMember)
+        #expect(await refusal { try phone.upload("x", group: group) } == .notAMember)
+        #expect(await refusal { try await phone.sync(group) } == .notAMember)
+        #expect(!phone.client.isSyncing)
+        try phone.client.forget(sharingGroupUUID: group)
+        #expect(await refusal { try phone.upload("x", group: group) } == .unknownSharingGroup)
+        #expect(try phone.leftovers() == [])
+    }
+
+    @Test(
+        "A group that somebody else removes, with a file in it, is reported as deleted", arguments: ServerKind.allCases)
+    func removedByOthers(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let tablet = try await phone.another()
+        try await phone.publish("in it")
+        let connection = try #require(phone.client.connection)
+        _ = try await connection.removeSharingGroup(
+            RemoveSharingGroupRequest(sharingGroupUUID: phone.group, masterVersion: MasterVersion(1)))
+
+        try await tablet.client.synced()
+
+        let told = tablet.app.state.withLock { $0.groups }
+        #expect(told.flatMap(\.deleted).map(\.sharingGroupUUID) == [phone.group])
+        #expect(told.allSatisfy { $0.created.isEmpty && $0.updated.isEmpty })
+        #expect(tablet.client.sharingGroups.isEmpty)
+        // Who asks for the group itself learns it too.
+        #expect(await refusal { try await phone.sync() } == .notAMember)
+        #expect(phone.client.sharingGroups.isEmpty)
+    }
+
+    @Test("Of four groups each sync brings and sends just what is the group's", arguments: ServerKind.allCases)
+    func fourGroups(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        var groups = [phone.group]
+        for _ in 0..<3 {
+            let group = SharingGroupUUID.random()
+            try phone.client.createSharingGroup(sharingGroupUUID: group)
+            try await phone.sync(group)
+            groups.append(group)
+        }
+        let tablet = try await phone.another()
+        // Nothing, a download, an upload, both.
+        let down = [try phone.upload("down 1", group: groups[1])]
+        try await phone.sync(groups[1])
+        let other = try phone.upload("down 3", group: groups[3])
+        try await phone.sync(groups[3])
+        try tablet.upload("up 2", group: groups[2])
+        try tablet.client.sync(sharingGroupUUID: groups[2])
+        try tablet.upload("up 3", group: groups[3])
+        let last = try await tablet.sync(groups[3])
+
+        #expect(last.delivered.map(\.attributes.fileUUID) == [other] && last.uploaded == 1)
+        #expect(tablet.app.taken.map(\.attributes.fileUUID) == [other])
+        #expect(try await tablet.sync(groups[0]).delivered.isEmpty)
+        #expect(try await tablet.sync(groups[1]).delivered.map(\.attributes.fileUUID) == down)
+        #expect(try phone.user.index(of: groups[2].rawValue).files.count == 1)
+        #expect(try tablet.leftovers() == [])
+    }
+
+    @Test("A sync is needed after each kind of change by others, not after one's own", arguments: ServerKind.allCases)
+    func syncNeeded(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let tablet = try await phone.another()
+        let file = FileUUID.random()
+        let changes: [@Sendable () throws -> Void] = [
+            { try phone.client.updateSharingGroup(sharingGroupUUID: phone.group, newSharingGroupName: "New") },
+            { try phone.upload("0", as: file) }, { try phone.upload("1", as: file) },
+            { try phone.uploadText("text", of: file) }, { try phone.client.delete(fileWithUUID: file) },
+        ]
+        for change in changes {
+            try change()
+            try await phone.sync()
+            #expect(phone.client.sharingGroups.first?.syncNeeded == false)
+            try await tablet.client.synced()
+            #expect(tablet.client.sharingGroups.first?.syncNeeded == true)
+            try await tablet.sync()
+            #expect(tablet.client.sharingGroups.first?.syncNeeded == false)
+        }
+    }
+
+    @Test(
+        "An invitation says what it offers, lets somebody in once, and a bad one nobody", arguments: ServerKind.allCases
+    )
+    func invitations(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let code = try await phone.client.createSharingInvitation(
+            withPermission: .write, sharingGroupUUID: phone.group, allowSharingAcceptance: false)
+        let stranger = try Device(server.newcomer(.facebook), kind)
+        stranger.credentials.signOut()
+        #expect(
+            try await stranger.client.getSharingInvitationInfo(invitationCode: code)
+                == .invitation(
+                    SyncServer.Invitation(code: code, permission: .write, allowsSocialSharing: false)))
+        let bad = SharingInvitationUUID(UUID().uuidString)!
+        #expect(try await stranger.client.getSharingInvitationInfo(invitationCode: bad) == .noInvitationFound)
+
+        let bob = try Device(server.newcomer(.facebook), kind)
+        #expect(
+            await refusal { try await bob.client.redeemSharingInvitation(invitationCode: code) }
+                == .socialAcceptanceNotAllowed)
+        // Nobody redeems an invitation to their own group.
+        #expect(await refusal { try await phone.client.redeemSharingInvitation(invitationCode: code) } != nil)
+        #expect(phone.client.sharingGroups.map(\.permission) == [.admin])
+
+        let carol = try await phone.invited()
+        #expect(carol.client.sharingGroups.map(\.sharingGroupUUID) == [phone.group])
+        #expect(carol.client.sharingGroups.map(\.permission) == [.write])
+        #expect(
+            await refusal { try carol.client.createSharingGroup(sharingGroupUUID: .random()) } == .permissionDenied)
+        // What she uploads goes to her host.
+        try await carol.publish("from Carol")
+        #expect(try await phone.received().map(\.text) == ["from Carol"])
+    }
+
+    @Test("Who may only read is told so before anything is sent")
+    func readOnly() async throws {
+        let phone = try await Device.signedUp(server)
+        let bob = try await phone.invited(permission: .read)
+        try bob.upload("mine")
+
+        #expect(await refusal { try await bob.sync() } == .permissionDenied)
+
+        #expect(bob.executor.count("UploadFile") == 0 && bob.client.uploadsPending)
+        #expect(
+            await refusal {
+                try bob.client.updateSharingGroup(sharingGroupUUID: phone.group, newSharingGroupName: "x")
+            } == .permissionDenied)
+    }
+
+    @Test("A store is one user's: another one is turned away until all is reset", arguments: ServerKind.allCases)
+    func differentUser(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let other = try await Device.signedUp(server, kind)
+        try await phone.publish("mine")
+        phone.credentials.signIn(other.user.account)
+
+        #expect(await refusal { try await phone.client.checkForExistingUser() } == .differentUser)
+        #expect(await refusal { try await phone.sync() } == .differentUser)
+        #expect(phone.client.sharingGroups.map(\.sharingGroupUUID) == [phone.group])
+
+        // Not even a new process mixes them up.
+        let again = try await phone.relaunched()
+        again.credentials.signIn(other.user.account)
+        #expect(await refusal { try await again.sync() } == .differentUser)
+        #expect(again.executor.count("Index") == 0)
+
+        try again.client.reset(type: .all)
+        _ = try await again.client.checkForExistingUser()
+        #expect(again.client.sharingGroups.map(\.sharingGroupUUID) == [other.group])
+    }
+}

@@ -1,0 +1,234 @@
+import Foundation
+import SyncClient
+import TestSupport
+import Testing
+
+@Suite("What an app queues goes out")
+struct QueueTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    @Test("Files, copies, bytes and temporary files complete with their events", arguments: ServerKind.allCases)
+    func kinds(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let link = Data("[InternetShortcut]\nURL=https://example.com/".utf8)
+        let files = (0..<4).map { _ in FileUUID.random() }
+        let temporary = try phone.file(Data("temporary".utf8))
+        try phone.client.uploadImmutable(
+            localFile: try phone.file(Data("text".utf8)), withAttributes: phone.attributes(files[0]))
+        try phone.client.uploadCopy(
+            localFile: try phone.file(link), withAttributes: phone.attributes(files[1], type: "application/x-url"))
+        try phone.client.uploadData(Data(), withAttributes: phone.attributes(files[2]))
+        try phone.client.uploadTemporary(localFile: temporary, withAttributes: phone.attributes(files[3]))
+        #expect(!FileManager.default.fileExists(atPath: try #require(phone.client.url(of: temporary)).path))
+
+        let events = try await phone.events { try await phone.sync() }
+
+        #expect(
+            events.filter { if case .singleFileUploadComplete = $0 { true } else { false } }.count == 4)
+        #expect(events.contains(.contentUploadsCompleted(numberOfFiles: 4)))
+        #expect(
+            events.contains(
+                .willStartUploads(
+                    numberContentUploads: 4, numberUploadDeletions: 0, numberSharingGroupOperations: 0)))
+        #expect(events.last == .syncDone)
+        #expect(try phone.leftovers() == [])
+        let received = try await phone.another().received()
+        #expect(Set(received.map(\.bytes)) == [Data("text".utf8), link, Data(), Data("temporary".utf8)])
+    }
+
+    @Test("A copy is sent as it was, whatever becomes of the original", arguments: ServerKind.allCases)
+    func copy(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let original = try phone.file(Data("before".utf8))
+        try phone.client.uploadCopy(localFile: original, withAttributes: phone.attributes(.random()))
+        try Data("after, and longer".utf8).write(to: try #require(phone.client.url(of: original)))
+
+        try await phone.sync()
+
+        #expect(try phone.leftovers() == [])
+        #expect(try await phone.another().received().map(\.text) == ["before"])
+    }
+
+    @Test("A file that changed, or went, is not sent, and says so", arguments: [true, false])
+    func changedFile(isRemoved: Bool) async throws {
+        let phone = try await Device.signedUp(server)
+        let original = try phone.file(Data("before".utf8))
+        let file = FileUUID.random()
+        try phone.client.uploadImmutable(localFile: original, withAttributes: phone.attributes(file))
+        let url = try #require(phone.client.url(of: original))
+        if isRemoved {
+            try FileManager.default.removeItem(at: url)
+        } else {
+            try Data("after, and longer".utf8).write(to: url)
+        }
+
+        #expect(await refusal { try await phone.sync() } == .fileManagerError)
+
+        #expect(phone.executor.count("UploadFile") == 0)
+        #expect(phone.client.pendingReport().changes.map(\.attempts) == [1])
+        #expect(phone.client.pendingReport().changes.first?.lastError == "fileManagerError")
+    }
+
+    @Test("What cannot be read is refused at once, and leaves nothing", arguments: [true, false])
+    func unreadable(isCopy: Bool) async throws {
+        let phone = try await Device.signedUp(server)
+        let missing = LocalFileLocation(base: .documents, path: "missing")
+        let attributes = phone.attributes(.random())
+        #expect(
+            await refusal {
+                if isCopy {
+                    try phone.client.uploadCopy(localFile: missing, withAttributes: attributes)
+                } else {
+                    try phone.client.uploadImmutable(localFile: missing, withAttributes: attributes)
+                }
+            } == .fileManagerError)
+        // The copy is made first, and goes with the refusal.
+        var wrong = attributes
+        wrong.mimeType = nil
+        #expect(await refusal { try phone.client.uploadData(Data("x".utf8), withAttributes: wrong) } == .noMimeType)
+        #expect(try phone.leftovers() == [])
+    }
+
+    @Test("A temporary file that is refused stays where it was")
+    func refusedTemporary() async throws {
+        let phone = try await Device.signedUp(server)
+        let temporary = try phone.file(Data("temporary".utf8))
+        var wrong = phone.attributes(.random())
+        wrong.mimeType = nil
+
+        #expect(
+            await refusal { try phone.client.uploadTemporary(localFile: temporary, withAttributes: wrong) }
+                == .noMimeType)
+
+        #expect(try Data(contentsOf: try #require(phone.client.url(of: temporary))) == Data("temporary".utf8))
+        #expect(try phone.leftovers() == [])
+    }
+
+    @Test("Versions follow each other, waited for or not", arguments: ServerKind.allCases)
+    func versions(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let file = try await phone.publish("0")
+        try await phone.publish("1", as: file)
+        for number in 2...4 {
+            try phone.upload("\(number)", as: file)
+            try phone.client.sync(sharingGroupUUID: phone.group)
+        }
+        #expect(phone.client.uploadsPending)
+        try await phone.sync()
+
+        #expect(try phone.row(file)?.fileVersion?.integer == 4)
+        #expect(!phone.client.uploadsPending)
+        #expect(try await phone.another().received().map(\.text) == ["4"])
+    }
+
+    @Test("Dates of events are the server's, of when it was sent", arguments: ServerKind.allCases)
+    func dates(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        try phone.upload("one")
+        let before = try #require(WireDate(try server.clock()))
+
+        let events = try await phone.events(.singleFileUploadComplete) { try await phone.sync() }
+
+        guard case .singleFileUploadComplete(let attributes) = events.first else {
+            Issue.record("no event")
+            return
+        }
+        let date = try #require(attributes.updateDate)
+        #expect(date.secondsSince1970 >= before.secondsSince1970)
+        #expect(attributes.creationDate == attributes.updateDate && attributes.gone == nil)
+    }
+
+    @Test("Without a new text the old one stays, with one its version is the next", arguments: ServerKind.allCases)
+    func texts(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let file = try await phone.publish("0", text: "first")
+
+        try phone.upload("1", as: file)
+        let events = try await phone.events(.singleFileUploadComplete) { try await phone.sync() }
+        guard case .singleFileUploadComplete(let attributes) = events.first else {
+            Issue.record("no event")
+            return
+        }
+        #expect(attributes.appMetaData == "first")
+        #expect(try phone.row(file)?.appMetaDataVersion?.integer == 0)
+
+        try await phone.publish("2", as: file, text: "second")
+        #expect(try phone.row(file)?.appMetaDataVersion?.integer == 1)
+        #expect(try phone.client.getAttributes(forFileUUID: file).appMetaData == "second")
+        #expect(try await phone.another().received().map(\.attributes.appMetaData) == ["second"])
+    }
+
+    @Test("A text alone begins with version 0, and counts on", arguments: ServerKind.allCases)
+    func textAlone(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let file = try await phone.publish("0")
+        for (version, text) in ["first", "second"].enumerated() {
+            try phone.uploadText(text, of: file)
+            let events = try await phone.events(.singleAppMetaDataUploadComplete) { try await phone.sync() }
+            #expect(events == [.singleAppMetaDataUploadComplete(file)])
+            #expect(try phone.row(file)?.appMetaDataVersion?.integer == Int64(version))
+            #expect(try phone.client.getAttributes(forFileUUID: file).appMetaData == text)
+        }
+        #expect(try phone.row(file)?.fileVersion?.integer == 0)
+    }
+
+    @Test("A deletion after the upload is one event, one commit, and final", arguments: ServerKind.allCases)
+    func deletion(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let file = try await phone.publish("0")
+        try phone.client.delete(fileWithUUID: file)
+
+        let events = try await phone.events([.singleUploadDeletionComplete, .uploadDeletionsCompleted]) {
+            let report = try await phone.sync()
+            #expect(report.deleted == 1)
+        }
+
+        #expect(events == [.singleUploadDeletionComplete(file), .uploadDeletionsCompleted(numberOfFiles: 1)])
+        #expect(try phone.row(file)?.deleted?.bool == true)
+        #expect(await refusal { try phone.upload("1", as: file) } == .fileAlreadyDeleted)
+    }
+
+    @Test(
+        "Upload and deletion, closed one after the other without waiting, happen in order",
+        arguments: ServerKind.allCases)
+    func uploadThenDeletion(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let file = try phone.upload("0")
+        try phone.client.sync(sharingGroupUUID: phone.group)
+        try phone.client.delete(fileWithUUID: file)
+
+        let report = try await phone.sync()
+
+        #expect(report.deleted == 1)
+        #expect(try phone.row(file)?.deleted?.bool == true)
+        #expect(try phone.leftovers() == [])
+    }
+
+    @Test("A file that was deleted before it was ever sent leaves nothing to send", arguments: ServerKind.allCases)
+    func neverSent(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let file = try phone.upload("0")
+        try phone.client.delete(fileWithUUID: file)
+
+        let events = try await phone.events { try await phone.sync() }
+
+        #expect(events == [.syncStarted, .syncDone])
+        #expect(try phone.row(file) == nil)
+    }
+
+    @Test("A queue that is closed without a sync is sent as a whole by the next one")
+    func closedWithoutSync() async throws {
+        let phone = try await Device.signedUp(server)
+        let file = try phone.upload("0")
+        try phone.client.closeQueue(sharingGroupUUID: phone.group)
+        #expect(phone.client.uploadsPending && !phone.client.isSyncing)
+        try phone.upload("1", as: file)
+
+        let events = try await phone.events(.contentUploadsCompleted) { try await phone.sync() }
+
+        #expect(events == [.contentUploadsCompleted(numberOfFiles: 1), .contentUploadsCompleted(numberOfFiles: 1)])
+        #expect(try phone.row(file)?.fileVersion?.integer == 1)
+    }
+}

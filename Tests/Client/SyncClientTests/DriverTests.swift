@@ -1,0 +1,159 @@
+import Foundation
+import GRDB
+import SyncClient
+import SyncEngine
+import Synchronization
+import Testing
+
+@Suite("The engine's actions, without a server")
+struct DriverTests {
+    /// Somebody else who has the store's file open, and may keep it locked.
+    private static func secondConnection(_ bench: Bench) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        return try DatabaseQueue(
+            path: bench.folder.appending(path: "client.sqlite").path, configuration: configuration)
+    }
+
+    @Test("A store that cannot be written refuses the call, keeps nothing of it, and works again afterwards")
+    func lockedStore() async throws {
+        let bench = try Bench { Bench.index($0) }
+        try await bench.client.synced()
+        let other = try Self.secondConnection(bench)
+        let attributes = Bench.attributes()
+
+        try await other.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE") }
+        let error = #expect(throws: SyncError.self) {
+            try bench.client.uploadData(Data("x".utf8), withAttributes: attributes)
+        }
+        try await other.writeWithoutTransaction { db in try db.execute(sql: "ROLLBACK") }
+
+        #expect(error?.code == .storeError)
+        #expect(bench.client.pendingReport().changes.isEmpty)
+        #expect(try bench.ownFiles().isEmpty)
+        try bench.client.uploadData(Data("x".utf8), withAttributes: attributes)
+        #expect(bench.client.pendingReport().changes.count == 1)
+        #expect(bench.client.logAllTracking().violations.isEmpty)
+    }
+
+    @Test("A reply that cannot be stored ends the sync with an error for whoever waits")
+    func lockedStoreDuringSync() async throws {
+        let (waiting, isWaiting) = AsyncStream.makeStream(of: Void.self)
+        let (released, release) = AsyncStream.makeStream(of: Void.self)
+        let isHeld = Mutex(true)
+        let bench = try Bench { request in
+            if isHeld.withLock({ $0 }) {
+                isWaiting.yield()
+                for await _ in released { break }
+            }
+            return Bench.index(request)
+        }
+        let sync = Task { try await bench.client.synced() }
+        for await _ in waiting { break }
+        let other = try Self.secondConnection(bench)
+        try await other.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE") }
+        isHeld.withLock { $0 = false }
+        release.yield()
+        release.finish()
+
+        let error = await #expect(throws: SyncError.self) { try await sync.value }
+        #expect(error?.code == .storeError && error?.recovery == .retryLater)
+        #expect(!bench.client.isSyncing)
+        try await other.writeWithoutTransaction { db in try db.execute(sql: "ROLLBACK") }
+        try await bench.client.synced()
+        #expect(bench.client.sharingGroups.count == 1)
+    }
+
+    @Test("A group that others change all the time makes the sync wait, then end with an error")
+    func endlessChanges() async throws {
+        let version = Mutex<Int64>(0)
+        let bench = try Bench { request in
+            switch request {
+            case .index: Bench.index(request, masterVersion: version.withLock { $0 })
+            case .getUploads: .uploads([])
+            default:
+                .stale(
+                    current: MasterVersion(
+                        version.withLock {
+                            $0 += 1
+                            return $0
+                        }))
+            }
+        }
+        try await bench.client.synced()
+        try bench.client.uploadData(Data("x".utf8), withAttributes: Bench.attributes())
+
+        let error = await #expect(throws: SyncError.self) {
+            try await bench.client.synced(sharingGroupUUID: Bench.group)
+        }
+
+        #expect(error?.code == .tooManyRestarts)
+        #expect(
+            bench.pauses.all
+                == Array(
+                    repeating: .seconds(SyncStateMachine.waitSeconds.lowerBound),
+                    count: SyncStateMachine.maximumRestarts - SyncStateMachine.restartsWithoutWaiting))
+    }
+
+    @Test("Forgetting the instance ends its work and gives the store free")
+    func forgotten() async throws {
+        let (waiting, isWaiting) = AsyncStream.makeStream(of: Void.self)
+        var bench: Bench? = try Bench { _ in
+            isWaiting.yield()
+            try? await Task.sleep(for: .seconds(3_600))
+            return .failed(.unreachable)
+        }
+        let folder = try #require(bench?.folder)
+        var events = bench?.client.events(.all).makeAsyncIterator()
+        try bench?.client.sync()
+        for await _ in waiting { break }
+
+        bench = nil
+
+        #expect(await events?.next() == .syncStarted)
+        #expect(await events?.next() == nil)
+        let again = try Bench(folder: folder) { Bench.index($0) }
+        try await again.client.synced()
+    }
+
+    @Test("Users and invitations are nothing that a server in memory knows")
+    func noUsers() async throws {
+        let bench = try Bench { Bench.index($0) }
+        let error = await #expect(throws: SyncError.self) { try await bench.client.checkForExistingUser() }
+        #expect(error?.code == .notSupported)
+    }
+
+    @Test("Locations below a known folder are found again when the folder has moved; others are absolute")
+    func locations() throws {
+        let files = LibraryFiles(
+            folder: URL(filePath: "/library"), bases: [.documents: URL(filePath: "/home/a/documents")],
+            makeName: { "name" })
+        let inside = files.location(of: URL(filePath: "/home/a/documents/x/y.txt"))
+        #expect(inside == LocalFileLocation(base: .documents, path: "x/y.txt"))
+        let moved = LibraryFiles(
+            folder: URL(filePath: "/library"), bases: [.documents: URL(filePath: "/home/b")], makeName: { "name" })
+        #expect(moved.url(of: inside)?.path == "/home/b/x/y.txt")
+        #expect(files.location(of: URL(filePath: "/home/a/documents2/y")).base == .absolute)
+        #expect(files.url(of: files.makeLocation())?.path == "/library/name")
+        #expect(files.url(of: LocalFileLocation(base: .appGroup("none"), path: "x")) == nil)
+    }
+
+    @Test("Each event has a kind of its own, and the defaults are the four that apps show")
+    func eventKinds() {
+        let attributes = Bench.attributes()
+        let group = SharingGroupUUID(UUID().uuidString)
+        #expect(group != nil)
+        let events: [SyncEvent] = [
+            .willStartDownloads(numberContentDownloads: 1, numberDownloadDeletions: 0),
+            .willStartUploads(numberContentUploads: 1, numberUploadDeletions: 0, numberSharingGroupOperations: 0),
+            .singleFileUploadComplete(attributes), .singleFileUploadGone(attributes),
+            .singleAppMetaDataUploadComplete(attributes.fileUUID), .singleUploadDeletionComplete(attributes.fileUUID),
+            .contentUploadsCompleted(numberOfFiles: 1), .uploadDeletionsCompleted(numberOfFiles: 1), .syncDelayed,
+            .syncStarted, .syncDone, .syncStopping, .serverDown(message: ""), .refreshingCredentials,
+            .minimumIOSClientVersion(ServerVersion(1, 0, 0)),
+        ]
+        #expect(Set(events.map(\.kind)).count == events.count)
+        #expect(events.allSatisfy { EventDesired.all.contains($0.kind) })
+        #expect(events.filter { EventDesired.defaults.contains($0.kind) }.count == 4)
+    }
+}
