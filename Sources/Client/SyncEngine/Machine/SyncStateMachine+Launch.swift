@@ -7,6 +7,7 @@ extension SyncStateMachine {
         self.now = now
         if state.openQueue == nil { openQueue() }
         repairInFlight()
+        for item in state.items.rows(where: { state.queues[$0.queueID] == nil }) { removeItem(item) }
         for queue in state.queues.rows(where: { $0.state != .open }) where state.items(in: queue.id).isEmpty {
             state.queues[queue.key] = nil
         }
