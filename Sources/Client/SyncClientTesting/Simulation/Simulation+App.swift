@@ -11,7 +11,7 @@ extension Simulation {
     private func see(_ attributes: SyncAttributes, _ device: SimulatedDevice) {
         if let text = attributes.appMetaData { device.seenTexts.insert(text) }
         // The version is the one for which the download stands.
-        if let item = device.engine?.state.downloads.all.first(where: { $0.fileUUID == attributes.fileUUID }) {
+        if let item = device.engine?.state.download(of: attributes.fileUUID) {
             device.seenVersions.insert(.init(file: attributes.fileUUID, version: item.fileVersion))
         }
     }
@@ -178,9 +178,7 @@ extension Simulation {
 
     /// Whether the app deleted a file after it answered a question about it.
     private func isDeletedSince(_ file: FileUUID, _ device: SimulatedDevice) -> Bool {
-        guard let state = device.engine?.state,
-            let answer = state.downloads.all.first(where: { $0.fileUUID == file })?.resolution
-        else { return false }
+        guard let state = device.engine?.state, let answer = state.download(of: file)?.resolution else { return false }
         return state.pendingItems(of: file).contains { $0.kind == .deletion && $0.id > answer.lastItem }
     }
 

@@ -24,9 +24,7 @@ extension SyncStateMachine {
 
     /// The version from which on changes are of interest; nil if all files are.
     private func knownVersion(of group: SharingGroupUUID) -> MasterVersion? {
-        guard configuration.capabilities.since,
-            !state.directory.all.contains(where: { $0.sharingGroupUUID == group && $0.forceDownload })
-        else { return nil }
+        guard configuration.capabilities.since, !state.directory.contains(at: .wanted(group)) else { return nil }
         return state.groups[group]?.indexedVersion
     }
 
