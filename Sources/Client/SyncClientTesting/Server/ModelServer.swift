@@ -94,9 +94,10 @@ final class ModelServer {
         }
         guard permission.allows(needs) else { return .refused(409, "permission_too_low") }
         if let version, version != group.masterVersion { return Answer(.stale(current: group.masterVersion)) }
-        let answer = body(&group)
-        groups[id] = group
-        return answer
+        // Taken out, so that it is changed in place, not copied.
+        groups[id] = nil
+        defer { groups[id] = group }
+        return body(&group)
     }
 
     /// A refusal that clients with a right master version never get.
