@@ -52,34 +52,4 @@ struct TrackingTests {
         #expect(
             driver.actions.contains { if case .removeFile(location) = $0 { true } else { false } })
     }
-
-    @Test("A report has each row, and what failed how often, up to its end")
-    func report() throws {
-        var driver = try Driver.member()
-        try driver.download(1, text: "private words")
-        try driver.upload(Driver.attributes(2))
-        try driver.sync()
-        driver.replyIndex()
-        driver.reply(.uploads([]))
-        driver.reply(.failed(.refused(status: 500, code: "internal")))
-        driver.masterVersion = driver.masterVersion.next
-        driver.rows = [Driver.row(1, version: 1, text: 0), Driver.row(3)]
-        try driver.sync()
-        driver.replyIndex()
-
-        let report = driver.engine.trackingReport()
-
-        #expect(report.pending.map(\.fileUUID) == [Driver.file(2)])
-        #expect(report.pending.first?.attempts == 1)
-        #expect(report.pending.first?.lastError == "requestRefused (500 internal)")
-        let state = driver.engine.state
-        let rows =
-            state.groups.count + state.directory.count + state.queues.count + state.items.count
-            + state.downloadGroups.count + state.downloads.count + state.transfers.count
-        #expect(report.lines.count == rows + 2)
-        #expect(report.lines.first == "tracking begins")
-        #expect(report.lines.last == TrackingReport.endMark)
-        #expect(!report.description.contains("private words"))
-        #expect(report.violations == [])
-    }
 }

@@ -31,9 +31,6 @@ extension SyncStateMachine {
             .map(\.sharingGroup)
     }
 
-    /// All that the client keeps track of, for logs and bug reports.
-    package func trackingReport() -> TrackingReport { state.trackingReport }
-
     /// Whether something that was closed is still to be sent.
     package var uploadsPending: Bool { state.queues.contains(at: .closed) }
 
