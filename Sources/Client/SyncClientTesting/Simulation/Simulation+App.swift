@@ -22,6 +22,7 @@ extension Simulation {
         guard device.process == process, device.engine != nil else { return }
         let resolution: ContentDownloadResolution?
         switch random.below(isSettling ? 8 : 9) {
+        case _ where answers != nil: resolution = answers?.content
         case 0...2: resolution = .acceptContentDownload
         case 3, 4: resolution = .rejectContentDownload(.keepAll)
         case 5: resolution = .rejectContentDownload(.keepContentUploads)
@@ -99,6 +100,7 @@ extension Simulation {
         for conflict in conflicts {
             let file = conflict.attributes.fileUUID
             switch random.below(isSettling ? 6 : 7) {
+            case _ where answers != nil: resolutions[file] = answers?.deletion
             case 0, 1: resolutions[file] = .acceptDownloadDeletion
             case 2, 3, 4: resolutions[file] = .rejectDownloadDeletion(.keepContentUpload)
             case 5: resolutions[file] = .rejectDownloadDeletion(.removeContentUpload)

@@ -61,7 +61,7 @@ extension Simulation {
     }
 
     @discardableResult
-    private func upload(
+    func upload(
         _ file: FileUUID, _ group: SharingGroupUUID, _ fileGroup: FileGroupUUID?, _ device: SimulatedDevice
     ) throws -> Bool {
         guard var engine = device.engine else { return false }
@@ -99,23 +99,25 @@ extension Simulation {
         return state.items(in: open.id).first { $0.fileUUID == file }
     }
 
-    private func editText(_ file: FileUUID, _ device: SimulatedDevice) throws {
-        guard var engine = device.engine, let known = device.files[file] else { return }
+    @discardableResult
+    func editText(_ file: FileUUID, _ device: SimulatedDevice) throws -> Bool {
+        guard var engine = device.engine, let known = device.files[file] else { return false }
         numbers += 1
         let text = "t\(device.index).\(numbers)"
         var attributes = SyncAttributes(
             fileUUID: file, sharingGroupUUID: known.group, mimeType: MIMEType("text/plain"))
         attributes.appMetaData = text
         let replaced = openItem(of: file, device)
-        guard let actions = try? engine.uploadAppMetaData(attributes, at: now) else { return }
+        guard let actions = try? engine.uploadAppMetaData(attributes, at: now) else { return false }
         device.engine = engine
         if let replaced { device.excuse(replaced) }
         // Contents that were queued, and are replaced by the text alone, are what the app has, and nobody else.
         if replaced?.kind == .file { device.wishes.insert(file) }
-        guard try perform(actions, on: device) else { return }
+        guard try perform(actions, on: device) else { return false }
         log("\(device.index) edits the text of \(file.rawValue.suffix(4)): \(text)")
         device.textEdits[text] = .init(file: file, group: known.group)
         device.files[file]?.text = text
+        return true
     }
 
     func delete(_ file: FileUUID, _ device: SimulatedDevice) throws {

@@ -144,6 +144,12 @@ extension Simulation {
             contents = device.storage[upload.source]
             if contents == nil { violation("device \(device.index) uploads a file that is not there") }
         }
+        guard !offline.contains(device.index) else {
+            queue.plan(
+                .tell(device: device.index, process: device.process, .reply(token, .failed(.unreachable))),
+                at: time + 60)
+            return
+        }
         let faults = options.hasNetworkFaults && !isSettling
         var replyDelay: Double? = delay(600)
         var failure: RequestFailure?

@@ -45,6 +45,10 @@ public final class Simulation {
     var changedInCloud: [FileUUID: Set<String>] = [:]
     let logs: Bool
     var numbers = 0
+    /// Devices without a network.
+    var offline: Set<Int> = []
+    /// What apps answer to conflicts; nil leaves it to the seed.
+    var answers: StoryAnswers?
     /// How many files people have made.
     var madeFiles = 0
     let commitIDs: CommitIDSource
