@@ -192,7 +192,8 @@ let package = Package(
             name: "SyncClientTests", dependencies: ["SyncClient", "SyncEngine", grdb],
             path: "Tests/Client/SyncClientTests", swiftSettings: strict),
         .testTarget(
-            name: "SyncClientStackTests", dependencies: ["SyncClient", "TestSupport", httpTypes],
+            name: "SyncClientStackTests",
+            dependencies: ["SyncClient", "SyncClientTesting", "SyncEngine", "TestSupport", httpTypes],
             path: "Tests/Client/SyncClientStackTests", swiftSettings: strict),
         .target(
             name: "SyncClientTesting", dependencies: ["SyncClient", "SyncEngine", "SyncStore", "SyncProtocol"],
