@@ -9,17 +9,20 @@ import Testing
 /// What simulations prove about clients is worth as much as their server is like the real one.
 @Suite("The model of the server, beside the server")
 struct ModelServerTests {
-    @Test("Both give the same replies in a random conversation", arguments: 1...6)
+    /// `SYNC_MODEL_SEEDS` makes it more.
+    static let seeds = ProcessInfo.processInfo.environment["SYNC_MODEL_SEEDS"].flatMap { UInt64($0) } ?? 6
+
+    @Test("Both give the same replies in a random conversation, and after a member has left", arguments: 1...seeds)
     func conversation(seed: UInt64) async throws {
         let conversation = try await Conversation(TestServer.shared(), seed: seed)
         var said: [String] = []
-        for _ in 1...120 {
-            let (speaker, request, contents) = conversation.next()
+        for number in 1...150 {
+            let (speaker, request, contents) = number == 120 ? conversation.departure() : conversation.next()
             let replies = try await conversation.replies(to: request, from: speaker, contents)
             said.append("\(speaker.name): \(request)\n    \(replies.server)")
             guard replies.server == replies.model else {
                 Issue.record(
-                    "seed \(seed), \(said.suffix(12).joined(separator: "\n"))\n    but the model: \(replies.model)")
+                    "seed \(seed), \(said.suffix(8).joined(separator: "\n"))\n    but the model: \(replies.model)")
                 return
             }
         }
@@ -146,11 +149,13 @@ private final class Conversation {
                 .uploadDeletion(lastFile, version, masterVersion: masterVersion(), sharingGroupUUID: group), nil
             )
         case 49..<56: return (speaker, .getUploads(group), nil)
-        case 56..<60: return (speaker, .discardUploads(group, [anyFile()?.id ?? makeFile()]), nil)
+        case 56, 57: return (speaker, .createSharingGroup(group, name: "again"), nil)
+        case 58..<60: return (speaker, .discardUploads(group, [anyFile()?.id ?? makeFile()]), nil)
         case 60..<78: return (speaker, commit(speaker), nil)
         case 78..<88:
+            guard !random.once(in: 5) else { return (speaker, .index(.init(sharingGroupUUID: nil, since: nil)), nil) }
             let since: MasterVersion? = random.once(in: 2) ? masterVersion() : nil
-            return (speaker, .index(.init(sharingGroupUUID: random.once(in: 5) ? nil : group, since: since)), nil)
+            return (speaker, .index(.init(sharingGroupUUID: group, since: since)), nil)
         case 88..<95:
             let known = anyFile()
             let version = mostly(known?.file.version ?? .first) { FileVersion(Int32($0.below(3))) }
@@ -171,6 +176,12 @@ private final class Conversation {
         }
     }
 
+    /// Ben leaves the group, to which he goes on to send requests.
+    func departure() -> (Speaker, ServerRequest, contents: String?) {
+        let version = model.groups[group]?.masterVersion ?? .initial
+        return (speakers[2], .removeUserFromSharingGroup(group, masterVersion: version), nil)
+    }
+
     private var lastFile = FileUUID.random()
 
     /// A file of the group, which ``lastFile`` names then; at times one that nobody knows.
@@ -185,7 +196,8 @@ private final class Conversation {
     }
 
     private func makeFile() -> FileUUID {
-        FileUUID("00000000-0000-4000-8000-" + String(format: "%012d", number)) ?? .random()
+        // Nobody else's, and in the same order in each run.
+        FileUUID(group.rawValue.prefix(24) + String(format: "%012d", number)) ?? .random()
     }
 
     private func mostly<Value>(_ right: Value, or other: (inout SplitMix64) -> Value) -> Value {
@@ -226,7 +238,7 @@ private final class Conversation {
                 sharingGroupUUID: group, masterVersion: masterVersion(),
                 sharingGroupName: random.once(in: 6) ? "Name \(number)" : nil, pushNotificationMessage: nil,
                 commitID: random.once(in: 5)
-                    ? nil : CommitID("00000000-0000-4000-A000-" + String(format: "%012d", number)),
+                    ? nil : CommitID(group.rawValue.prefix(24) + String(format: "%012d", number)),
                 numberOfDeletions: 0))
         lastCommit[speaker.name] = request
         return request
