@@ -223,7 +223,8 @@ private final class Conversation {
         let isNew = known == nil && version == .first
         return FileUpload(
             fileUUID: lastFile, sharingGroupUUID: group,
-            mimeType: MIMEType(random.once(in: 20) ? "image/jpeg" : "text/plain") ?? known?.file.mimeType ?? MIMEType("text/plain")!,
+            mimeType: MIMEType(random.once(in: 20) ? "image/jpeg" : "text/plain") ?? known?.file.mimeType ?? MIMEType(
+                "text/plain")!,
             fileVersion: version, masterVersion: masterVersion(),
             fileGroupUUID: isNew && random.once(in: 3) ? FileGroupUUID("00000000-0000-4000-9000-000000000001") : nil,
             appMetaData: text, undeleteServerFile: mostly(known?.file.isDeleted ?? false) { $0.once(in: 2) },
