@@ -1,6 +1,6 @@
 # The front door; each verb is a script that can be called by itself.
 
-.PHONY: help run stop test test-galera test-host bench check format build deb install clean
+.PHONY: help run stop test test-galera test-host bench soak check format build deb install clean
 
 help:
 	@echo 'make run      install what is missing, build, start a private stack, demonstrate; leaves the stack up'
@@ -11,6 +11,7 @@ help:
 	@echo 'make check    formatting, lints, configuration files'
 	@echo 'make format   formats all Swift files'
 	@echo 'make bench    benchmarks, as ratios to baselines measured in the same run'
+	@echo 'make soak     48 hours of the life of some sync clients, in virtual time: nothing may grow with time'
 	@echo 'make build    the programs, into .build/release'
 	@echo 'make deb      Debian packages, into .build/packages or the folder in PACKAGES'
 	@echo 'make install  the programs and their configuration, below DESTDIR'
@@ -36,6 +37,10 @@ bench:
 	@scripts/bootstrap
 	@scripts/build release
 	@bench/run
+
+soak:
+	@scripts/bootstrap
+	@scripts/simulate soak
 
 check:
 	@scripts/bootstrap

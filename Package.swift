@@ -192,10 +192,11 @@ let package = Package(
             name: "SyncClientTests", dependencies: ["SyncClient", "SyncEngine", grdb],
             path: "Tests/Client/SyncClientTests", swiftSettings: strict),
         .testTarget(
-            name: "SyncClientStackTests", dependencies: ["SyncClient", "TestSupport", httpTypes],
+            name: "SyncClientStackTests",
+            dependencies: ["SyncClient", "SyncClientTesting", "SyncEngine", "TestSupport", httpTypes],
             path: "Tests/Client/SyncClientStackTests", swiftSettings: strict),
         .target(
-            name: "SyncClientTesting", dependencies: ["SyncEngine", "SyncStore", "SyncProtocol"],
+            name: "SyncClientTesting", dependencies: ["SyncClient", "SyncEngine", "SyncStore", "SyncProtocol"],
             path: "Sources/Client/SyncClientTesting", swiftSettings: strict),
         .executableTarget(
             name: "simulate", dependencies: ["SyncClientTesting", argumentParser], path: "Sources/Client/simulate",
@@ -221,7 +222,8 @@ let package = Package(
             name: "SyncStoreTests", dependencies: ["SyncStore", "SyncEngine", "SyncProtocol", grdb],
             path: "Tests/Client/SyncStoreTests", swiftSettings: strict),
         .testTarget(
-            name: "SyncClientTestingTests", dependencies: ["SyncClientTesting"],
+            name: "SyncClientTestingTests",
+            dependencies: ["SyncClient", "SyncClientTesting", "SyncEngine", "SyncProtocol", logging],
             path: "Tests/Client/SyncClientTestingTests", swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(

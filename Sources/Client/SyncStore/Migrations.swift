@@ -6,6 +6,7 @@ enum Migrations {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 Tables") { db in try db.execute(sql: tables) }
         migrator.registerMigration("2 Versions of indexes and commits") { db in try db.execute(sql: versions) }
+        migrator.registerMigration("3 Indexes of references") { db in try db.execute(sql: references) }
         return migrator
     }
 
@@ -90,5 +91,12 @@ enum Migrations {
     static let versions = """
         ALTER TABLE sharingEntry ADD COLUMN indexedVersion INTEGER;
         ALTER TABLE uploadQueue ADD COLUMN commitVersion INTEGER;
+        """
+
+    /// SQLite looks for children whenever a parent is removed; without an index it reads the whole table. See
+    /// https://www.sqlite.org/foreignkeys.html#fk_indexes
+    static let references = """
+        CREATE INDEX uploadItem_queue ON uploadItem(queueId);
+        CREATE INDEX downloadItem_downloadGroup ON downloadItem(groupId);
         """
 }

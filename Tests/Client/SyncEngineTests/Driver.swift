@@ -5,6 +5,7 @@ import Testing
 /// An engine with a store in memory, whose requests a test answers one by one.
 struct Driver {
     static let group = SharingGroupUUID("11111111-0000-4000-8000-000000000001")!
+    static let otherGroup = SharingGroupUUID("11111111-0000-4000-8000-000000000009")!
     static let device = DeviceUUID("22222222-0000-4000-8000-000000000001")!
     static let otherDevice = DeviceUUID("22222222-0000-4000-8000-000000000002")!
     static let now = WireDate(secondsSince1970: 1_700_000_000)
@@ -20,15 +21,20 @@ struct Driver {
     /// The versions that the driver answers an index with.
     var masterVersion = MasterVersion(1)
     var rows: [FileInfo] = []
+    /// The groups that the server lists.
+    var groups = [Driver.group]
 
     init(capabilities: ServerCapabilities = .all) {
         engine = Self.engine(ClientState(), capabilities)
         perform(engine.launch(at: Self.now))
     }
 
-    /// A member of ``group``, which has some files on the server.
-    static func member(of rows: [FileInfo] = [], capabilities: ServerCapabilities = .all) throws -> Driver {
+    /// A member of ``group``, or of several groups, which have some files on the server.
+    static func member(
+        of rows: [FileInfo] = [], groups: [SharingGroupUUID] = [Driver.group], capabilities: ServerCapabilities = .all
+    ) throws -> Driver {
         var driver = Driver(capabilities: capabilities)
+        driver.groups = groups
         try driver.sync(nil)
         driver.rows = rows
         driver.replyIndex()
@@ -44,12 +50,16 @@ struct Driver {
     }
 
     static func file(_ number: Int) -> FileUUID {
-        FileUUID("44444444-0000-4000-8000-00000000000\(number)")!
+        FileUUID("44444444-0000-4000-8000-0000000000" + (number < 10 ? "0" : "") + String(number))!
+    }
+
+    static func fileGroup(_ number: Int) -> FileGroupUUID {
+        FileGroupUUID("55555555-0000-4000-8000-00000000000\(number)")!
     }
 
     static func row(
         _ number: Int, version: Int32 = 0, deleted: Bool = false, text: Int32? = nil, device: DeviceUUID = otherDevice,
-        fileGroup: FileGroupUUID? = nil
+        fileGroup: FileGroupUUID? = nil, group: SharingGroupUUID = Driver.group
     ) -> FileInfo {
         var row = FileInfo(fileUUID: file(number), sharingGroupUUID: group, deleted: deleted)
         row.deviceUUID = device
@@ -98,13 +108,16 @@ struct Driver {
             Issue.record("no index is asked for, but \(String(describing: waiting?.request))")
             return
         }
-        let info = SharingGroupInfo(
-            sharingGroupUUID: Self.group, sharingGroupName: "Family", deleted: false, masterVersion: masterVersion,
-            permission: .admin, sharingGroupUsers: [], cloudStorageType: nil)
-        let files = parameters.sharingGroupUUID.map { _ in
-            IndexResponse.Files(masterVersion: masterVersion, fileIndex: rows)
+        let infos = groups.map {
+            SharingGroupInfo(
+                sharingGroupUUID: $0, sharingGroupName: "Family", deleted: false, masterVersion: masterVersion,
+                permission: .admin, sharingGroupUsers: [], cloudStorageType: nil)
         }
-        reply(.index(IndexResponse(files: files, sharingGroups: [info])))
+        let files = parameters.sharingGroupUUID.map { group in
+            IndexResponse.Files(
+                masterVersion: masterVersion, fileIndex: rows.filter { $0.sharingGroupUUID == group })
+        }
+        reply(.index(IndexResponse(files: files, sharingGroups: infos)))
     }
 
     /// Answers a download with contents.
@@ -118,6 +131,26 @@ struct Driver {
                 .init(
                     location: LocalFileLocation(base: .library, path: path), appMetaData: text,
                     cloudStorageType: .google, contentsChanged: false)))
+    }
+
+    /// Answers what is asked for a download, whatever kind it is, until something is delivered.
+    mutating func replyDownloads(texts: [FileUUID: String] = [:]) {
+        while asked == nil {
+            switch waiting?.request {
+            case .downloadFile(let file, _, _, _, _): replyFile("down\(requests.count)", text: texts[file])
+            case .downloadAppMetaData(let file, _, _, _): reply(.appMetaDataDownloaded(texts[file] ?? ""))
+            default: return
+            }
+        }
+    }
+
+    /// Answers downloads, and takes what is delivered, until the index is asked for again.
+    mutating func takeAll(texts: [FileUUID: String] = [:]) {
+        replyDownloads(texts: texts)
+        while asked != nil {
+            takeDelivery()
+            replyDownloads(texts: texts)
+        }
     }
 
     mutating func takeDelivery() {
@@ -222,6 +255,16 @@ struct Driver {
 
     var requests: [ServerRequest] {
         actions.compactMap { if case .send(_, let request) = $0 { request } else { nil } }
+    }
+
+    /// The files whose deletion was asked for.
+    var uploadDeletions: [FileUUID] {
+        requests.compactMap { if case .uploadDeletion(let file, _, _, _) = $0 { file } else { nil } }
+    }
+
+    /// The files whose contents were asked for.
+    var fileDownloads: [FileUUID] {
+        requests.compactMap { if case .downloadFile(let file, _, _, _, _) = $0 { file } else { nil } }
     }
 
     var fileUploads: [FileUpload] {

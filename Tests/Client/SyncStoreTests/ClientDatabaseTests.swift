@@ -160,6 +160,33 @@ struct ClientDatabaseTests {
         #expect(state.groups[group]?.indexedVersion == nil)
     }
 
+    @Test("Every reference is served by an index, so that removing a row does not read a whole table")
+    func referenceIndexes() throws {
+        let queue = try DatabaseQueue()
+        try Migrations.migrator.migrate(queue)
+        let references = try queue.read { db in
+            try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'").flatMap { table in
+                try Row.fetchAll(db, sql: "SELECT \"from\" FROM pragma_foreign_key_list(?)", arguments: [table])
+                    .map { (table: table, column: $0["from"] as String) }
+            }
+        }
+
+        #expect(references.count == 3)
+        for reference in references {
+            let indexed = try queue.read { db in
+                try String.fetchAll(
+                    db,
+                    sql: """
+                        SELECT info.name
+                          FROM pragma_index_list(?) AS list, pragma_index_info(list.name) AS info
+                         WHERE list.partial = 0
+                           AND info.seqno = 0
+                        """, arguments: [reference.table])
+            }
+            #expect(indexed.contains(reference.column), "\(reference.table).\(reference.column)")
+        }
+    }
+
     @Test("A value that this library does not write is reported, not guessed")
     func corrupt() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)

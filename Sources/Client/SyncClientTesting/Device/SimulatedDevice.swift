@@ -21,7 +21,6 @@ final class SimulatedDevice {
 
     let index: Int
     let caller: ModelCaller
-    let usesDatabase: Bool
     var store: SimulatedStore
     /// Nil while the process is dead, or when the device is out of the game.
     var engine: SyncStateMachine?
@@ -54,11 +53,10 @@ final class SimulatedDevice {
         let version: FileVersion
     }
 
-    init(index: Int, caller: ModelCaller, usesDatabase: Bool) throws {
+    init(index: Int, caller: ModelCaller, _ medium: SimulatedStore.Medium) throws {
         self.index = index
         self.caller = caller
-        self.usesDatabase = usesDatabase
-        store = try SimulatedStore(usesDatabase: usesDatabase)
+        store = try SimulatedStore(medium)
     }
 
     /// A new place for a file.

@@ -7,8 +7,19 @@ struct SimulatedStore {
     private(set) var state = ClientState()
     private let database: ClientDatabase?
 
-    init(usesDatabase: Bool) throws(StoreError) {
-        database = usesDatabase ? try ClientDatabase(path: nil) : nil
+    /// Where the database is.
+    enum Medium {
+        case none
+        case memory
+        case file(String)
+    }
+
+    init(_ medium: Medium) throws(StoreError) {
+        switch medium {
+        case .none: database = nil
+        case .memory: database = try ClientDatabase(path: nil)
+        case .file(let path): database = try ClientDatabase(path: path)
+        }
     }
 
     mutating func write(_ changes: StateChanges) throws(StoreError) {

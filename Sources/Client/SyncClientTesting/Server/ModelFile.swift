@@ -70,16 +70,17 @@ struct ModelGroup {
     var members: [UserID: Permission] = [:]
     var files: [FileUUID: ModelFile] = [:]
     var staged: [StagingKey: ModelStagedChange] = [:]
-    var commits: [CommitKey: Int] = [:]
+    var commits: [CommitKey: (request: ServerRequestKey, count: Int)] = [:]
     var history: [FileUUID: [ModelCommittedChange]] = [:]
     /// The user, device and number of changes of the last commit, for repetitions without an id.
     var lastCommit: (request: ServerRequestKey, count: Int)?
 }
 
-/// Tells a commit without an id from another.
+/// Tells a commit from another.
 struct ServerRequestKey: Equatable {
     let caller: ModelCaller
     let masterVersion: MasterVersion
     let name: String?
     let message: String?
+    let commitID: CommitID?
 }

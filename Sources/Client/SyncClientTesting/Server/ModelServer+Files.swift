@@ -29,7 +29,7 @@ extension ModelServer {
         let change = ModelStagedChange(
             kind: .upload(
                 upload.fileVersion, contents: contents, mimeType: upload.mimeType, fileGroup: upload.fileGroupUUID,
-                undeletes: upload.undeleteServerFile),
+                undeletes: known?.isDeleted ?? false),
             text: upload.appMetaData ?? keptText(group.staged[key], known), creationDate: known?.creationDate ?? now,
             updateDate: now, stagedAt: now)
         group.staged[key] = change
@@ -111,18 +111,21 @@ extension ModelServer {
         guard permission.allows(.write) else { return .refused(409, "permission_too_low") }
         let request = ServerRequestKey(
             caller: caller, masterVersion: commit.masterVersion, name: commit.sharingGroupName,
-            message: commit.pushNotificationMessage)
+            message: commit.pushNotificationMessage, commitID: commit.commitID)
         let commitKey = commit.commitID.map { ModelGroup.CommitKey(caller: caller, commitID: $0) }
-        if capabilities.commitID, let commitKey, let count = group.commits[commitKey] {
-            return Answer(.committed(numberUploadsTransferred: count))
-        }
         let own = group.staged.filter { $0.key.caller == caller && !isExpired($0.value, at: now) }
-        if own.isEmpty, let last = group.lastCommit, last.request == request,
-            group.masterVersion == commit.masterVersion.next
-        {
-            return Answer(.committed(numberUploadsTransferred: last.count))
+        guard group.masterVersion == commit.masterVersion else {
+            if capabilities.commitID, let known = commitKey.flatMap({ group.commits[$0] }) {
+                guard known.request == request else { return .refused(409, "commit_id_reused") }
+                return Answer(.committed(numberUploadsTransferred: known.count))
+            }
+            if own.isEmpty, let last = group.lastCommit, last.request == request,
+                group.masterVersion == commit.masterVersion.next
+            {
+                return Answer(.committed(numberUploadsTransferred: last.count))
+            }
+            return Answer(.stale(current: group.masterVersion))
         }
-        guard group.masterVersion == commit.masterVersion else { return Answer(.stale(current: group.masterVersion)) }
         for (key, change) in own {
             if let refusal = refusal(of: change, key.file, caller, group) { return refusal }
         }
@@ -132,7 +135,7 @@ extension ModelServer {
         }
         group.staged = group.staged.filter { $0.key.caller != caller }
         if let name = commit.sharingGroupName { group.name = name }
-        if let commitKey { group.commits[commitKey] = own.count }
+        if let commitKey { group.commits[commitKey] = (request, own.count) }
         group.lastCommit = (request, own.count)
         groups[id] = group
         return Answer(.committed(numberUploadsTransferred: own.count))
@@ -142,22 +145,15 @@ extension ModelServer {
         of change: ModelStagedChange, _ file: FileUUID, _ caller: ModelCaller, _ group: ModelGroup
     ) -> Answer? {
         let known = group.files[file]
-        if let text = change.text, text.version != nextTextVersion(known) {
-            return contradiction(409, "app_meta_data_version_mismatch")
-        }
-        switch change.kind {
-        case .upload(let version, _, _, _, let undeletes):
-            guard let known else {
-                return version == .first ? nil : contradiction(409, "file_version_mismatch")
+        let isNext =
+            switch change.kind {
+            case .upload(let version, _, _, _, let undeletes):
+                known.map { version == $0.version.next && (undeletes || !$0.isDeleted) } ?? (version == .first)
+            case .text: known?.isDeleted == false
+            case .deletion(let version): known?.version == version
             }
-            if known.isDeleted, !undeletes { return contradiction(409, "file_deleted") }
-            return version == known.version.next ? nil : contradiction(409, "file_version_mismatch")
-        case .text:
-            guard let known else { return contradiction(404, "file_unknown") }
-            return known.isDeleted ? contradiction(409, "file_deleted") : nil
-        case .deletion(let version):
-            return known?.version == version ? nil : contradiction(409, "file_version_mismatch")
-        }
+        let isNextText = change.text.map { $0.version == nextTextVersion(known) } ?? true
+        return isNext && isNextText ? nil : contradiction(409, "file_version_mismatch")
     }
 
     private func apply(

@@ -71,7 +71,8 @@ final class ModelServer {
             return inGroup(group, caller, needs: .read, version) { group in
                 guard let known = group.files[file] else { return contradiction(404, "file_unknown") }
                 guard !known.isDeleted else { return contradiction(409, "file_deleted") }
-                guard let text = known.text, text.version == textVersion else {
+                guard let text = known.text else { return contradiction(404, "app_meta_data_unknown") }
+                guard text.version == textVersion else {
                     return contradiction(409, "app_meta_data_version_mismatch")
                 }
                 return Answer(.appMetaDataDownloaded(text.contents))
@@ -94,9 +95,10 @@ final class ModelServer {
         }
         guard permission.allows(needs) else { return .refused(409, "permission_too_low") }
         if let version, version != group.masterVersion { return Answer(.stale(current: group.masterVersion)) }
-        let answer = body(&group)
-        groups[id] = group
-        return answer
+        // Taken out, so that it is changed in place, not copied.
+        groups[id] = nil
+        defer { groups[id] = group }
+        return body(&group)
     }
 
     /// A refusal that clients with a right master version never get.
@@ -175,14 +177,15 @@ final class ModelServer {
         group.members[user] = nil
         group.masterVersion = group.masterVersion.next
         group.staged = group.staged.filter { $0.key.caller.user != user }
-        for (id, file) in group.files where !file.isDeleted && (file.owner == user || group.members.isEmpty) {
-            group.files[id]?.isDeleted = true
-            group.files[id]?.changedAt = group.masterVersion
+        for (id, file) in group.files where file.owner == user || group.members.isEmpty {
             // Next versions that others staged for such a file could not be committed any more.
             for (key, change) in group.staged where key.file == id {
                 if case .deletion = change.kind { continue }
                 group.staged[key] = nil
             }
+            guard !file.isDeleted else { continue }
+            group.files[id]?.isDeleted = true
+            group.files[id]?.changedAt = group.masterVersion
             note(group.files[id], id, nil, nil, undeletes: false, in: &group)
         }
         if !group.members.isEmpty, !group.members.values.contains(.admin),

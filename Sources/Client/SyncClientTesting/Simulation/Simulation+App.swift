@@ -11,7 +11,7 @@ extension Simulation {
     private func see(_ attributes: SyncAttributes, _ device: SimulatedDevice) {
         if let text = attributes.appMetaData { device.seenTexts.insert(text) }
         // The version is the one for which the download stands.
-        if let item = device.engine?.state.downloads.all.first(where: { $0.fileUUID == attributes.fileUUID }) {
+        if let item = device.engine?.state.download(of: attributes.fileUUID) {
             device.seenVersions.insert(.init(file: attributes.fileUUID, version: item.fileVersion))
         }
     }
@@ -22,6 +22,7 @@ extension Simulation {
         guard device.process == process, device.engine != nil else { return }
         let resolution: ContentDownloadResolution?
         switch random.below(isSettling ? 8 : 9) {
+        case _ where answers != nil: resolution = answers?.content
         case 0...2: resolution = .acceptContentDownload
         case 3, 4: resolution = .rejectContentDownload(.keepAll)
         case 5: resolution = .rejectContentDownload(.keepContentUploads)
@@ -99,6 +100,7 @@ extension Simulation {
         for conflict in conflicts {
             let file = conflict.attributes.fileUUID
             switch random.below(isSettling ? 6 : 7) {
+            case _ where answers != nil: resolutions[file] = answers?.deletion
             case 0, 1: resolutions[file] = .acceptDownloadDeletion
             case 2, 3, 4: resolutions[file] = .rejectDownloadDeletion(.keepContentUpload)
             case 5: resolutions[file] = .rejectDownloadDeletion(.removeContentUpload)
@@ -178,9 +180,7 @@ extension Simulation {
 
     /// Whether the app deleted a file after it answered a question about it.
     private func isDeletedSince(_ file: FileUUID, _ device: SimulatedDevice) -> Bool {
-        guard let state = device.engine?.state,
-            let answer = state.downloads.all.first(where: { $0.fileUUID == file })?.resolution
-        else { return false }
+        guard let state = device.engine?.state, let answer = state.download(of: file)?.resolution else { return false }
         return state.pendingItems(of: file).contains { $0.kind == .deletion && $0.id > answer.lastItem }
     }
 

@@ -63,7 +63,7 @@ extension Simulation {
             violation("device \(device.index) gets other contents of \(file) than its version has")
         }
         guard let state = device.engine?.state, let fileGroup = operation.attributes.fileGroupUUID,
-            let item = state.downloads.all.first(where: { $0.fileUUID == file }),
+            let item = state.download(of: file),
             let version = state.downloadGroups[item.groupID]?.masterVersion
         else { return }
         let downloads = state.downloads(in: item.groupID)

@@ -9,12 +9,15 @@ extension Simulation {
         case 0..<14: try addFile(device)
         case 14..<34: if let file = anyFile(of: device) { try edit(file, device) }
         case 34..<40: if let file = anyFile(of: device) { try editText(file, device) }
-        case 40..<48: if let file = anyFile(of: device) { try delete(file, device) }
+        case 40..<48:
+            guard let file = anyFile(of: device) else { return }
+            // Nobody would make another one.
+            if hasAllFiles { try editText(file, device) } else { try delete(file, device) }
         case 48..<74: try syncOpenQueue(device)
         case 74..<80: try syncAny(device)
         case 80..<82: try sync(device, nil)
         case 82..<84: stop(device)
-        case 84..<86: try manageGroups(device)
+        case 84..<86: if options.hasDepartures { try manageGroups(device) }
         case 86..<88: if options.hasProcessDeaths { kill(device) }
         case 88..<90: if let file = anyFile(of: device) { try wish(file, device) }
         default: meddle()
@@ -33,7 +36,14 @@ extension Simulation {
 
     // MARK: On a device
 
+    private var hasAllFiles: Bool { options.maximumFiles.map { madeFiles >= $0 } ?? false }
+
     private func addFile(_ device: SimulatedDevice) throws {
+        guard !hasAllFiles else {
+            if let file = anyFile(of: device) { try edit(file, device) }
+            return
+        }
+        madeFiles += 1
         guard let group = anyGroup(of: device), let file = FileUUID(makeUUID()) else { return }
         var fileGroup: FileGroupUUID?
         if random.once(in: 2) {
@@ -51,7 +61,7 @@ extension Simulation {
     }
 
     @discardableResult
-    private func upload(
+    func upload(
         _ file: FileUUID, _ group: SharingGroupUUID, _ fileGroup: FileGroupUUID?, _ device: SimulatedDevice
     ) throws -> Bool {
         guard var engine = device.engine else { return false }
@@ -89,23 +99,25 @@ extension Simulation {
         return state.items(in: open.id).first { $0.fileUUID == file }
     }
 
-    private func editText(_ file: FileUUID, _ device: SimulatedDevice) throws {
-        guard var engine = device.engine, let known = device.files[file] else { return }
+    @discardableResult
+    func editText(_ file: FileUUID, _ device: SimulatedDevice) throws -> Bool {
+        guard var engine = device.engine, let known = device.files[file] else { return false }
         numbers += 1
         let text = "t\(device.index).\(numbers)"
         var attributes = SyncAttributes(
             fileUUID: file, sharingGroupUUID: known.group, mimeType: MIMEType("text/plain"))
         attributes.appMetaData = text
         let replaced = openItem(of: file, device)
-        guard let actions = try? engine.uploadAppMetaData(attributes, at: now) else { return }
+        guard let actions = try? engine.uploadAppMetaData(attributes, at: now) else { return false }
         device.engine = engine
         if let replaced { device.excuse(replaced) }
         // Contents that were queued, and are replaced by the text alone, are what the app has, and nobody else.
         if replaced?.kind == .file { device.wishes.insert(file) }
-        guard try perform(actions, on: device) else { return }
+        guard try perform(actions, on: device) else { return false }
         log("\(device.index) edits the text of \(file.rawValue.suffix(4)): \(text)")
         device.textEdits[text] = .init(file: file, group: known.group)
         device.files[file]?.text = text
+        return true
     }
 
     func delete(_ file: FileUUID, _ device: SimulatedDevice) throws {
@@ -175,7 +187,7 @@ extension Simulation {
         case 13, 14: server.revokedUsers = []
         case 15:
             // Somebody else takes a member out, or back in.
-            guard let user = random.pick(server.users.sorted()) else { return }
+            guard options.hasDepartures, let user = random.pick(server.users.sorted()) else { return }
             if var changed = server.groups[id], changed.members[user] != nil {
                 guard changed.members.count > 1 else { return }
                 server.remove(user, from: &changed)
@@ -186,7 +198,8 @@ extension Simulation {
                 log("server: user \(user) is in \(id)")
             }
         case 16:
-            guard server.users.count > 2, random.once(in: 4), let user = server.users.max() else { return }
+            guard options.hasDepartures, server.users.count > 2, random.once(in: 4), let user = server.users.max()
+            else { return }
             server.remove(user)
             for device in devices where device.caller.user == user {
                 device.engine = nil

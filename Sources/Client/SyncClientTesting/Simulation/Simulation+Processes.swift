@@ -45,18 +45,19 @@ extension Simulation {
     /// - Returns: Whether the changes were stored.
     @discardableResult
     func perform(_ actions: [EngineAction], on device: SimulatedDevice) throws -> Bool {
-        guard var engine = device.engine else { return false }
-        let changes = engine.takeChanges()
-        device.engine = engine
+        // Changed where it is: a copy would be made of all that the engine knows.
+        guard let changes = device.engine?.takeChanges() else { return false }
         if diesNow {
             kill(device)
             return false
         }
         try device.store.write(changes)
         #if DEBUG
-            if device.store.state != engine.state { violation("device \(device.index) has stored something else") }
+            if device.store.state != device.engine?.state {
+                violation("device \(device.index) has stored something else")
+            }
         #endif
-        for text in engine.state.violations() { violation("device \(device.index): \(text)") }
+        for text in device.engine?.state.violations() ?? [] { violation("device \(device.index): \(text)") }
         for (index, action) in actions.enumerated() {
             if diesNow {
                 // What the library could not say any more, the app finds in its state when it is launched again.
@@ -123,18 +124,14 @@ extension Simulation {
     }
 
     func tell(_ device: SimulatedDevice, _ process: Int, _ event: EngineEvent) throws {
-        guard device.process == process, var engine = device.engine else { return }
-        let actions = engine.handle(event, at: now)
-        device.engine = engine
+        guard device.process == process, let actions = device.engine?.handle(event, at: now) else { return }
         try perform(actions, on: device)
     }
 
     /// Asks a device for a sync, as its app would.
     func sync(_ device: SimulatedDevice, _ group: SharingGroupUUID?, reAttemptGone: Bool = false) throws {
-        guard var engine = device.engine else { return }
         let request = SyncRequest(sharingGroupUUID: group, reAttemptGoneDownloads: reAttemptGone)
-        guard let actions = try? engine.sync(request, at: now) else { return }
-        device.engine = engine
+        guard let actions = try? device.engine?.sync(request, at: now) else { return }
         log("\(device.index) wants a sync of \(group?.rawValue ?? "the list")")
         try perform(actions, on: device)
     }
@@ -146,6 +143,12 @@ extension Simulation {
         if case .uploadFile(let upload) = request {
             contents = device.storage[upload.source]
             if contents == nil { violation("device \(device.index) uploads a file that is not there") }
+        }
+        guard !offline.contains(device.index) else {
+            queue.plan(
+                .tell(device: device.index, process: device.process, .reply(token, .failed(.unreachable))),
+                at: time + 60)
+            return
         }
         let faults = options.hasNetworkFaults && !isSettling
         var replyDelay: Double? = delay(600)

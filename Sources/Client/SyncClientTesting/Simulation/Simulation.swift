@@ -45,9 +45,15 @@ public final class Simulation {
     var changedInCloud: [FileUUID: Set<String>] = [:]
     let logs: Bool
     var numbers = 0
+    /// Devices without a network.
+    var offline: Set<Int> = []
+    /// What apps answer to conflicts; nil leaves it to the seed.
+    var answers: StoryAnswers?
+    /// How many files people have made.
+    var madeFiles = 0
     let commitIDs: CommitIDSource
 
-    private init(seed: UInt64, options: SimulationOptions, logs: Bool) {
+    init(seed: UInt64, options: SimulationOptions, logs: Bool) {
         self.options = options
         self.logs = logs
         random = SplitMix64(seed: seed)
@@ -98,7 +104,12 @@ public final class Simulation {
 
     // MARK: Course
 
-    private func setUp() throws {
+    private func medium(_ index: Int) -> SimulatedStore.Medium {
+        guard options.usesDatabase else { return .none }
+        return options.databaseFolder.map { .file("\($0)/\(index).sqlite") } ?? .memory
+    }
+
+    func setUp() throws {
         let userCount = 2 + random.below(max(1, options.devices - 1))
         for index in 0..<options.devices {
             guard let uuid = DeviceUUID(makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }
@@ -106,8 +117,7 @@ public final class Simulation {
             let user = UserID(Int64(index < userCount ? index + 1 : random.below(userCount) + 1))
             server.users.insert(user)
             devices.append(
-                try SimulatedDevice(
-                    index: index, caller: ModelCaller(user: user, device: uuid), usesDatabase: options.usesDatabase))
+                try SimulatedDevice(index: index, caller: ModelCaller(user: user, device: uuid), medium(index)))
         }
         for _ in 0..<(1 + random.below(3)) {
             guard let group = SharingGroupUUID(makeUUID()) else { continue }
@@ -122,7 +132,7 @@ public final class Simulation {
         queue.plan(.step, at: time + 5)
     }
 
-    private func play() throws {
+    func play() throws {
         while let (time, event) = queue.next() {
             self.time = time
             try happen(event)

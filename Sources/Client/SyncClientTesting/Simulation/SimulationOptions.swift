@@ -12,6 +12,12 @@ public struct SimulationOptions: Sendable {
     public var hasProcessDeaths: Bool
     /// Whether the clients keep their state in SQLite, as real ones do, beside the faster memory.
     public var usesDatabase: Bool
+    /// The folder of their databases; nil keeps them in memory.
+    public var databaseFolder: String?
+    /// How many files people make; then they only change what there is. Nil: no end.
+    public var maximumFiles: Int?
+    /// Whether people make groups, leave them, are taken out of them, and end their accounts.
+    public var hasDepartures = true
 
     /// The options that belong to a seed: each seed is another history, under other circumstances.
     ///

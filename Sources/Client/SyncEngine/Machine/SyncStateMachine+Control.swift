@@ -68,7 +68,7 @@ extension SyncStateMachine {
         _ group: SharingGroupUUID, pushNotificationMessage: String?
     ) throws(SyncError) {
         guard var queue = state.openQueue else { return }
-        guard !state.items(in: queue.id).isEmpty else {
+        guard state.items.contains(at: .queue(queue.id)) else {
             guard let entry = state.groups[group] else {
                 throw SyncError(.unknownSharingGroup, sharingGroupUUID: group)
             }
@@ -102,7 +102,9 @@ extension SyncStateMachine {
         }
         if request.reAttemptGoneDownloads { reAttemptGone(in: group) }
         let queue = state.closedQueues(of: group).first { !isParked($0) }
-        if let queue, let item = state.items(in: queue.id).first, item.kind == .groupCreate, item.status != .uploaded {
+        if let queue, let item = state.items.first(at: .queue(queue.id)), item.kind == .groupCreate,
+            item.status != .uploaded
+        {
             startUploads()
         } else if let queue = state.closedQueues(of: group).first(where: { $0.commitID != nil }) {
             replayCommit(of: queue)
@@ -112,7 +114,7 @@ extension SyncStateMachine {
     }
 
     private mutating func reAttemptGone(in group: SharingGroupUUID) {
-        for entry in state.directory.rows(where: { $0.sharingGroupUUID == group && $0.goneReason != nil }) {
+        for entry in state.directory.rows(at: .gone(group)) {
             state.directory.update(entry.key) {
                 $0.goneReason = nil
                 $0.forceDownload = true

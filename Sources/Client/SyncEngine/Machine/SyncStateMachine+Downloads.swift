@@ -3,25 +3,25 @@ internal import SyncProtocol
 // Fetching what the index showed, one file group after the other.
 extension SyncStateMachine {
     mutating func resumeDownloads() {
-        if state.downloadGroups(of: runGroup).isEmpty {
-            sendIndex()
-        } else {
+        if state.downloadGroups.contains(at: .group(runGroup)) {
             downloadNext()
+        } else {
+            sendIndex()
         }
     }
 
     /// Fetches the next item, or goes on with the first group that is complete.
     mutating func downloadNext() {
         if stopsHere() { return }
-        let groups = state.downloadGroups(of: runGroup)
+        let groups = state.downloadGroups
         guard
-            let group = groups.first(where: { $0.status == .downloaded })
-                ?? groups.first(where: { $0.status == .downloading }) ?? groups.first
+            let group = groups.first(at: .downloaded(runGroup)) ?? groups.first(at: .downloading(runGroup))
+                ?? groups.first(at: .group(runGroup))
         else {
             sendIndex()
             return
         }
-        while let item = state.downloads(in: group.id).first(where: { !$0.isComplete }) {
+        while let item = state.downloads.first(at: .incomplete(group.id)) {
             if useCachedTransfer(for: item) { continue }
             state.downloadGroups.update(group.key) { $0.status = .downloading }
             state.downloads.update(item.key) { $0.status = .downloading }
@@ -104,8 +104,7 @@ extension SyncStateMachine {
     }
 
     private mutating func cache(_ item: DownloadItem, _ location: LocalFileLocation) {
-        let older = state.transfers.all.filter { $0.fileUUID == item.fileUUID }
-        for entry in older {
+        for entry in state.transfers.rows(at: item.fileUUID) {
             state.transfers[entry.key] = nil
             actions.append(.removeFile(entry.location))
         }
@@ -122,9 +121,7 @@ extension SyncStateMachine {
 
     /// Completes a download with bytes that are here already; false if they are not, or are of another version.
     private mutating func useCachedTransfer(for item: DownloadItem) -> Bool {
-        guard item.kind == .file,
-            let entry = state.transfers.all.first(where: { $0.fileUUID == item.fileUUID })
-        else { return false }
+        guard item.kind == .file, let entry = state.transfers.first(at: item.fileUUID) else { return false }
         state.transfers[entry.key] = nil
         let isWanted = state.directory[item.fileUUID]?.forceDownload == true
         guard !isWanted, entry.fileVersion == item.fileVersion,

@@ -141,7 +141,7 @@ extension SyncStateMachine {
     }
 
     mutating func removeIfEmpty(_ queue: RowID<UploadQueue>) {
-        guard state.items(in: queue).isEmpty else { return }
+        guard !state.items.contains(at: .queue(queue)) else { return }
         if state.queues[queue]?.state == .open {
             state.queues.update(queue) { $0.sharingGroupUUID = nil }
         } else {

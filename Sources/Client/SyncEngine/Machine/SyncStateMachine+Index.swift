@@ -1,4 +1,18 @@
-internal import SyncProtocol
+package import SyncProtocol
+
+/// How many downloads an index would lead to.
+package struct IndexComparison: Sendable, Equatable {
+    /// Contents and texts.
+    package var numberContentDownloads = 0
+    /// Deletions.
+    package var numberDownloadDeletions = 0
+
+    /// Puts the numbers together.
+    package init(numberContentDownloads: Int = 0, numberDownloadDeletions: Int = 0) {
+        self.numberContentDownloads = numberContentDownloads
+        self.numberDownloadDeletions = numberDownloadDeletions
+    }
+}
 
 // Comparing the server's index with the directory.
 extension SyncStateMachine {
@@ -10,9 +24,7 @@ extension SyncStateMachine {
 
     /// The version from which on changes are of interest; nil if all files are.
     private func knownVersion(of group: SharingGroupUUID) -> MasterVersion? {
-        guard configuration.capabilities.since,
-            !state.directory.all.contains(where: { $0.sharingGroupUUID == group && $0.forceDownload })
-        else { return nil }
+        guard configuration.capabilities.since, !state.directory.contains(at: .wanted(group)) else { return nil }
         return state.groups[group]?.indexedVersion
     }
 
@@ -66,6 +78,21 @@ extension SyncStateMachine {
             $0.syncNeeded = false
         }
         startUploads()
+    }
+
+    /// Counts the differences between an index of a group and the directory, without doing anything about them.
+    package func comparison(with rows: [FileInfo], of group: SharingGroupUUID) -> IndexComparison {
+        var comparison = IndexComparison()
+        for row in rows {
+            let entry = state.directory[row.fileUUID]
+            guard let version = row.fileVersion, entry.map({ $0.sharingGroupUUID == group }) ?? true else { continue }
+            switch difference(between: entry, and: row, version) {
+            case .deletion: comparison.numberDownloadDeletions += 1
+            case .file, .appMetaData: comparison.numberContentDownloads += 1
+            case nil: break
+            }
+        }
+        return comparison
     }
 
     /// Makes a download of each difference between the index and the directory.

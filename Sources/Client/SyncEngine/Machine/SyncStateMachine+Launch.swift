@@ -7,7 +7,8 @@ extension SyncStateMachine {
         self.now = now
         if state.openQueue == nil { openQueue() }
         repairInFlight()
-        for queue in state.queues.rows(where: { $0.state != .open }) where state.items(in: queue.id).isEmpty {
+        for item in state.items.rows(where: { state.queues[$0.queueID] == nil }) { removeItem(item) }
+        for queue in state.queues.rows(where: { $0.state != .open }) where !state.items.contains(at: .queue(queue.id)) {
             state.queues[queue.key] = nil
         }
         let oldest = now.secondsSince1970 - TransferCacheEntry.lifetimeSeconds
@@ -20,15 +21,14 @@ extension SyncStateMachine {
 
     /// Counts everything that is under way as not begun.
     mutating func repairInFlight() {
-        for item in state.items.rows(where: { $0.status == .uploading || $0.status == .delayed }) {
+        for item in state.items.rows(at: .inFlight) {
             state.items.update(item.key) { $0.status = .notStarted }
         }
-        for item in state.downloads.rows(where: { $0.status == .downloading }) {
+        for item in state.downloads.rows(at: .inFlight) {
             state.downloads.update(item.key) { $0.status = .notStarted }
         }
-        for group in state.downloadGroups.all {
-            let isComplete = state.downloads(in: group.id).allSatisfy(\.isComplete)
-            if group.status == .downloading || (group.status == .downloaded && !isComplete) {
+        for group in state.downloadGroups.rows(at: .begun) {
+            if group.status == .downloading || state.downloads.contains(at: .incomplete(group.id)) {
                 state.downloadGroups.update(group.key) { $0.status = .notStarted }
             }
         }

@@ -32,7 +32,7 @@ extension SyncStateMachine {
     }
 
     /// Whether something that was closed is still to be sent.
-    package var uploadsPending: Bool { state.queues.all.contains { $0.state == .closed } }
+    package var uploadsPending: Bool { state.queues.contains(at: .closed) }
 
     /// What is known of a file.
     /// - Throws: `getAttributesForUnknownFile`, `fileAlreadyDeleted`.

@@ -213,7 +213,7 @@ extension SyncStateMachine {
     }
 
     private func checkOpenQueueIsEmpty(for group: SharingGroupUUID) throws(SyncError) {
-        guard let open = state.openQueue, state.items(in: open.id).isEmpty else {
+        guard let open = state.openQueue, !state.items.contains(at: .queue(open.id)) else {
             throw SyncError(.openQueueNotEmpty, sharingGroupUUID: group)
         }
     }
@@ -221,7 +221,7 @@ extension SyncStateMachine {
     private mutating func replaceContent(of attributes: SyncAttributes, kind: UploadItem.Kind) -> UploadItem {
         var bringsBack = false
         if let open = state.openQueue {
-            for item in state.items(in: open.id) where item.fileUUID == attributes.fileUUID {
+            for item in state.items.rows(at: .file(attributes.fileUUID)) where item.queueID == open.id {
                 bringsBack = bringsBack || item.uploadUndeletion
                 removeItem(item)
             }

@@ -12,11 +12,12 @@ extension SyncStateMachine {
     }
 
     private mutating func compareStaged(_ rows: [FileInfo], with queue: RowID<UploadQueue>) {
-        let items = state.items(in: queue)
-        var unexpected = rows
-        for item in items where item.isStaged {
-            if let index = unexpected.firstIndex(where: { Self.isStaged(item, as: $0) }) {
-                unexpected.remove(at: index)
+        // The server stages one change of a file, at most.
+        let staged = Dictionary(rows.map { ($0.fileUUID, $0) }, uniquingKeysWith: { first, _ in first })
+        var expected: Set<FileUUID> = []
+        for item in state.items(in: queue) where item.isStaged {
+            if let row = item.fileUUID.flatMap({ staged[$0] }), Self.isStaged(item, as: row) {
+                expected.insert(row.fileUUID)
             } else {
                 state.items.update(item.key) {
                     $0.status = .notStarted
@@ -25,6 +26,7 @@ extension SyncStateMachine {
                 }
             }
         }
+        let unexpected = rows.filter { !expected.contains($0.fileUUID) }
         if unexpected.isEmpty {
             verifiedGroups.insert(runGroup)
             continueUploads(of: queue)

@@ -49,8 +49,7 @@ extension SyncStateMachine {
 
     mutating func continueUploads(of queue: RowID<UploadQueue>) {
         if stopsHere() { return }
-        let items = state.items(in: queue)
-        if let item = items.first, item.status != .uploaded {
+        if let item = state.items.first(at: .queue(queue)), item.status != .uploaded {
             if item.kind == .groupCreate {
                 state.items.update(item.key) { $0.status = .uploading }
                 send(.createSharingGroup(runGroup, name: item.newGroupName), .creatingGroup(item.id))
@@ -67,7 +66,9 @@ extension SyncStateMachine {
             send(.getUploads(runGroup), .listingStaged(queue))
             return
         }
-        for item in items where item.status == .notStarted {
+        var last: RowID<UploadItem>?
+        while let item = state.items.first(at: .waiting(queue), after: last) {
+            last = item.id
             if item.kind == .groupUpdate {
                 state.items.update(item.key) { $0.status = .delayed }
             } else if stage(item) {

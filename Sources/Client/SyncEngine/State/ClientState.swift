@@ -121,11 +121,11 @@ extension ClientState {
 // Questions that several parts of the engine ask.
 extension ClientState {
     /// The queue that takes further changes; nil only in a store that was never launched.
-    package var openQueue: UploadQueue? { queues.all.first { $0.state == .open } }
+    package var openQueue: UploadQueue? { queues.first(at: .open) }
 
     /// The closed queues, of one group or of all, in the order in which they were closed.
     package func closedQueues(of group: SharingGroupUUID? = nil) -> [UploadQueue] {
-        queues.all.filter { $0.state == .closed && (group == nil || $0.sharingGroupUUID == group) }
+        queues.rows(at: .closed).filter { group == nil || $0.sharingGroupUUID == group }
             .sorted { ($0.closedSequence ?? 0) < ($1.closedSequence ?? 0) }
     }
 
@@ -134,30 +134,33 @@ extension ClientState {
 
     /// What is in a queue, in the order in which it was queued.
     package func items(in queue: RowID<UploadQueue>) -> [UploadItem] {
-        items.rows { $0.queueID == queue }
+        items.rows(at: .queue(queue))
     }
 
     /// The pending changes of a file over all queues that are not dead, oldest first. What was refused for good is not
     /// pending any more, also while its queue is.
     package func pendingItems(of file: FileUUID) -> [UploadItem] {
-        items.rows { $0.fileUUID == file && $0.goneReason == nil && queues[$0.queueID]?.state != .dead }
+        items.rows(at: .file(file)).filter { $0.goneReason == nil && queues[$0.queueID]?.state != .dead }
     }
 
     /// The pending downloads of one group of downloads.
     package func downloads(in group: RowID<DownloadGroup>) -> [DownloadItem] {
-        downloads.rows { $0.groupID == group }
+        downloads.rows(at: .group(group))
+    }
+
+    /// The pending download of a file.
+    package func download(of file: FileUUID) -> DownloadItem? {
+        downloads.first(at: .file(file))
     }
 
     /// The groups of downloads of one sharing group.
     package func downloadGroups(of group: SharingGroupUUID) -> [DownloadGroup] {
-        downloadGroups.rows { $0.sharingGroupUUID == group }
+        downloadGroups.rows(at: .group(group))
     }
 
     /// Whether the user is about to leave the group.
     package func isBeingLeft(_ group: SharingGroupUUID) -> Bool {
-        items.all.contains {
-            $0.kind == .groupRemoveUser && $0.sharingGroupUUID == group && queues[$0.queueID]?.state != .dead
-        }
+        items.rows(at: .leaving(group)).contains { queues[$0.queueID]?.state != .dead }
     }
 
     /// Every file of the library's own to which a row refers.

@@ -37,6 +37,18 @@ package struct DirectoryEntry: TableRow {
 
     package var key: FileUUID { fileUUID }
 
+    /// What is looked for together.
+    package enum IndexKey: Hashable, Sendable {
+        /// Files of a sharing group whose contents shall be downloaded whatever their version.
+        case wanted(SharingGroupUUID)
+        /// Files of a sharing group that are out of reach.
+        case gone(SharingGroupUUID)
+    }
+
+    package var indexKeys: [IndexKey] {
+        (forceDownload ? [.wanted(sharingGroupUUID)] : []) + (goneReason != nil ? [.gone(sharingGroupUUID)] : [])
+    }
+
     /// The file as apps see it.
     package var attributes: SyncAttributes {
         var attributes = SyncAttributes(

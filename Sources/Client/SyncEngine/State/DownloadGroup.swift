@@ -30,6 +30,26 @@ package struct DownloadGroup: TableRow {
     }
 
     package var key: RowID<DownloadGroup> { id }
+
+    /// What is looked for together.
+    package enum IndexKey: Hashable, Sendable {
+        /// Groups of downloads of a sharing group.
+        case group(SharingGroupUUID)
+        /// Those of a sharing group that are begun but not complete.
+        case downloading(SharingGroupUUID)
+        /// Those of a sharing group that can be delivered.
+        case downloaded(SharingGroupUUID)
+        /// Those of all sharing groups that were begun.
+        case begun
+    }
+
+    package var indexKeys: [IndexKey] {
+        switch status {
+        case .notStarted: [.group(sharingGroupUUID)]
+        case .downloading: [.group(sharingGroupUUID), .downloading(sharingGroupUUID), .begun]
+        case .downloaded: [.group(sharingGroupUUID), .downloaded(sharingGroupUUID), .begun]
+        }
+    }
 }
 
 /// A change by others that the app does not have yet.
@@ -92,4 +112,23 @@ package struct DownloadItem: TableRow {
     package var isComplete: Bool { kind == .deletion || status == .downloaded }
 
     package var key: RowID<DownloadItem> { id }
+
+    /// What is looked for together.
+    package enum IndexKey: Hashable, Sendable {
+        /// Downloads of a group of downloads.
+        case group(RowID<DownloadGroup>)
+        /// Those that are still to be transferred.
+        case incomplete(RowID<DownloadGroup>)
+        /// The download of a file.
+        case file(FileUUID)
+        /// What is under way.
+        case inFlight
+    }
+
+    package var indexKeys: [IndexKey] {
+        var keys = [IndexKey.group(groupID), .file(fileUUID)]
+        if !isComplete { keys.append(.incomplete(groupID)) }
+        if status == .downloading { keys.append(.inFlight) }
+        return keys
+    }
 }

@@ -2,8 +2,16 @@
 package protocol TableRow: Sendable, Equatable {
     /// Names the row within its table.
     associatedtype Key: Hashable & Comparable & Sendable
+    /// Names rows that are looked for together.
+    associatedtype IndexKey: Hashable & Sendable = Never
     /// The row's key, which never changes.
     var key: Key { get }
+    /// Under what the row is found without a look at all rows; no name twice.
+    var indexKeys: [IndexKey] { get }
+}
+
+extension TableRow where IndexKey == Never {
+    package var indexKeys: [Never] { [] }
 }
 
 /// What became of one row.
@@ -15,8 +23,11 @@ package enum RowChange<Row: TableRow>: Sendable {
 }
 
 /// Rows by their key, which remembers what changed since it was last asked.
+///
+/// What a sync asks after each request is answered from indexes, in a time that does not grow with the table.
 package struct Table<Row: TableRow>: Sendable, Equatable {
     private var rows: [Row.Key: Row] = [:]
+    private var index = TableIndex<Row>()
     private var changed: Set<Row.Key> = []
 
     /// An empty table.
@@ -24,7 +35,13 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
 
     /// A table that was stored with these rows; they do not count as changed.
     package init(stored: [Row]) {
-        for row in stored { rows[row.key] = row }
+        rows.reserveCapacity(stored.count)
+        for row in stored { replace(row.key, with: row) }
+    }
+
+    private mutating func replace(_ key: Row.Key, with row: Row?) {
+        let old = row.map { rows.updateValue($0, forKey: key) } ?? rows.removeValue(forKey: key)
+        index.replace(key, old, with: row)
     }
 
     /// A row by its key. Setting it to nil removes it.
@@ -32,7 +49,7 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
         get { rows[key] }
         set {
             guard rows[key] != newValue else { return }
-            rows[key] = newValue
+            replace(key, with: newValue)
             changed.insert(key)
         }
     }
@@ -60,6 +77,21 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
         rows.values.filter(condition).sorted { $0.key < $1.key }
     }
 
+    /// The rows under an index key, by ascending key.
+    package func rows(at indexKey: Row.IndexKey) -> [Row] {
+        index.keys(at: indexKey).compactMap { rows[$0] }
+    }
+
+    /// The row with the least key under an index key, or the least one after another key.
+    package func first(at indexKey: Row.IndexKey, after key: Row.Key? = nil) -> Row? {
+        index.firstKey(at: indexKey, after: key).flatMap { rows[$0] }
+    }
+
+    /// Whether there is a row under an index key.
+    package func contains(at indexKey: Row.IndexKey) -> Bool {
+        index.firstKey(at: indexKey, after: nil) != nil
+    }
+
     /// Whether there is no row.
     package var isEmpty: Bool { rows.isEmpty }
 
@@ -78,8 +110,8 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
     package mutating func apply(_ changes: [RowChange<Row>]) {
         for change in changes {
             switch change {
-            case .put(let row): rows[row.key] = row
-            case .remove(let key): rows[key] = nil
+            case .put(let row): replace(row.key, with: row)
+            case .remove(let key): replace(key, with: nil)
             }
         }
     }

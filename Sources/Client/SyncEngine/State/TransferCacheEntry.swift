@@ -49,4 +49,6 @@ package struct TransferCacheEntry: TableRow {
     }
 
     package var key: RowID<TransferCacheEntry> { id }
+
+    package var indexKeys: [FileUUID] { [fileUUID] }
 }

@@ -74,6 +74,32 @@ package struct UploadItem: TableRow {
 
     package var key: RowID<UploadItem> { id }
 
+    /// What is looked for together.
+    package enum IndexKey: Hashable, Sendable {
+        /// What is in a queue.
+        case queue(RowID<UploadQueue>)
+        /// What of a queue waits.
+        case waiting(RowID<UploadQueue>)
+        /// Changes of a file.
+        case file(FileUUID)
+        /// Removals of the user from a sharing group.
+        case leaving(SharingGroupUUID)
+        /// What is under way, or rides on a commit.
+        case inFlight
+    }
+
+    package var indexKeys: [IndexKey] {
+        var keys = [IndexKey.queue(queueID)]
+        if let fileUUID { keys.append(.file(fileUUID)) }
+        if kind == .groupRemoveUser { keys.append(.leaving(sharingGroupUUID)) }
+        switch status {
+        case .notStarted: keys.append(.waiting(queueID))
+        case .uploading, .delayed: keys.append(.inFlight)
+        case .uploaded: break
+        }
+        return keys
+    }
+
     /// Whether it changes contents or text of a file.
     package var isContent: Bool { kind == .file || kind == .appMetaData }
 

@@ -36,4 +36,6 @@ package struct UploadQueue: TableRow {
     }
 
     package var key: RowID<UploadQueue> { id }
+
+    package var indexKeys: [State] { [state] }
 }

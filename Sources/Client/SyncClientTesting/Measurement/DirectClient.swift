@@ -1,0 +1,107 @@
+internal import SyncEngine
+internal import SyncProtocol
+internal import SyncStore
+
+/// A client whose requests are answered at once, and whose app takes everything: what remains is the library's own work.
+final class DirectClient {
+    private let caller: ModelCaller
+    private let server: ModelServer
+    private let database: ClientDatabase
+    private(set) var engine: SyncStateMachine
+    private let now = WireDate(secondsSince1970: 1_700_000_000)
+    private var locations = 0
+    /// Requests that were sent.
+    private(set) var requests = 0
+    /// Transactions of the store.
+    private(set) var transactions = 0
+    /// Rows that were written or removed.
+    private(set) var writtenRows = 0
+    /// Files that were delivered.
+    private(set) var deliveredFiles = 0
+    /// What the app was told to be wrong.
+    private(set) var errors: [SyncError] = []
+
+    init(_ server: ModelServer, user: UserID, device: DeviceUUID, database: ClientDatabase) throws {
+        self.server = server
+        self.database = database
+        caller = ModelCaller(user: user, device: device)
+        let source = CommitIDSource()
+        engine = SyncStateMachine(
+            state: try database.load(),
+            configuration: .init(
+                deviceUUID: device, accountStorage: .google, capabilities: server.capabilities,
+                makeCommitID: { source.make() }))
+        try perform(engine.launch(at: now))
+    }
+
+    /// Queues a file.
+    func upload(_ file: FileUUID, in group: SharingGroupUUID) throws {
+        let attributes = SyncAttributes(fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain"))
+        let source = UploadSource(location: LocalFileLocation(base: .documents, path: file.rawValue), isOwned: false)
+        try perform(try engine.upload(source, attributes, at: now))
+    }
+
+    /// Syncs a group, or the list of groups, to the end.
+    func sync(_ group: SharingGroupUUID?) throws {
+        try perform(try engine.sync(SyncRequest(sharingGroupUUID: group), at: now))
+    }
+
+    private func perform(_ actions: [EngineAction]) throws {
+        var actions = try store(actions)
+        while let next = event(after: actions) {
+            actions = try store(engine.handle(next, at: now))
+        }
+    }
+
+    private func store(_ actions: [EngineAction]) throws -> [EngineAction] {
+        let changes = engine.takeChanges()
+        if !changes.isEmpty {
+            transactions += 1
+            writtenRows += changes.count
+            try database.write(changes)
+        }
+        return actions
+    }
+
+    /// What comes of the one action that has an answer; nil if none has.
+    private func event(after actions: [EngineAction]) -> EngineEvent? {
+        var event: EngineEvent?
+        for action in actions {
+            switch action {
+            case .send(let token, let request): event = .reply(token, reply(to: request))
+            case .deliver(let token, let operations, _):
+                deliveredFiles += operations.count
+                event = .delivered(token, taken: true)
+            case .resolveContentConflict(let token, _): event = .contentConflictResolved(token, .acceptContentDownload)
+            case .resolveDeletionConflicts(let token, let conflicts):
+                let files = conflicts.map {
+                    ($0.attributes.fileUUID, DownloadDeletionResolution.acceptDownloadDeletion)
+                }
+                event = .deletionConflictsResolved(token, Dictionary(files, uniquingKeysWith: { first, _ in first }))
+            case .wait(let token, _): event = .waited(token)
+            case .reportError(let error): errors.append(error)
+            case .removeFile, .report, .reportSharingGroups: break
+            }
+        }
+        return event
+    }
+
+    private func reply(to request: ServerRequest) -> ServerReply {
+        requests += 1
+        let reply = server.perform(request, from: caller, contents: "contents", at: now).reply
+        guard case .fileDownloaded(let file) = reply else { return reply }
+        locations += 1
+        return .fileDownloaded(
+            .init(
+                location: LocalFileLocation(base: .library, path: "\(locations)"), appMetaData: file.appMetaData,
+                cloudStorageType: file.cloudStorageType, contentsChanged: file.contentsChanged))
+    }
+}
+
+extension StateChanges {
+    /// How many rows changed.
+    var count: Int {
+        groups.count + directory.count + queues.count + items.count + downloadGroups.count + downloads.count
+            + transfers.count
+    }
+}

@@ -1,0 +1,284 @@
+internal import Foundation
+internal import SyncClient
+internal import SyncEngine
+internal import SyncProtocol
+internal import Synchronization
+
+/// Decides what happens next on a simulated network, and when.
+final class SimulatedScheduler: Sendable {
+    /// Something that a phone waits for.
+    private struct Waiting {
+        let phone: Int
+        let id: Int
+        let due: Double
+        let wake: @Sendable (inout State) -> Void
+    }
+
+    private struct State {
+        var random: SplitMix64
+        var faults: SimulatedService.Faults
+        var server: ModelServer
+        var time: Double = 1_700_000_000
+        var waiting: [Waiting] = []
+        var dying: Set<Int> = []
+        var lastID = 0
+        /// Each phone's own chance, so that what one does has no influence on another's.
+        var chances: [Int: SplitMix64] = [:]
+    }
+
+    private let state: Mutex<State>
+    private let seed: UInt64
+    let group: SharingGroupUUID
+
+    init(seed: UInt64, faults: SimulatedService.Faults, group: SharingGroupUUID) {
+        self.seed = seed
+        self.group = group
+        let server = ModelServer(capabilities: .all)
+        server.addGroup(group, name: "Simulated", admin: UserID(0))
+        state = Mutex(State(random: SplitMix64(seed: seed), faults: faults, server: server))
+    }
+
+    func addMember(_ user: UserID) {
+        state.withLock { state in
+            state.server.users.insert(user)
+            if state.server.groups[group]?.members[user] == nil { state.server.add(user, to: group, .admin) }
+        }
+    }
+
+    // MARK: For tests
+
+    func random(below bound: Int) -> Int { state.withLock { $0.random.below(bound) } }
+
+    var masterVersion: MasterVersion? { state.withLock { $0.server.groups[group]?.masterVersion } }
+
+    var files: [FileUUID: SimulatedService.ServerFile] {
+        let known = state.withLock { $0.server.groups[group]?.files ?? [:] }
+        return known.mapValues { file in
+            SimulatedService.ServerFile(
+                contents: Data(base64Encoded: file.contents) ?? Data(), appMetaData: file.text?.contents,
+                fileVersion: file.version, isDeleted: file.isDeleted)
+        }
+    }
+
+    /// Lets something happen without faults.
+    func withoutFaults(_ body: () async throws -> Void) async throws {
+        let faults = state.withLock { state in
+            defer { state.faults = .none }
+            return state.faults
+        }
+        defer { state.withLock { $0.faults = faults } }
+        try await body()
+    }
+
+    // MARK: Time
+
+    var date: Date { Date(timeIntervalSince1970: state.withLock { $0.time }) }
+
+    /// Whether a phone waits for its network, or for time to pass.
+    func isWaited(for phone: Int) -> Bool { state.withLock { $0.waiting.contains { $0.phone == phone } } }
+
+    var isWaitedForAnything: Bool { state.withLock { !$0.waiting.isEmpty } }
+
+    /// Lets happen what is due first; false if nothing is waited for.
+    func performNext() -> Bool {
+        state.withLock { state in
+            // What is due at the same time happens in the order of the phones.
+            let order = state.waiting.indices.min { left, right in
+                let (one, other) = (state.waiting[left], state.waiting[right])
+                return (one.due, one.phone, one.id) < (other.due, other.phone, other.id)
+            }
+            guard let order else { return false }
+            let next = state.waiting.remove(at: order)
+            state.time = max(state.time, next.due)
+            next.wake(&state)
+            return true
+        }
+    }
+
+    /// Whether a phone's process is to end now; says so once.
+    func takeDeath(of phone: Int) -> Bool { state.withLock { $0.dying.remove(phone) != nil } }
+
+    /// Whether a delivery of a phone is to be repeated.
+    func redelivers(to phone: Int) -> Bool {
+        state.withLock { state in
+            let chance = once(in: 12, phone, &state)
+            return state.faults.contains(.redeliveries) && chance
+        }
+    }
+
+    /// A number that a phone's own chance decides.
+    func chance(below bound: Int, phone: Int) -> Int { state.withLock { below(bound, phone, &$0) } }
+
+    private func once(in count: Int, _ phone: Int, _ state: inout State) -> Bool {
+        below(count, phone, &state) == 0
+    }
+
+    private func below(_ bound: Int, _ phone: Int, _ state: inout State) -> Int {
+        state.chances[phone, default: SplitMix64(seed: seed &* 31 &+ UInt64(phone))].below(bound)
+    }
+
+    /// Waits in virtual time.
+    /// - Throws: `CancellationError`.
+    func sleep(_ seconds: Double, phone: Int) async throws {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        let box = Resumption<Bool>()
+        let wasWoken = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                box.set(continuation)
+                guard !Task.isCancelled else {
+                    box.resume(false)
+                    return
+                }
+                state.withLock { state in
+                    state.waiting.append(
+                        Waiting(phone: phone, id: id, due: state.time + seconds) { _ in box.resume(true) })
+                }
+                if Task.isCancelled { forget(id, box) }
+            }
+        } onCancel: {
+            forget(id, box)
+        }
+        if !wasWoken { throw CancellationError() }
+    }
+
+    private func forget(_ id: Int, _ box: Resumption<Bool>) {
+        state.withLock { $0.waiting.removeAll { $0.id == id } }
+        box.resume(false)
+    }
+
+    // MARK: Requests
+
+    /// Sends a request over the simulated network.
+    func reply(
+        to request: ServerRequest, from caller: ModelCaller, phone: Int, contents: String?
+    ) async -> ModelServer.Answer {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        let box = Resumption<ModelServer.Answer>()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                box.set(continuation)
+                state.withLock { state in
+                    let plan = plan(phone, &state)
+                    state.waiting.append(
+                        Waiting(phone: phone, id: id, due: state.time + plan.seconds) { state in
+                            box.resume(self.perform(request, caller, contents, plan, &state))
+                        })
+                }
+                if Task.isCancelled { abandon(id, box) }
+            }
+        } onCancel: {
+            abandon(id, box)
+        }
+    }
+
+    /// The process that waits for a reply has ended. Half of what it sent arrives all the same.
+    private func abandon(_ id: Int, _ box: Resumption<ModelServer.Answer>) {
+        state.withLock { state in
+            guard let index = state.waiting.firstIndex(where: { $0.id == id }) else { return }
+            let request = state.waiting.remove(at: index)
+            if once(in: 2, request.phone, &state) { request.wake(&state) }
+        }
+        box.resume(ModelServer.Answer(.failed(.unreachable)))
+    }
+
+    /// What becomes of a request.
+    private enum Fate {
+        case answered
+        case answeredTwice
+        case requestLost
+        case replyLost
+        case closed
+        case broken
+    }
+
+    private struct Plan {
+        let fate: Fate
+        let seconds: Double
+    }
+
+    private func plan(_ phone: Int, _ state: inout State) -> Plan {
+        let chance = below(40, phone, &state)
+        let milliseconds = below(1_400, phone, &state)
+        let isDeath = once(in: 60, phone, &state)
+        if isDeath, state.faults.contains(.deaths) { state.dying.insert(phone) }
+        var fate = Fate.answered
+        if state.faults.contains(.network) {
+            switch chance {
+            case 0: fate = .requestLost
+            case 1: fate = .replyLost
+            case 2: fate = .closed
+            case 3: fate = .broken
+            case 4: fate = .answeredTwice
+            default: break
+            }
+        }
+        let isLost = fate == .requestLost || fate == .replyLost
+        return Plan(fate: fate, seconds: isLost ? 60 : Double(1 + milliseconds) / 1_000)
+    }
+
+    private func perform(
+        _ request: ServerRequest, _ caller: ModelCaller, _ contents: String?, _ plan: Plan, _ state: inout State
+    ) -> ModelServer.Answer {
+        let now = WireDate(secondsSince1970: Int64(state.time))
+        func answer() -> ModelServer.Answer {
+            state.server.perform(request, from: caller, contents: contents, at: now)
+        }
+        switch plan.fate {
+        case .answered: return answer()
+        case .answeredTwice:
+            _ = answer()
+            return answer()
+        case .requestLost: return ModelServer.Answer(.failed(.unreachable))
+        case .replyLost:
+            _ = answer()
+            return ModelServer.Answer(.failed(.unreachable))
+        case .closed: return ModelServer.Answer(.failed(.serverDown(message: nil)))
+        case .broken: return .refused(502, "cloud_unavailable")
+        }
+    }
+}
+
+/// Resumes a continuation once, whoever comes first.
+private final class Resumption<Value: Sendable>: Sendable {
+    private enum State {
+        case empty
+        case waiting(CheckedContinuation<Value, Never>)
+        case resumed(Value)
+        case done
+    }
+
+    private let state = Mutex(State.empty)
+
+    func set(_ continuation: CheckedContinuation<Value, Never>) {
+        let value: Value? = state.withLock { state in
+            if case .resumed(let value) = state {
+                state = .done
+                return value
+            }
+            state = .waiting(continuation)
+            return nil
+        }
+        if let value { continuation.resume(returning: value) }
+    }
+
+    func resume(_ value: Value) {
+        let continuation: CheckedContinuation<Value, Never>? = state.withLock { state in
+            switch state {
+            case .empty:
+                state = .resumed(value)
+                return nil
+            case .waiting(let continuation):
+                state = .done
+                return continuation
+            case .resumed, .done: return nil
+            }
+        }
+        continuation?.resume(returning: value)
+    }
+}

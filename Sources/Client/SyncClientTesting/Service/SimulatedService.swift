@@ -1,0 +1,169 @@
+public import Foundation
+internal import SyncClient
+internal import SyncEngine
+public import SyncProtocol
+internal import Synchronization
+
+/// A server in memory and a network that a seed decides about, for tests of apps that use `SyncClient`.
+///
+/// Time is virtual: nothing waits. A test adds phones, lets their apps do things, and lets the service ``run(_:)``; at
+/// the end ``settle()`` ends all faults and brings every phone up to date. Then all apps must show the same, whatever
+/// the seed was. The same seed gives the same faults, as long as the app itself does the same each time.
+public final class SimulatedService: Sendable {
+    /// What goes wrong, at times that the seed decides.
+    public struct Faults: OptionSet, Sendable {
+        /// The bits.
+        public let rawValue: Int
+
+        /// Faults by their bits.
+        public init(rawValue: Int) {
+            self.rawValue = rawValue
+        }
+
+        /// Requests and replies get lost, arrive twice, or meet a server that is closed or broken.
+        public static let network = Self(rawValue: 1)
+        /// Processes of apps end while a request is under way, and begin again.
+        public static let deaths = Self(rawValue: 2)
+        /// Deliveries come again although the app took them, as after a process that ended before it could say so.
+        public static let redeliveries = Self(rawValue: 4)
+        /// All of them.
+        public static let all: Self = [.network, .deaths, .redeliveries]
+        /// None.
+        public static let none: Self = []
+    }
+
+    /// A file as the server has it.
+    public struct ServerFile: Sendable, Equatable {
+        /// The contents of the last version.
+        public let contents: Data
+        /// The text; nil if there is none.
+        public let appMetaData: String?
+        /// The version of the contents.
+        public let fileVersion: FileVersion
+        /// Whether it is deleted.
+        public let isDeleted: Bool
+    }
+
+    /// Why a run had to be given up.
+    public enum Failure: Error, Sendable, Hashable {
+        /// An app does not return from a call, or waits for a sync in a method of its delegate.
+        case appDoesNotReturn
+        /// Syncs go on and on.
+        case neverAtRest
+    }
+
+    /// The sharing group that all users are in.
+    public let sharingGroupUUID: SharingGroupUUID
+    let scheduler: SimulatedScheduler
+    private let phones = Mutex<[any AnySimulatedPhone]>([])
+
+    /// - Parameters:
+    ///   - seed: Decides what goes wrong, and when.
+    ///   - faults: What may go wrong.
+    public init(seed: UInt64, faults: Faults = .all) {
+        guard let group = SharingGroupUUID("00000000-0000-4000-A000-000000000000") else {
+            preconditionFailure("the text is a UUID")
+        }
+        sharingGroupUUID = group
+        scheduler = SimulatedScheduler(seed: seed, faults: faults, group: group)
+    }
+
+    /// Adds a phone and launches its app, which knows the sharing group from the beginning.
+    /// - Parameters:
+    ///   - user: Whose phone it is; people of different numbers are different members of the group.
+    ///   - launch: Makes the app: at once, and again after each death of its process. It makes its client by
+    ///     ``SimulatedLaunch/makeClient(configure:)``, becomes its delegate, and finds what it stored in the folder.
+    /// - Returns: The phone, for as long as the test needs it.
+    public func addPhone<App: AnyObject & Sendable>(
+        user: Int = 1, launch: @escaping @Sendable (SimulatedLaunch) throws -> App
+    ) async throws -> SimulatedPhone<App> {
+        let index = phones.withLock { $0.count }
+        scheduler.addMember(UserID(Int64(user)))
+        let phone = try SimulatedPhone(index: index, user: UserID(Int64(user)), scheduler, launch: launch)
+        phones.withLock { $0.append(phone) }
+        try await phone.start()
+        try await scheduler.withoutFaults {
+            try phone.client?.sync()
+            try await run()
+        }
+        return phone
+    }
+
+    /// Lets everything that is under way, and all that follows from it, come to its end.
+    /// - Parameter body: Done meanwhile; may wait for syncs.
+    /// - Throws: What `body` throws; ``Failure``.
+    public func run(_ body: @escaping @Sendable () async throws -> Void = {}) async throws {
+        let isDone = Mutex(false)
+        let work = Task {
+            defer { isDone.withLock { $0 = true } }
+            try await body()
+        }
+        var steps = 0
+        while true {
+            try await waitUntilQuiet { isDone.withLock { $0 } }
+            try await bury()
+            guard scheduler.performNext() else {
+                guard isDone.withLock({ $0 }) else { continue }
+                break
+            }
+            steps += 1
+            if steps > 200_000 { throw Failure.neverAtRest }
+        }
+        try await work.value
+    }
+
+    /// Ends all faults, then lets every phone sync until there is nothing new for any.
+    /// - Throws: ``Failure``; errors of launches.
+    public func settle() async throws {
+        try await scheduler.withoutFaults {
+            for _ in 0..<16 {
+                let before = scheduler.masterVersion
+                for phone in phones.withLock({ $0 }) {
+                    try await phone.start()
+                    try? phone.client?.sync(sharingGroupUUID: sharingGroupUUID, reAttemptGoneDownloads: true)
+                    try await run()
+                }
+                let isAtRest = phones.withLock { $0 }.allSatisfy { phone in
+                    phone.client.map { !$0.uploadsPending && $0.pendingReport().downloads.isEmpty } ?? false
+                }
+                if before == scheduler.masterVersion, isAtRest { return }
+            }
+            throw Failure.neverAtRest
+        }
+    }
+
+    /// A number from 0 up to, not including, `bound`, decided by the seed: for what people do in a test.
+    public func random(below bound: Int) -> Int { scheduler.random(below: bound) }
+
+    /// What the server has, deleted files included.
+    public var files: [FileUUID: ServerFile] { scheduler.files }
+
+    // MARK: Quiet
+
+    /// Waits, in real time, until nothing happens any more but what the scheduler decides about.
+    private func waitUntilQuiet(_ bodyIsDone: () -> Bool) async throws {
+        let clock = ContinuousClock()
+        let deadline = clock.now + .seconds(60)
+        while true {
+            var isQuiet = true
+            for phone in phones.withLock({ $0 }) where !scheduler.isWaited(for: phone.index) {
+                guard let client = phone.client else { continue }
+                if !client.isSyncing { await client.told() }
+                // The app may have asked for a sync when it was told.
+                if client.isSyncing, !scheduler.isWaited(for: phone.index) { isQuiet = false }
+            }
+            // A body that waits for nothing of ours has yet to begin something, or to end.
+            if isQuiet, bodyIsDone() || scheduler.isWaitedForAnything { return }
+            if clock.now > deadline { throw Failure.appDoesNotReturn }
+            await Task.yield()
+        }
+    }
+
+    /// Ends the processes that are to die now, and launches them again.
+    private func bury() async throws {
+        for phone in phones.withLock({ $0 }) where scheduler.takeDeath(of: phone.index) {
+            await phone.end()
+            try await phone.start()
+        }
+    }
+}

@@ -1,0 +1,170 @@
+internal import SyncEngine
+internal import SyncProtocol
+
+/// What all apps of a story answer to conflicts.
+struct StoryAnswers {
+    var content: ContentDownloadResolution
+    var deletion: DownloadDeletionResolution
+}
+
+/// A history that is told step by step: two people with a device each, and one more device of the first person, in one
+/// sharing group. At its end the same must be true as at the end of any history.
+final class Story {
+    /// A device of the story.
+    enum Who: Int, CaseIterable {
+        case anna, ben, annasTablet
+    }
+
+    let simulation: Simulation
+    private let group: SharingGroupUUID
+
+    /// - Parameters:
+    ///   - faultSeed: Decides what goes wrong on the way; nil: nothing does.
+    ///   - answers: What apps answer to conflicts.
+    init(faultSeed: UInt64? = nil, answers: StoryAnswers) throws {
+        var options = SimulationOptions(seed: faultSeed ?? 0)
+        options.devices = Who.allCases.count
+        options.hasExtensions = true
+        options.hasNetworkFaults = faultSeed != nil
+        options.hasProcessDeaths = faultSeed != nil
+        options.usesDatabase = faultSeed == nil
+        simulation = Simulation(seed: faultSeed ?? 0, options: options, logs: true)
+        simulation.answers = answers
+        guard let group = SharingGroupUUID(simulation.makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }
+        self.group = group
+        simulation.groups = [group]
+        simulation.server.addGroup(group, name: "g", admin: UserID(1))
+        for who in Who.allCases {
+            let user = UserID(who == .ben ? 2 : 1)
+            guard let uuid = DeviceUUID(simulation.makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }
+            simulation.server.users.insert(user)
+            simulation.server.groups[group]?.members[user] = user == UserID(1) ? .admin : .write
+            simulation.devices.append(
+                try SimulatedDevice(
+                    index: who.rawValue, caller: ModelCaller(user: user, device: uuid),
+                    options.usesDatabase ? .memory : .none))
+        }
+        // All know the group before anything goes wrong.
+        simulation.isSettling = true
+        for device in simulation.devices { try simulation.launch(device) }
+        for device in simulation.devices { try simulation.sync(device, nil) }
+        try simulation.runUntilQuiet()
+        simulation.isSettling = false
+    }
+
+    private func device(_ who: Who) throws -> SimulatedDevice {
+        let device = simulation.devices[who.rawValue]
+        // Whose process has died launches again, which may die as well.
+        for _ in 0..<100 where device.engine == nil { try simulation.launch(device) }
+        return device
+    }
+
+    /// Repeats what a death of the process may have kept from happening, as people do.
+    private func insist(_ body: () throws -> Bool) throws {
+        for _ in 0..<100 { if try body() { return } }
+        simulation.violation("a step of the story is not possible")
+    }
+
+    // MARK: Steps
+
+    /// Makes a file, which is queued and no more.
+    func make(_ who: Who) throws -> FileUUID {
+        guard let file = FileUUID(simulation.makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }
+        try insist { try simulation.upload(file, group, nil, try device(who)) }
+        return file
+    }
+
+    /// Makes a file that all have.
+    func shared(_ who: Who = .anna) throws -> FileUUID {
+        let file = try make(who)
+        try insist {
+            try syncAll()
+            return Who.allCases.allSatisfy { contents($0, file) != nil }
+        }
+        return file
+    }
+
+    func edit(_ who: Who, _ file: FileUUID) throws {
+        try insist { try simulation.edit(file, try device(who)) }
+    }
+
+    func editText(_ who: Who, _ file: FileUUID) throws {
+        try insist { try simulation.editText(file, try device(who)) }
+    }
+
+    func delete(_ who: Who, _ file: FileUUID) throws {
+        try insist {
+            let device = try device(who)
+            try simulation.delete(file, device)
+            return device.files[file] == nil
+        }
+    }
+
+    /// Tries to upload contents under the UUID of a file that was deleted.
+    func refusalOfUpload(_ who: Who, _ file: FileUUID) throws -> SyncError.Code? {
+        let attributes = SyncAttributes(
+            fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain"))
+        let source = UploadSource(location: LocalFileLocation(base: .documents, path: "x"), isOwned: false)
+        let device = try device(who)
+        do throws(SyncError) {
+            var engine = device.engine
+            _ = try engine?.upload(source, attributes, at: simulation.now)
+            return nil
+        } catch { return error.code }
+    }
+
+    func goOffline(_ who: Who) { simulation.offline.insert(who.rawValue) }
+
+    func goOnline(_ who: Who) { simulation.offline.remove(who.rawValue) }
+
+    /// Ends the process; it begins again by itself, some time later.
+    func kill(_ who: Who) throws {
+        simulation.kill(try device(who))
+        try simulation.runUntilQuiet()
+    }
+
+    /// Asks for a sync, and lets it come to its end.
+    func sync(_ who: Who) throws {
+        try simulation.sync(try device(who), group)
+        try simulation.runUntilQuiet()
+    }
+
+    func syncAll() throws { for who in Who.allCases { try sync(who) } }
+
+    /// Makes the server refuse each request for a while, during which everybody tries to sync.
+    func closeServer(for count: Int) throws {
+        simulation.offline = Set(Who.allCases.map(\.rawValue))
+        for _ in 0..<count { try syncAll() }
+        simulation.offline = []
+    }
+
+    /// Lets all come to rest, and checks what is always checked.
+    /// - Returns: The rules that were broken, as sentences.
+    func end() throws -> [String] {
+        simulation.offline = []
+        try simulation.settle()
+        try simulation.check()
+        return simulation.report.violations
+    }
+
+    // MARK: What came of it
+
+    /// What a device's app has in a file; nil if it does not have the file.
+    func contents(_ who: Who, _ file: FileUUID) -> String? { simulation.devices[who.rawValue].files[file]?.contents }
+
+    func text(_ who: Who, _ file: FileUUID) -> String? { simulation.devices[who.rawValue].files[file]?.text }
+
+    /// How many files a device's app has.
+    func fileCount(_ who: Who) -> Int { simulation.devices[who.rawValue].files.count }
+
+    /// Whether something waits to be sent.
+    func hasPendingUploads(_ who: Who) -> Bool { simulation.devices[who.rawValue].engine?.uploadsPending ?? false }
+
+    /// The versions of a file that were committed, deletions not counted.
+    func committedVersions(_ file: FileUUID) -> Int {
+        simulation.server.groups[group]?.history[file]?.filter { $0.contents != nil }.count ?? 0
+    }
+
+    /// How often apps were asked.
+    var conflicts: Int { simulation.report.conflicts }
+}
