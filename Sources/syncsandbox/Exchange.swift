@@ -51,6 +51,17 @@ final class Exchange {
             isSecure: slot.parameter("HTTPS") == "on", body: body)
     }
 
+    /// What the class of a status is called (RFC 9110, section 15).
+    private static func phrase(of status: Int) -> String {
+        switch status {
+        case ..<200: "Informational"
+        case ..<300: "Successful"
+        case ..<400: "Redirection"
+        case ..<500: "Client Error"
+        default: "Server Error"
+        }
+    }
+
     private func send(_ response: SandboxResponse) throws {
         var head = "Status: \(response.status)\r\n"
         if response.isCut {
@@ -58,6 +69,9 @@ final class Exchange {
             try slot.write(Array((head + "\r\n").utf8))
             return
         }
+        // Without a phrase nginx ends the status line behind the code, which FoundationNetworking of Swift 6.3 does not
+        // read: it takes the space for a part of the line, as RFC 9112, section 4, does.
+        head = "Status: \(response.status) \(Self.phrase(of: response.status))\r\n"
         for (name, value) in response.headers { head += "\(name): \(value)\r\n" }
         if response.status != 204, response.status != 304 { head += "Content-Length: \(response.contentLength)\r\n" }
         // Unbuffered, nginx 1.22 takes the end of the connection for the end of the body, and keeps a client of
