@@ -197,6 +197,9 @@ let package = Package(
         .target(
             name: "SyncClientTesting", dependencies: ["SyncEngine", "SyncStore", "SyncProtocol"],
             path: "Sources/Client/SyncClientTesting", swiftSettings: strict),
+        .target(
+            name: "SyncDirectory", dependencies: ["SyncProtocol", crypto, grdb], path: "Sources/Client/SyncDirectory",
+            swiftSettings: strict),
         .executableTarget(
             name: "simulate", dependencies: ["SyncClientTesting", argumentParser], path: "Sources/Client/simulate",
             swiftSettings: strict),
@@ -223,6 +226,9 @@ let package = Package(
         .testTarget(
             name: "SyncClientTestingTests", dependencies: ["SyncClientTesting"],
             path: "Tests/Client/SyncClientTestingTests", swiftSettings: strict),
+        .testTarget(
+            name: "SyncDirectoryTests", dependencies: ["SyncDirectory", "SyncProtocol"],
+            path: "Tests/Client/SyncDirectoryTests", swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
