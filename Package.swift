@@ -28,6 +28,7 @@ let package = Package(
         .executable(name: "syncd", targets: ["syncd"]),
         .executable(name: "syncctl", targets: ["syncctl"]),
         .executable(name: "syncsandbox", targets: ["syncsandbox"]),
+        .executable(name: "syncdir", targets: ["syncdir"]),
         .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
         .library(name: "SyncAccounts", targets: ["SyncAccounts"]),
         .library(name: "SyncServerConnection", targets: ["SyncServerConnection"]),
@@ -200,6 +201,9 @@ let package = Package(
         .target(
             name: "SyncDirectory", dependencies: ["SyncProtocol", crypto, grdb], path: "Sources/Client/SyncDirectory",
             swiftSettings: strict),
+        .executableTarget(
+            name: "syncdir", dependencies: ["SyncAccounts", "SyncClient", "SyncDirectory", argumentParser],
+            path: "Sources/Client/syncdir", swiftSettings: strict),
         .executableTarget(
             name: "simulate", dependencies: ["SyncClientTesting", argumentParser], path: "Sources/Client/simulate",
             swiftSettings: strict),

@@ -20,6 +20,8 @@ package struct DirectoryScan: Sendable, Hashable {
 
     /// The files, by their paths as the disk spells them.
     package var files: [RelativePath: FileSignature] = [:]
+    /// The folders that are not ignored.
+    package var folders: [RelativePath] = []
     /// What is left alone.
     package var skipped: [Skipped] = []
     /// Folders whose contents are unknown; what was known of them is still believed.
@@ -70,6 +72,7 @@ extension DirectoryRoot {
                     }
                 case .folder:
                     if rules.ignoresItself(path, isFolder: true) { continue }
+                    scan.folders.append(path)
                     try enter(try FileCalls.openFolder(name, in: folder.number), below: path, rules, into: &scan)
                 case .other: scan.skipped.append(DirectoryScan.Skipped(path: text, reason: .notAFile))
                 }

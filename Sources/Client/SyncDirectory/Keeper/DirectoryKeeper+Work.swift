@@ -1,4 +1,4 @@
-internal import SyncProtocol
+package import SyncProtocol
 
 extension DirectoryKeeper {
     /// Something that the library is to be told.
@@ -85,5 +85,15 @@ extension DirectoryKeeper {
         // A file that lies elsewhere here than it should is announced where it should lie.
         let path = file.isAlias ? file.serverPath ?? file.path : file.path
         return FileDescription(path: path, modified: file.modified, by: file.by)
+    }
+}
+
+extension DirectoryKeeper {
+    /// Notes that the library does not know a file that it was told about: it is uploaded anew.
+    package func mustUpload(_ uuid: FileUUID) throws {
+        try update(uuid) { file in
+            file.signature = nil
+            file.pending.insert(.contents)
+        }
     }
 }

@@ -40,6 +40,8 @@ package final class DirectoryKeeper {
         package var hasUnsettled = false
         /// What is left alone.
         package var skipped: [DirectoryScan.Skipped] = []
+        /// The folders that are not ignored.
+        package var folders: [RelativePath] = []
     }
 
     package let root: DirectoryRoot
@@ -68,7 +70,7 @@ package final class DirectoryKeeper {
         }
         for change in changes.changes { try note(change) }
         let unreadable = changes.unreadable.map { DirectoryScan.Skipped(path: $0.text, reason: .unreadable) }
-        return Look(hasUnsettled: changes.hasUnsettled, skipped: scan.skipped + unreadable)
+        return Look(hasUnsettled: changes.hasUnsettled, skipped: scan.skipped + unreadable, folders: scan.folders)
     }
 
     /// The patterns of the directory, as they are now.
