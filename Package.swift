@@ -161,7 +161,7 @@ let package = Package(
         // Emulated providers for development and tests.
         .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .executableTarget(
-            name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
+            name: "syncsandbox", dependencies: ["Sandbox", "SyncProtocol", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
 
         // The client library: nothing of the server, no C library but SQLite.
         .target(
@@ -233,6 +233,9 @@ let package = Package(
         .testTarget(
             name: "SyncDirectoryTests", dependencies: ["SyncDirectory", "SyncProtocol"],
             path: "Tests/Client/SyncDirectoryTests", swiftSettings: strict),
+        .testTarget(
+            name: "SyncdirStackTests", dependencies: ["SyncDirectory", "syncdir", "Posix", "TestSupport"],
+            path: "Tests/Client/SyncdirStackTests", swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
