@@ -104,16 +104,18 @@ struct RecoveryTests {
         #expect(try desk.incoming.isEmpty && desk.files == ["a": "two"])
     }
 
-    @Test("The calls that one step of Linux stands for do the same")
-    func withoutOneStep() throws {
+    @Test("Moves and exchanges do the same where the file system has no call for them", arguments: [true, false])
+    func withoutOneStep(_ inOneStep: Bool) throws {
         let desk = try Desk()
         try desk.write("a", "one")
         try desk.write("b", "two")
         let (a, b) = (try desk.keeper.root.place(RelativePath("a")!), try desk.keeper.root.place(RelativePath("b")!))
 
-        #expect(throws: DiskError.self) { try FileCalls.move(a, to: b) }
-        try FileCalls.exchange(a, with: b)
+        #expect(throws: DiskError.self) { try FileCalls.move(a, to: b, inOneStep: inOneStep) }
+        try FileCalls.exchange(a, with: b, inOneStep: inOneStep)
+        let c = FileCalls.Place(folder: a.folder, name: "c")
+        try FileCalls.move(a, to: c, inOneStep: inOneStep)
 
-        #expect(try desk.files == ["a": "two", "b": "one"])
+        #expect(try desk.files == ["c": "two", "b": "one"])
     }
 }

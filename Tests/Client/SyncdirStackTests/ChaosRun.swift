@@ -42,8 +42,9 @@ struct ChaosRun {
         self.server = server
         random = SeededRandom(seed)
         let (ada, bob) = (try TerminalUser("Ada", server), try TerminalUser("Bob", server))
-        group = try ada.succeed("create-group", "Chaos \(seed)")
+        let group = try ada.succeed("create-group", "Chaos \(seed)")
         try bob.succeed("join", try ada.succeed("invite", group))
+        self.group = group
         sides = try [ada, bob].map { Side(user: $0, watch: try $0.watch(group: group)) }
     }
 

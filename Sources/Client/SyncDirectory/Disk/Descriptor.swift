@@ -136,9 +136,10 @@ enum FileCalls {
     }
 
     /// Moves a file to a name that nothing has.
+    /// - Parameter inOneStep: whether the system's own call is tried, which not every file system has.
     /// - Throws: ``DiskError``, which ``DiskError/isOccupied`` if something has it.
-    static func move(_ old: Place, to new: Place) throws(DiskError) {
-        switch RenameCall.rename(old, to: new, .noReplace) {
+    static func move(_ old: Place, to new: Place, inOneStep: Bool = true) throws(DiskError) {
+        switch inOneStep ? RenameCall.rename(old, to: new, .noReplace) : .unsupported {
         case .done: return
         case .failed(let code): throw DiskError("renameat2", code: code)
         case .unsupported: break
@@ -156,8 +157,9 @@ enum FileCalls {
     }
 
     /// Puts the file at `new` into the place of the one at `old`, and that one at `new`.
-    static func exchange(_ new: Place, with old: Place) throws(DiskError) {
-        switch RenameCall.rename(new, to: old, .exchange) {
+    /// - Parameter inOneStep: whether the system's own call is tried, which not every file system has.
+    static func exchange(_ new: Place, with old: Place, inOneStep: Bool = true) throws(DiskError) {
+        switch inOneStep ? RenameCall.rename(new, to: old, .exchange) : .unsupported {
         case .done: return
         case .failed(let code): throw DiskError("renameat2", code: code)
         case .unsupported: break

@@ -7,7 +7,7 @@ struct Session {
     let account: Account
     let files: AccountFiles
     let configuration: Configuration
-    let connection: AccountConnection
+    private let credentials: any CredentialProvider
 
     /// - Throws: ``Failure`` if nobody is signed in.
     init(_ options: CommonOptions) throws {
@@ -15,8 +15,19 @@ struct Session {
         configuration = try Configuration(folders)
         files = AccountFiles(folders, options.account)
         account = try files.load()
-        connection = try AccountConnection(
-            account, files, try Self.scheme(account.kind, configuration))
+        credentials = try Self.credentials(account, files, configuration)
+    }
+
+    private static func credentials(
+        _ account: Account, _ files: AccountFiles, _ configuration: Configuration
+    ) throws -> any CredentialProvider {
+        if let scheme = try scheme(account.kind, configuration) {
+            return try AccountSession(scheme, store: FileCredentialStore(file: files.credentials))
+        }
+        guard let sandbox = account.sandbox.flatMap({ URL(string: $0) }), let id = account.sandboxAccount else {
+            throw Failure(.configuration, "the sandbox's account is incomplete; use syncdir sign-in")
+        }
+        return SandboxSignIn(sandbox: sandbox, accountID: id)
     }
 
     /// How people sign in; nil for the sandbox.
@@ -49,7 +60,7 @@ struct Session {
             serverURL: url, storeFolder: storeFolder, cloudFolderName: configuration.cloudFolderName ?? "SyncServer")
         // The commands sync by themselves.
         settings.syncsPendingUploadsAtLaunch = false
-        return try SyncServer(configuration: settings, credentialProvider: connection, delegate: delegate)
+        return try SyncServer(configuration: settings, credentialProvider: credentials, delegate: delegate)
     }
 
     /// The client library for what is about no directory, while `body` runs.
@@ -57,7 +68,6 @@ struct Session {
         let server = try server(storeFolder: files.store)
         do {
             let value = try await body(server)
-            try await connection.serverGrantWasTaken()
             await server.close()
             return value
         } catch {
