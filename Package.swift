@@ -161,7 +161,8 @@ let package = Package(
         // Emulated providers for development and tests.
         .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .executableTarget(
-            name: "syncsandbox", dependencies: ["Sandbox", "SyncProtocol", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
+            name: "syncsandbox", dependencies: ["Sandbox", "SyncProtocol", "FastCGI", "Posix", argumentParser],
+            swiftSettings: strict),
 
         // The client library: nothing of the server, no C library but SQLite.
         .target(

@@ -162,7 +162,8 @@ struct DeliveryTests {
         #expect(try desk.deliver(path: "b", of: .fresh) == .needsContents)
     }
 
-    @Test("Of two files at one path the one whose UUID comes first stays, whichever came first", arguments: [true, false])
+    @Test(
+        "Of two files at one path the one whose UUID comes first stays, whichever came first", arguments: [true, false])
     func samePath(_ isReversed: Bool) throws {
         let desk = try Desk()
         let order = isReversed ? [2, 1] : [1, 2]
@@ -220,7 +221,9 @@ struct DeliveryTests {
 
     @Test(
         "Paths that lead elsewhere lead to a name of our own, and are not announced",
-        arguments: ["../escaped", "/tmp/escaped", "a/../../escaped", ".syncdir/record.sqlite", "link/escaped", "nul\u{0}"])
+        arguments: [
+            "../escaped", "/tmp/escaped", "a/../../escaped", ".syncdir/record.sqlite", "link/escaped", "nul\u{0}",
+        ])
     func hostilePaths(_ path: String) throws {
         let desk = try Desk()
         let outside = FileManager.default.temporaryDirectory.appending(path: "outside-\(UUID().uuidString)")
@@ -233,7 +236,9 @@ struct DeliveryTests {
 
         #expect(try desk.files == ["unnamed-\(uuid.rawValue.lowercased())": "hostile"])
         #expect(try FileManager.default.contentsOfDirectory(atPath: outside.path).isEmpty)
-        #expect(!FileManager.default.fileExists(atPath: desk.folder.deletingLastPathComponent().appending(path: "escaped").path))
+        #expect(
+            !FileManager.default.fileExists(
+                atPath: desk.folder.deletingLastPathComponent().appending(path: "escaped").path))
         #expect(try desk.work().isEmpty)
         // Its next version goes there as well.
         try desk.deliver("next", as: uuid, at: path)
@@ -262,7 +267,10 @@ struct DeliveryTests {
         try desk.deliver("two", as: file.fileUUID, at: "caf\u{E9}")
 
         #expect(try desk.files == ["cafe\u{301}": "two"])
-        #expect(try FileManager.default.contentsOfDirectory(atPath: desk.folder.path).contains { $0.unicodeScalars.count == 5 })
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: desk.folder.path).contains {
+                $0.unicodeScalars.count == 5
+            })
         #expect(try desk.work().isEmpty)
     }
 }

@@ -68,7 +68,8 @@ struct LocalChangeTests {
         #expect(try desk.work().isEmpty)
     }
 
-    @Test("Of several files with the same contents each is found again; empty files are alike only if they are the same")
+    @Test(
+        "Of several files with the same contents each is found again; empty files are alike only if they are the same")
     func ambiguousMoves() throws {
         let desk = try Desk()
         let (first, second) = (try desk.publish("1", "same"), try desk.publish("2", "same"))
@@ -122,11 +123,13 @@ struct LocalChangeTests {
         let rules = IgnoreRules()
         let scan = try desk.keeper.root.scan(rules)
 
-        let early = LocalChanges(from: desk.keeper.record, to: scan, ignoring: rules, quietSince: 0) { (path) throws(DiskError) in
+        let early = LocalChanges(from: desk.keeper.record, to: scan, ignoring: rules, quietSince: 0) {
+            (path) throws(DiskError) in
             try desk.keeper.root.reading(of: path)
         }
         let quietSince = try #require(scan.files.values.first).changed - 1
-        let soon = LocalChanges(from: desk.keeper.record, to: scan, ignoring: rules, quietSince: quietSince) { (path) throws(DiskError) in
+        let soon = LocalChanges(from: desk.keeper.record, to: scan, ignoring: rules, quietSince: quietSince) {
+            (path) throws(DiskError) in
             try desk.keeper.root.reading(of: path)
         }
 

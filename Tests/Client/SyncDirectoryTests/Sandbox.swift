@@ -42,14 +42,16 @@ final class Desk {
     func url(_ path: String) -> URL { folder.appending(path: path) }
 
     func write(_ path: String, _ text: String) throws {
-        try FileManager.default.createDirectory(at: url(path).deletingLastPathComponent(), withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            at: url(path).deletingLastPathComponent(), withIntermediateDirectories: true)
         try Data(text.utf8).write(to: url(path))
     }
 
     func read(_ path: String) -> String? { try? String(contentsOf: url(path), encoding: .utf8) }
 
     func move(_ old: String, _ new: String) throws {
-        try FileManager.default.createDirectory(at: url(new).deletingLastPathComponent(), withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            at: url(new).deletingLastPathComponent(), withIntermediateDirectories: true)
         try FileManager.default.moveItem(at: url(old), to: url(new))
     }
 
@@ -90,7 +92,8 @@ final class Desk {
     /// Delivers contents.
     @discardableResult
     func deliver(
-        _ text: String, as uuid: FileUUID, at path: String?, by person: String = "Bob", modified: Int64 = 1_700_000_000_000
+        _ text: String, as uuid: FileUUID, at path: String?, by person: String = "Bob",
+        modified: Int64 = 1_700_000_000_000
     ) throws -> DeliveryOutcome {
         let source = FileManager.default.temporaryDirectory.appending(path: "delivery-\(UUID().uuidString)")
         try Data(text.utf8).write(to: source)
@@ -106,7 +109,8 @@ final class Desk {
     @discardableResult
     func deliver(path: String, of uuid: FileUUID) throws -> DeliveryOutcome {
         try keeper.deliver(
-            Delivery(fileUUID: uuid, kind: .description, appMetaData: #"{"path":\#(json(path)),"modified":1,"by":"Bob"}"#))
+            Delivery(
+                fileUUID: uuid, kind: .description, appMetaData: #"{"path":\#(json(path)),"modified":1,"by":"Bob"}"#))
     }
 
     func deliverDeletion(of uuid: FileUUID) throws {

@@ -1,3 +1,5 @@
+package import Foundation
+
 #if canImport(Darwin)
     internal import Darwin
 #elseif canImport(Android)
@@ -7,7 +9,6 @@
 #else
     internal import Glibc
 #endif
-package import Foundation
 
 /// What tells cheaply that a file is still the one that was read: as long as it is equal, so are the contents.
 ///
@@ -43,7 +44,8 @@ package struct FileSignature: Sendable, Hashable, Codable {
     private static func nanoseconds(_ time: timespec) -> Int64 {
         // Beyond the year 2262 all are one.
         let seconds = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
-        return seconds.overflow ? Int64.max : seconds.partialValue.addingReportingOverflow(Int64(time.tv_nsec)).partialValue
+        return seconds.overflow
+            ? Int64.max : seconds.partialValue.addingReportingOverflow(Int64(time.tv_nsec)).partialValue
     }
 
     /// What stays when a file is moved.

@@ -77,7 +77,8 @@ extension DirectoryKeeper {
     package func recover() throws {
         for displaced in record.displaced.values {
             let place = root.incomingPlace(displaced.name)
-            if let replacement = displaced.replacement, try FileCalls.item(place.name, in: place.folder.number) != .missing,
+            if let replacement = displaced.replacement,
+                try FileCalls.item(place.name, in: place.folder.number) != .missing,
                 try root.reading(place)?.digest == replacement
             {
                 // It never came to the exchange.

@@ -75,7 +75,9 @@ package final class RecordStore: Sendable {
     /// A remembered word; nil if there is none of that name.
     package func setting(_ name: String) throws(RecordError) -> String? {
         try Self.translating {
-            try queue.read { try String.fetchOne($0, sql: "SELECT value FROM setting WHERE name = ?", arguments: [name]) }
+            try queue.read {
+                try String.fetchOne($0, sql: "SELECT value FROM setting WHERE name = ?", arguments: [name])
+            }
         }
     }
 

@@ -81,7 +81,8 @@ struct Watch: AsyncParsableCommand {
 /// `syncdir status`.
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Tells what of a directory is still to be sent, and which conflicts there were.",
+        commandName: "status",
+        abstract: "Tells what of a directory is still to be sent, and which conflicts there were.",
         discussion: "Asks no server, and works beside syncdir watch.")
 
     @OptionGroup var options: CommonOptions

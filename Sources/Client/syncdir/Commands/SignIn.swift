@@ -86,7 +86,8 @@ struct SignIn: AsyncParsableCommand {
         let session = try AccountSession(scheme, store: FileCredentialStore(file: files.credentials))
         try await session.signIn(credentials)
         let person = credentials.person
-        return Account(server: server, kind: kind, person: person.name.isEmpty ? person.email ?? person.id : person.name)
+        return Account(
+            server: server, kind: kind, person: person.name.isEmpty ? person.email ?? person.id : person.name)
     }
 
     private struct SandboxPerson: Codable {

@@ -214,7 +214,8 @@ actor DirectorySynchronizer: SyncServerDelegate {
         let outcome = try keeper.deliver(
             Delivery(
                 fileUUID: attributes.fileUUID, kind: kind, appMetaData: attributes.appMetaData,
-                mimeType: attributes.mimeType, updateDate: attributes.updateDate.map {
+                mimeType: attributes.mimeType,
+                updateDate: attributes.updateDate.map {
                     Date(timeIntervalSince1970: TimeInterval($0.secondsSince1970))
                 }))
         if outcome == .needsContents { wanted.append(attributes.fileUUID) }

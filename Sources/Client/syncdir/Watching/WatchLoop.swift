@@ -52,7 +52,7 @@ struct WatchLoop {
                 if round.hasMore { pause = Self.settling }
                 if !round.hasMore, wasBusy || !isIdle { say(Event(event: "idle"), nil) }
                 isIdle = !round.hasMore
-            } catch where Failure.isTemporary(error) {
+            } catch  where Failure.isTemporary(error) {
                 failures += 1
                 isIdle = false
                 pause = pauseAfter(failures)
