@@ -235,7 +235,8 @@ let package = Package(
             name: "SyncDirectoryTests", dependencies: ["SyncDirectory", "SyncProtocol"],
             path: "Tests/Client/SyncDirectoryTests", swiftSettings: strict),
         .testTarget(
-            name: "SyncdirStackTests", dependencies: ["SyncDirectory", "syncdir", "Posix", "TestSupport"],
+            name: "SyncdirStackTests",
+            dependencies: ["SyncClient", "SyncDirectory", "syncdir", "Posix", "TestSupport"],
             path: "Tests/Client/SyncdirStackTests", swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(

@@ -120,4 +120,23 @@ struct CommandTests {
         #expect(try atAda.end(SIGTERM) == 0 && atBob.end(SIGINT) == 0)
         #expect(atAda.events.last?.event?.text == "end")
     }
+
+    @Test("Without the server a watch says so, notes what changes, and ends on request; later it is sent")
+    func offline() async throws {
+        let (ada, bob, group) = try couple()
+        try ada.succeed("sync", ada.directory.path, "--group", group)
+        try ada.pointAccount(at: "http://127.0.0.1:1")
+        let watch = try ada.watch(group: group)
+        try ada.write("a.txt", "one")
+        try await eventually("the change is noted") { try ada.status().files?.integer == 1 }
+        try await eventually("the watch is offline", within: .seconds(60)) {
+            watch.events.contains { $0.event?.text == "offline" }
+        }
+        #expect(try watch.end(SIGTERM) == 0)
+
+        try ada.pointAccount(at: ada.address)
+        try ada.succeed("sync", ada.directory.path)
+        try bob.succeed("sync", bob.directory.path, "--group", group)
+        #expect(try bob.files() == ["a.txt": "one"])
+    }
 }

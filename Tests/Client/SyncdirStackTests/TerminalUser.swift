@@ -1,6 +1,7 @@
 import Foundation
 import Posix
 import TestSupport
+import Testing
 
 /// A person at a terminal, with a home of their own.
 final class TerminalUser: Sendable {
@@ -68,6 +69,15 @@ final class TerminalUser: Sendable {
         if !FileManager.default.fileExists(atPath: log.path) { try Data().write(to: log) }
         return try WatchProcess(
             commandLine(["watch", directory.path, "--group", group, "--interval", "0.3", "--json"]), log: log)
+    }
+
+    /// Makes the account's server one that does not answer, or the right one again.
+    func pointAccount(at server: String) throws {
+        let file = home.url.appending(path: "state/syncdir/accounts/default/account.json")
+        var account = try #require(
+            try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
+        account["server"] = server
+        try JSONSerialization.data(withJSONObject: account).write(to: file)
     }
 
     /// What `syncdir status` tells of the person's directory.

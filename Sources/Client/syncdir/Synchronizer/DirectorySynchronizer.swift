@@ -59,10 +59,12 @@ actor DirectorySynchronizer: SyncServerDelegate {
     }
 
     /// Looks at the directory, and syncs.
+    /// - Parameter asksServer: whether changes by others are asked for even if nothing is to be sent.
     /// - Throws: ``SyncError``, ``DirectoryError``, ``DiskError``, ``RecordError``; what was done until then stays done.
-    func perform() async throws -> Round {
+    func perform(asksServer: Bool = true) async throws -> Round {
         guard let server else { return Round() }
         round = Round()
+        let isAwaited = asksServer || !wanted.isEmpty
         wanted = []
         if needsGroups {
             try await server.synced()
@@ -72,8 +74,10 @@ actor DirectorySynchronizer: SyncServerDelegate {
         round.skipped = look.skipped
         folders = [keeper.root.path] + look.folders.map(keeper.root.absolutePath)
         let handedOver = try handOver(to: server)
-        try await server.synced(sharingGroupUUID: group)
-        if !server.uploadsPending { try keeper.committed() }
+        if handedOver > 0 || isAwaited || server.uploadsPending {
+            try await server.synced(sharingGroupUUID: group)
+            if !server.uploadsPending { try keeper.committed() }
+        }
         for file in wanted { try? server.requestDownload(forFileUUID: file) }
         try keeper.lookAfterDisplaced()
         round.conflicts = keeper.takeConflicts()

@@ -35,24 +35,31 @@ struct WatchLoop {
         let alarm = Alarm()
         let server = directory.server
         let interruption = Interruption {
-            server.stopSync()
             alarm.ring()
+            // What is under way is interrupted, and goes on with the next start.
+            Task { await server.close() }
         }
         let watcher = FolderWatcher { alarm.ring() }
         var failures = 0
         var isIdle = false
+        var nextQuestion = ContinuousClock.now
         while !interruption.isRequested {
             var pause = interval
             do {
                 watcher?.watch(await directory.synchronizer.folders)
-                let round = try await directory.synchronizer.perform()
+                // A file that changes all the time is looked at often, but is no reason to ask the server as often.
+                let asksServer = failures > 0 || ContinuousClock.now >= nextQuestion
+                let round = try await directory.synchronizer.perform(asksServer: asksServer)
+                if asksServer { nextQuestion = .now + interval }
                 if failures > 0 { say(Event(event: "online"), "The server answers again.") }
                 failures = 0
                 let wasBusy = tell(round)
-                if round.hasMore { pause = Self.settling }
+                pause = round.hasMore ? Self.settling : max(.zero, ContinuousClock.now.duration(to: nextQuestion))
                 if !round.hasMore, wasBusy || !isIdle { say(Event(event: "idle"), nil) }
                 isIdle = !round.hasMore
-            } catch  where Failure.isTemporary(error) {
+            } catch {
+                if interruption.isRequested { break }
+                guard Failure.isTemporary(error) else { throw error }
                 failures += 1
                 isIdle = false
                 pause = pauseAfter(failures)
