@@ -7,7 +7,9 @@ extension SyncdirTests {
     @Suite("syncdir at a terminal")
     struct CommandTests {
         /// Ada with a group, and Bob who has joined it.
-        private func couple(permission: String = "write") throws -> (ada: TerminalUser, bob: TerminalUser, group: String) {
+        private func couple(permission: String = "write") throws -> (
+            ada: TerminalUser, bob: TerminalUser, group: String
+        ) {
             let server = try TestServer.shared()
             let (ada, bob) = (try TerminalUser("Ada", server), try TerminalUser("Bob", server))
             let group = try ada.succeed("create-group", "Notes of \(UUID().uuidString)")
@@ -114,7 +116,9 @@ extension SyncdirTests {
             try ada.write("new/folder/a.txt", "one")
             try await eventually("Bob has it", within: .seconds(90)) { try bob.files() == ["new/folder/a.txt": "one"] }
             try bob.write("new/folder/a.txt", "one and two")
-            try await eventually("Ada has it", within: .seconds(90)) { try ada.files() == ["new/folder/a.txt": "one and two"] }
+            try await eventually("Ada has it", within: .seconds(90)) {
+                try ada.files() == ["new/folder/a.txt": "one and two"]
+            }
 
             #expect(try ada.run("sync", ada.directory.path).status == 75)
             #expect(try ada.status().files?.integer == 1)
