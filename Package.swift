@@ -28,6 +28,7 @@ let package = Package(
         .executable(name: "syncd", targets: ["syncd"]),
         .executable(name: "syncctl", targets: ["syncctl"]),
         .executable(name: "syncsandbox", targets: ["syncsandbox"]),
+        .executable(name: "syncdir", targets: ["syncdir"]),
         .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
         .library(name: "SyncAccounts", targets: ["SyncAccounts"]),
         .library(name: "SyncServerConnection", targets: ["SyncServerConnection"]),
@@ -160,7 +161,8 @@ let package = Package(
         // Emulated providers for development and tests.
         .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix"], swiftSettings: strict),
         .executableTarget(
-            name: "syncsandbox", dependencies: ["Sandbox", "FastCGI", "Posix", argumentParser], swiftSettings: strict),
+            name: "syncsandbox", dependencies: ["Sandbox", "SyncProtocol", "FastCGI", "Posix", argumentParser],
+            swiftSettings: strict),
 
         // The client library: nothing of the server, no C library but SQLite.
         .target(
@@ -198,6 +200,12 @@ let package = Package(
         .target(
             name: "SyncClientTesting", dependencies: ["SyncClient", "SyncEngine", "SyncStore", "SyncProtocol"],
             path: "Sources/Client/SyncClientTesting", swiftSettings: strict),
+        .target(
+            name: "SyncDirectory", dependencies: ["SyncProtocol", crypto, grdb], path: "Sources/Client/SyncDirectory",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "syncdir", dependencies: ["SyncAccounts", "SyncClient", "SyncDirectory", argumentParser],
+            path: "Sources/Client/syncdir", swiftSettings: strict),
         .executableTarget(
             name: "simulate", dependencies: ["SyncClientTesting", argumentParser], path: "Sources/Client/simulate",
             swiftSettings: strict),
@@ -225,6 +233,13 @@ let package = Package(
             name: "SyncClientTestingTests",
             dependencies: ["SyncClient", "SyncClientTesting", "SyncEngine", "SyncProtocol", logging],
             path: "Tests/Client/SyncClientTestingTests", swiftSettings: strict),
+        .testTarget(
+            name: "SyncDirectoryTests", dependencies: ["SyncDirectory", "SyncProtocol"],
+            path: "Tests/Client/SyncDirectoryTests", swiftSettings: strict),
+        .testTarget(
+            name: "SyncdirStackTests",
+            dependencies: ["SyncClient", "SyncDirectory", "syncdir", "Posix", "TestSupport"],
+            path: "Tests/Client/SyncdirStackTests", swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict

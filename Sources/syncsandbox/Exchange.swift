@@ -1,6 +1,7 @@
 internal import FastCGI
 internal import Posix
 internal import Sandbox
+internal import SyncProtocol
 
 /// One worker's request slot: turns FastCGI into ``SandboxRequest``, and ``SandboxResponse`` into FastCGI.
 final class Exchange {
@@ -63,7 +64,8 @@ final class Exchange {
     }
 
     private func send(_ response: SandboxResponse) throws {
-        var head = "Status: \(response.status)\r\n"
+        // With its phrase: curl's users, and Foundation's on Linux, do not all take a status line without one.
+        var head = "Status: \(response.status) \(HTTPStatus.phrase(response.status))\r\n"
         if response.isCut {
             // nginx closes the connection without an answer; see nginx/sandbox.conf.
             try slot.write(Array((head + "\r\n").utf8))

@@ -1,0 +1,228 @@
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Android)
+    internal import Android
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Glibc
+#endif
+
+/// One file descriptor, closed when nobody holds it any more.
+final class Descriptor: Sendable {
+    let number: Int32
+
+    init(_ number: Int32) { self.number = number }
+
+    deinit { _ = close(number) }
+}
+
+/// The calls of POSIX.1-2024 that work below an open folder, so that nobody can lead them elsewhere meanwhile.
+@safe
+enum FileCalls {
+    /// openat(2): a folder that is not reached by a link.
+    static func openFolder(_ name: String, in folder: Int32) throws(DiskError) -> Descriptor {
+        let number = unsafe openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { throw DiskError("openat") }
+        return Descriptor(number)
+    }
+
+    /// openat(2): a file to read, never a link; does not wait for the other end of a pipe.
+    static func openFile(_ name: String, in folder: Int32) throws(DiskError) -> Descriptor {
+        let number = unsafe openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard number >= 0 else { throw DiskError("openat") }
+        return Descriptor(number)
+    }
+
+    /// openat(2): a file that was not there, for its owner and whom the umask allows.
+    static func createFile(_ name: String, in folder: Int32) throws(DiskError) -> Descriptor {
+        let number = unsafe openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+        guard number >= 0 else { throw DiskError("openat") }
+        return Descriptor(number)
+    }
+
+    /// fstatat(2), of a link itself.
+    static func item(_ name: String, in folder: Int32) throws(DiskError) -> DirectoryItem {
+        var status = stat()
+        guard unsafe fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            if errno == ENOENT { return .missing }
+            throw DiskError("fstatat")
+        }
+        return item(status)
+    }
+
+    /// fstat(2).
+    static func item(_ descriptor: Descriptor) throws(DiskError) -> DirectoryItem {
+        var status = stat()
+        guard unsafe fstat(descriptor.number, &status) == 0 else { throw DiskError("fstat") }
+        return item(status)
+    }
+
+    private static func item(_ status: stat) -> DirectoryItem {
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: .file(FileSignature(status))
+        case S_IFDIR: .folder
+        default: .other
+        }
+    }
+
+    /// The names in a folder as they are stored, without `.` and `..`; readdir(3). Nil stands for one that is not UTF-8.
+    static func names(in folder: Descriptor) throws(DiskError) -> [String?] {
+        // A descriptor of its own, as closedir(3) closes it, and its position is shared with copies.
+        let copy = try openFolder(".", in: folder.number)
+        let number = dup(copy.number)
+        guard number >= 0 else { throw DiskError("dup") }
+        guard let stream = unsafe fdopendir(number) else {
+            let error = DiskError("fdopendir")
+            close(number)
+            throw error
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String?] = []
+        while true {
+            errno = 0
+            guard let entry = unsafe readdir(stream) else {
+                guard errno == 0 else { throw DiskError("readdir") }
+                return names
+            }
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee))
+                {
+                    unsafe String(validatingCString: $0)
+                }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+    }
+
+    /// fsync(2).
+    static func sync(_ descriptor: Descriptor) throws(DiskError) {
+        while fsync(descriptor.number) != 0 { if errno != EINTR { throw DiskError("fsync") } }
+    }
+
+    /// futimens(2): the time of modification, in nanoseconds since 1970; that of access stays.
+    static func setModified(_ nanoseconds: Int64, of descriptor: Descriptor) {
+        var times = [timespec(), timespec()]
+        // UTIME_OMIT of sys/stat.h, a macro that Swift does not see everywhere.
+        #if canImport(Darwin)
+            times[0].tv_nsec = -2
+        #else
+            times[0].tv_nsec = (1 << 30) - 2
+        #endif
+        times[1].tv_sec = time_t(nanoseconds / 1_000_000_000)
+        times[1].tv_nsec = Int(nanoseconds % 1_000_000_000)
+        // Where the file system cannot keep it, the file is as good.
+        _ = unsafe futimens(descriptor.number, times)
+    }
+
+    /// mkdirat(2); harmless if something has the name.
+    static func makeFolder(_ name: String, in folder: Int32, mode: mode_t = 0o777) throws(DiskError) {
+        guard unsafe mkdirat(folder, name, mode) == 0 || errno == EEXIST else { throw DiskError("mkdirat") }
+    }
+
+    /// unlinkat(2); harmless if nothing has the name.
+    static func removeFile(_ name: String, in folder: Int32) throws(DiskError) {
+        guard unsafe unlinkat(folder, name, 0) == 0 || errno == ENOENT else { throw DiskError("unlinkat") }
+    }
+
+    /// unlinkat(2) of an empty folder; false if it is not empty, or not ours to remove.
+    static func removeFolder(_ name: String, in folder: Int32) -> Bool {
+        unsafe unlinkat(folder, name, AT_REMOVEDIR) == 0
+    }
+
+    /// A name of a file, and the open folder that it is in.
+    struct Place {
+        var folder: Descriptor
+        var name: String
+    }
+
+    /// Moves a file to a name that nothing has.
+    /// - Parameter inOneStep: whether the system's own call is tried, which not every file system has.
+    /// - Throws: ``DiskError``, which ``DiskError/isOccupied`` if something has it.
+    static func move(_ old: Place, to new: Place, inOneStep: Bool = true) throws(DiskError) {
+        switch inOneStep ? RenameCall.rename(old, to: new, .noReplace) : .unsupported {
+        case .done: return
+        case .failed(let code): throw DiskError("renameat2", code: code)
+        case .unsupported: break
+        }
+        // A link is never made over something, and for a moment the file has two names.
+        if unsafe linkat(old.folder.number, old.name, new.folder.number, new.name, 0) == 0 {
+            return try removeFile(old.name, in: old.folder.number)
+        }
+        guard [EPERM, EOPNOTSUPP, ENOSYS].contains(errno) else { throw DiskError("linkat") }
+        // A file system without links: between the question and the answer somebody could take the name.
+        guard try item(new.name, in: new.folder.number) == .missing else { throw DiskError("renameat", code: EEXIST) }
+        guard unsafe renameat(old.folder.number, old.name, new.folder.number, new.name) == 0 else {
+            throw DiskError("renameat")
+        }
+    }
+
+    /// Puts the file at `new` into the place of the one at `old`, and that one at `new`.
+    /// - Parameter inOneStep: whether the system's own call is tried, which not every file system has.
+    static func exchange(_ new: Place, with old: Place, inOneStep: Bool = true) throws(DiskError) {
+        switch inOneStep ? RenameCall.rename(new, to: old, .exchange) : .unsupported {
+        case .done: return
+        case .failed(let code): throw DiskError("renameat2", code: code)
+        case .unsupported: break
+        }
+        // What is replaced gets another name first, so that it is never lost.
+        let kept = new.name + ".old"
+        try removeFile(kept, in: new.folder.number)
+        let isLinked = unsafe linkat(old.folder.number, old.name, new.folder.number, kept, 0) == 0
+        if !isLinked {
+            guard [EPERM, EOPNOTSUPP, ENOSYS].contains(errno) else { throw DiskError("linkat") }
+            guard unsafe renameat(old.folder.number, old.name, new.folder.number, kept) == 0 else {
+                throw DiskError("renameat")
+            }
+        }
+        guard unsafe renameat(new.folder.number, new.name, old.folder.number, old.name) == 0,
+            unsafe renameat(new.folder.number, kept, new.folder.number, new.name) == 0
+        else { throw DiskError("renameat") }
+    }
+}
+
+extension FileCalls {
+    /// read(2), until `buffer` is full or the file ends; the number of bytes.
+    static func read(_ descriptor: Descriptor, into buffer: inout [UInt8]) throws(DiskError) -> Int {
+        var filled = 0
+        while filled < buffer.count {
+            let count = unsafe buffer.withUnsafeMutableBytes { bytes in
+                #if canImport(Darwin)
+                    unsafe Darwin.read(descriptor.number, bytes.baseAddress! + filled, bytes.count - filled)
+                #elseif canImport(Android)
+                    unsafe Android.read(descriptor.number, bytes.baseAddress! + filled, bytes.count - filled)
+                #elseif canImport(Musl)
+                    unsafe Musl.read(descriptor.number, bytes.baseAddress! + filled, bytes.count - filled)
+                #else
+                    unsafe Glibc.read(descriptor.number, bytes.baseAddress! + filled, bytes.count - filled)
+                #endif
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw DiskError("read") }
+            if count == 0 { break }
+            filled += count
+        }
+        return filled
+    }
+
+    /// write(2), all of it.
+    static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Descriptor) throws(DiskError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { bytes in
+                #if canImport(Darwin)
+                    unsafe Darwin.write(descriptor.number, bytes.baseAddress!, bytes.count)
+                #elseif canImport(Android)
+                    unsafe Android.write(descriptor.number, bytes.baseAddress!, bytes.count)
+                #elseif canImport(Musl)
+                    unsafe Musl.write(descriptor.number, bytes.baseAddress!, bytes.count)
+                #else
+                    unsafe Glibc.write(descriptor.number, bytes.baseAddress!, bytes.count)
+                #endif
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw DiskError("write") }
+            rest = rest.dropFirst(count)
+        }
+    }
+}

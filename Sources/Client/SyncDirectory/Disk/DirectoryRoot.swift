@@ -1,0 +1,228 @@
+internal import Crypto
+internal import Foundation
+
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Android)
+    internal import Android
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Glibc
+#endif
+
+/// A directory that is kept equal to a sharing group, and the program's own folder in it.
+///
+/// All access goes from folder to folder below the open directory and follows no link: whatever paths others choose, and
+/// whatever happens to the folders meanwhile, nothing outside the directory is read or written.
+package final class DirectoryRoot: Sendable {
+    /// The directory, absolute.
+    package let path: String
+    /// The program's own folder in it, ``RelativePath/stateFolder``.
+    package let statePath: String
+    let root: Descriptor
+    private let state: Descriptor
+    /// Files that are on their way into the directory, and those that they replace.
+    let incoming: Descriptor
+    /// Whether names that differ in letter case alone are one name here.
+    package let ignoresCase: Bool
+
+    /// Size of the pieces in which files are read.
+    private static let chunkBytes = 262_144
+
+    /// Opens a directory, and makes the program's folder in it, for its owner alone.
+    package init(path: String) throws(DiskError) {
+        let number = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard number >= 0 else {
+            var error = DiskError("open")
+            error.path = path
+            throw error
+        }
+        root = Descriptor(number)
+        self.path = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
+        statePath = self.path + (self.path.hasSuffix("/") ? "" : "/") + RelativePath.stateFolder
+        try FileCalls.makeFolder(RelativePath.stateFolder, in: root.number, mode: 0o700)
+        state = try FileCalls.openFolder(RelativePath.stateFolder, in: root.number)
+        try FileCalls.makeFolder("incoming", in: state.number, mode: 0o700)
+        incoming = try FileCalls.openFolder("incoming", in: state.number)
+        // The folder's own name tells.
+        ignoresCase = try FileCalls.item("INCOMING", in: state.number) == .folder
+    }
+
+    /// Whether the directory is still at its path: it may have been moved, or its file system unmounted.
+    package var isInPlace: Bool {
+        guard let again = try? DirectoryRoot.identity(of: path), let mine = try? DirectoryRoot.identity(root.number)
+        else { return false }
+        return again == mine
+    }
+
+    private struct Identity: Equatable {
+        var device: UInt64
+        var inode: UInt64
+    }
+
+    private static func identity(of path: String) throws(DiskError) -> Identity {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { throw DiskError("lstat") }
+        return Identity(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
+    }
+
+    private static func identity(_ descriptor: Int32) throws(DiskError) -> Identity {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw DiskError("fstat") }
+        return Identity(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
+    }
+
+    /// The whole path of a file, for those who need one.
+    package func absolutePath(_ path: RelativePath) -> String {
+        self.path + (self.path.hasSuffix("/") ? "" : "/") + path.text
+    }
+
+    /// The open folder that a path lies in, and the name there.
+    func place(_ path: RelativePath, makingFolders: Bool = false) throws(DiskError) -> FileCalls.Place {
+        let names = path.names
+        var folder = root
+        do {
+            for name in names.dropLast() {
+                if makingFolders { try FileCalls.makeFolder(name, in: folder.number) }
+                folder = try FileCalls.openFolder(name, in: folder.number)
+            }
+        } catch {
+            throw DiskError(error.call, path, code: error.code)
+        }
+        return FileCalls.Place(folder: folder, name: names.last ?? path.text)
+    }
+
+    /// What is at a path; ``DirectoryItem/missing`` also if the way there is not a way through folders.
+    package func item(at path: RelativePath) throws(DiskError) -> DirectoryItem {
+        do {
+            let place = try place(path)
+            return try FileCalls.item(place.name, in: place.folder.number)
+        } catch {
+            if error.isMissing { return .missing }
+            throw DiskError(error.call, path, code: error.code)
+        }
+    }
+
+    /// Contents as they were read.
+    package struct Reading: Sendable, Hashable {
+        package var digest: ContentDigest
+        package var signature: FileSignature
+    }
+
+    /// Reads a file for its digest.
+    ///
+    /// Nil if it is missing, is no regular file, or changed meanwhile: then its contents are known to nobody.
+    package func reading(of path: RelativePath) throws(DiskError) -> Reading? {
+        do {
+            let place = try place(path)
+            return try reading(place)
+        } catch {
+            if error.isMissing { return nil }
+            throw DiskError(error.call, path, code: error.code)
+        }
+    }
+
+    func reading(_ place: FileCalls.Place) throws(DiskError) -> Reading? {
+        let file = try FileCalls.openFile(place.name, in: place.folder.number)
+        guard case .file(let before) = try FileCalls.item(file) else { return nil }
+        var hash = SHA256()
+        try Self.forEachChunk(of: file) { (chunk: ArraySlice<UInt8>) throws(DiskError) in hash.update(data: chunk) }
+        guard try FileCalls.item(file) == .file(before),
+            try FileCalls.item(place.name, in: place.folder.number) == .file(before)
+        else { return nil }
+        return Reading(digest: ContentDigest(hash.finalize()), signature: before)
+    }
+
+    private static func forEachChunk(
+        of file: Descriptor, _ body: (ArraySlice<UInt8>) throws(DiskError) -> Void
+    ) throws(DiskError) {
+        var buffer = [UInt8](repeating: 0, count: chunkBytes)
+        while true {
+            let count = try FileCalls.read(file, into: &buffer)
+            if count == 0 { return }
+            try body(buffer[..<count])
+        }
+    }
+
+    /// The text of a small file; nil if there is none that is small enough.
+    package func text(of path: RelativePath, maximumBytes: Int) -> String? {
+        guard let place = try? place(path), let file = try? FileCalls.openFile(place.name, in: place.folder.number),
+            case .file(let signature)? = try? FileCalls.item(file), signature.size <= maximumBytes
+        else { return nil }
+        var buffer = [UInt8](repeating: 0, count: maximumBytes)
+        guard let count = try? FileCalls.read(file, into: &buffer) else { return nil }
+        return String(decoding: buffer[..<count], as: UTF8.self)
+    }
+
+    /// A copy of a file's contents in the program's folder, on the disk, with the time of modification given.
+    /// - Parameter source: any file outside.
+    func stage(_ source: URL, as name: String, modified: Date?) throws(DiskError) -> ContentDigest {
+        let path = source.path(percentEncoded: false)
+        let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else {
+            var error = DiskError("open")
+            error.path = path
+            throw error
+        }
+        let file = Descriptor(number)
+        try FileCalls.removeFile(name, in: incoming.number)
+        let copy = try FileCalls.createFile(name, in: incoming.number)
+        var hash = SHA256()
+        try Self.forEachChunk(of: file) { (chunk: ArraySlice<UInt8>) throws(DiskError) in
+            hash.update(data: chunk)
+            try FileCalls.write(chunk, to: copy)
+        }
+        if let modified {
+            FileCalls.setModified(Int64(modified.timeIntervalSince1970 * 1_000) * 1_000_000, of: copy)
+        }
+        try FileCalls.sync(copy)
+        return ContentDigest(hash.finalize())
+    }
+
+    /// A name in the folder of files on their way.
+    func incomingPlace(_ name: String) -> FileCalls.Place { FileCalls.Place(folder: incoming, name: name) }
+
+    /// The names in the folder of files on their way.
+    func incomingNames() throws(DiskError) -> [String] { try FileCalls.names(in: incoming).compactMap { $0 } }
+
+    /// Moves a file within the directory to a name that nothing has, and removes folders that it leaves empty.
+    package func move(_ old: RelativePath, to new: RelativePath) throws(DiskError) {
+        do {
+            try FileCalls.move(try place(old), to: try place(new, makingFolders: true))
+        } catch {
+            removeEmptyFolders(above: new)
+            throw DiskError(error.call, new, code: error.code)
+        }
+        removeEmptyFolders(above: old)
+    }
+
+    /// Removes the folders above a path, the innermost first, as far as they are empty.
+    package func removeEmptyFolders(above path: RelativePath) {
+        for folder in path.ancestors.reversed() {
+            guard let place = try? place(folder), FileCalls.removeFolder(place.name, in: place.folder.number)
+            else { return }
+        }
+    }
+
+    /// Makes room where an empty folder, or a tree of such, has the name of a file.
+    func removeEmptyFolders(at path: RelativePath) {
+        guard let place = try? place(path), case .folder? = try? FileCalls.item(place.name, in: place.folder.number)
+        else { return }
+        Self.removeTreeOfFolders(place)
+    }
+
+    private static func removeTreeOfFolders(_ place: FileCalls.Place) {
+        if FileCalls.removeFolder(place.name, in: place.folder.number) { return }
+        guard let folder = try? FileCalls.openFolder(place.name, in: place.folder.number),
+            let names = try? FileCalls.names(in: folder)
+        else { return }
+        for case let name? in names { removeTreeOfFolders(FileCalls.Place(folder: folder, name: name)) }
+        _ = FileCalls.removeFolder(place.name, in: place.folder.number)
+    }
+
+    /// Makes the names in the folder of a path last (fsync(2)).
+    func syncFolder(of path: RelativePath) throws(DiskError) {
+        if let place = try? place(path) { try FileCalls.sync(place.folder) }
+    }
+}

@@ -1,0 +1,138 @@
+internal import Foundation
+internal import SyncProtocol
+
+extension DirectoryKeeper {
+    /// Makes the directory show a change by others. Harmless if repeated.
+    ///
+    /// Contents that nobody else has are kept: beside the new ones, under a name that tells of the conflict, or, if others
+    /// deleted the file, as a new file.
+    /// - Throws: ``DiskError`` if the disk is full or closed, ``RecordError``; then the delivery must be repeated.
+    package func deliver(_ delivery: Delivery) throws -> DeliveryOutcome {
+        try followMove(of: delivery.fileUUID)
+        switch delivery.kind {
+        case .contents(let source): try deliverContents(delivery, from: source)
+        case .description: return try deliverDescription(delivery)
+        case .deletion: try deliverDeletion(delivery.fileUUID)
+        }
+        return .done
+    }
+
+    /// A file that is not where it was may have been moved since the last look, which is to be known first.
+    private func followMove(of uuid: FileUUID) throws {
+        guard let file = record[uuid], !file.pending.contains(.deletion), try root.item(at: file.path) == .missing
+        else { return }
+        try look()
+    }
+
+    private func deliverContents(_ delivery: Delivery, from source: URL) throws {
+        let uuid = delivery.fileUUID
+        let description = delivery.description
+        let name = options.newUUID().uuidString
+        let date = description?.modificationDate ?? delivery.updateDate
+        let digest = try root.stage(source, as: name, modified: date)
+
+        var isHere = false
+        if let file = record[uuid], !file.pending.contains(.deletion), case .file = try root.item(at: file.path) {
+            isHere = true
+            if try root.reading(of: file.path)?.digest == digest {
+                try FileCalls.removeFile(name, in: root.incoming.number)
+            } else {
+                let isSuperseded = !file.pending.contains(.contents) && !file.conflict.contains(.contents)
+                try replace(file.path, by: name, digest, expecting: isSuperseded ? file.digest : nil)
+            }
+        }
+        let modified = date.map { Int64($0.timeIntervalSince1970 * 1_000) } ?? 0
+        let path = description?.relativePath ?? fallbackPath(uuid)
+        var file =
+            record[uuid]
+            ?? RecordedFile(
+                fileUUID: uuid, path: path, signature: nil, digest: digest,
+                mimeType: delivery.mimeType ?? options.mimeType(path), modified: modified, by: "")
+        let wanted = try wantedPath(of: file, isHere: isHere, delivery)
+        file = record[uuid] ?? file
+        // Not to be believed without being read: it may be written to this very moment.
+        file.signature = nil
+        file.digest = digest
+        file.modified = modified
+        file.by = description?.by ?? ""
+        file.pending.subtract([.contents, .deletion])
+        file.conflict.remove(.contents)
+        file.serverPath = description?.relativePath ?? file.serverPath
+        if isHere {
+            try record.save(file)
+            try relocate(uuid, to: wanted)
+        } else {
+            file.pending = []
+            file.conflict = []
+            try install(file, from: name, at: wanted)
+        }
+    }
+
+    private func deliverDescription(_ delivery: Delivery) throws -> DeliveryOutcome {
+        guard let file = record[delivery.fileUUID], !file.pending.contains(.deletion) else {
+            // Deleted here, which the server will learn.
+            return record[delivery.fileUUID] == nil ? .needsContents : .done
+        }
+        let wanted = try wantedPath(of: file, isHere: true, delivery)
+        try update(file.fileUUID) { file in
+            // What was given up in favour of the new text goes out again, after it.
+            if file.conflict.contains(.contents) { file.pending.insert(.contents) }
+            file.conflict.remove(.contents)
+            file.serverPath = delivery.description?.relativePath ?? file.serverPath
+        }
+        try relocate(file.fileUUID, to: wanted)
+        return .done
+    }
+
+    private func deliverDeletion(_ uuid: FileUUID) throws {
+        guard let file = record[uuid] else { return }
+        guard !file.pending.contains(.deletion), case .file = try root.item(at: file.path) else {
+            return try record.remove(uuid)
+        }
+        guard !file.pending.contains(.contents), !file.conflict.contains(.contents),
+            try root.reading(of: file.path)?.digest == file.digest
+        else {
+            try note(
+                DirectoryConflict(kind: .changedAndDeleted, path: file.path.text, copy: nil, date: options.now()))
+            return try record.remove(uuid)
+        }
+        let displaced = DisplacedFile(
+            name: options.newUUID().uuidString, path: file.path, expected: file.digest, replacement: nil,
+            since: options.now())
+        try record.save(displaced)
+        try FileCalls.move(try root.place(file.path), to: root.incomingPlace(displaced.name))
+        root.removeEmptyFolders(above: file.path)
+        try record.remove(uuid)
+        try judge(displaced)
+    }
+
+    /// A name directly below the directory for a file that cannot be where it should.
+    func fallbackPath(_ uuid: FileUUID) -> RelativePath {
+        guard let path = RelativePath("unnamed-\(uuid.rawValue.lowercased())") else {
+            preconditionFailure("a UUID is a usable name")
+        }
+        return path
+    }
+
+    /// Where a file should be after a delivery; notes whether its place here is still to be announced.
+    ///
+    /// A move from here that others do not know stays; one that was given up stays if they have not moved the file.
+    private func wantedPath(of file: RecordedFile, isHere: Bool, _ delivery: Delivery) throws -> RelativePath {
+        guard let theirs = delivery.description?.relativePath else {
+            // Unusable, or none: where it is.
+            return file.path
+        }
+        guard isHere else { return theirs }
+        let wasGivenUp = file.conflict.contains(.path)
+        if wasGivenUp {
+            let isTheirsUnchanged = file.serverPath == theirs
+            try update(file.fileUUID) { file in
+                file.conflict.remove(.path)
+                if isTheirsUnchanged, file.path != theirs { file.pending.insert(.path) }
+            }
+            return isTheirsUnchanged ? file.path : theirs
+        }
+        if file.pending.contains(.path) || (file.isAlias && file.serverPath == theirs) { return file.path }
+        return theirs
+    }
+}

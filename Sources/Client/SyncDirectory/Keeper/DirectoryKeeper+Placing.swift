@@ -1,0 +1,255 @@
+internal import Foundation
+internal import SyncProtocol
+
+extension DirectoryKeeper {
+    /// How often a place is tried that somebody takes meanwhile.
+    private static let attempts = 8
+
+    /// Puts a staged file into the place of one that is there, and looks at what was there.
+    /// - Parameter expected: the contents that are superseded; nil if whatever is there must be kept.
+    func replace(
+        _ path: RelativePath, by name: String, _ digest: ContentDigest, expecting expected: ContentDigest?
+    ) throws {
+        let displaced = DisplacedFile(
+            name: name, path: path, expected: expected, replacement: digest, since: options.now())
+        try record.save(displaced)
+        try FileCalls.exchange(root.incomingPlace(name), with: try root.place(path))
+        try root.syncFolder(of: path)
+        try judge(displaced)
+    }
+
+    /// Brings a displaced file back, beside what replaced it, unless its contents are known to be superseded.
+    ///
+    /// A superseded one stays for a while: see ``lookAfterDisplaced()``.
+    func judge(_ displaced: DisplacedFile) throws {
+        let place = root.incomingPlace(displaced.name)
+        guard case .file(let signature) = try FileCalls.item(place.name, in: place.folder.number) else {
+            return try record.removeDisplaced(displaced.name)
+        }
+        if let expected = displaced.expected, try root.reading(place)?.digest == expected { return }
+        try bringBack(displaced, signature)
+    }
+
+    private func bringBack(_ displaced: DisplacedFile, _ signature: FileSignature) throws {
+        let place = root.incomingPlace(displaced.name)
+        // A deletion has left its path free.
+        var isFirst = displaced.replacement == nil
+        for _ in 0..<Self.attempts {
+            let copy =
+                isFirst
+                ? displaced.path
+                : freeName(for: displaced.path, person: options.person, date: signature.modificationDate)
+            isFirst = false
+            try note(
+                DirectoryConflict(
+                    kind: displaced.replacement == nil ? .changedAndDeleted : .bothChanged, path: displaced.path.text,
+                    copy: copy.text, date: options.now()))
+            do {
+                try FileCalls.move(place, to: try root.place(copy, makingFolders: true))
+                return try record.removeDisplaced(displaced.name)
+            } catch let error as DiskError where error.isOccupied || error.concernsThePlace {}
+        }
+        throw DiskError("renameat", displaced.path, code: 17)
+    }
+
+    /// A name for the second of two files that claim one place.
+    func freeName(for path: RelativePath, person: String, date: Date) -> RelativePath {
+        ConflictName.first(for: path, person: person, date: date) { candidate in
+            if record.file(at: candidate) != nil || record.hasFiles(below: candidate) { return true }
+            return (try? root.item(at: candidate)) != .missing
+        }
+    }
+
+    /// Looks at files that were replaced or deleted a while ago. What somebody wrote to them since comes back.
+    package func lookAfterDisplaced() throws {
+        let limit = options.now().addingTimeInterval(-(options.displacedPeriod / .seconds(1)))
+        for displaced in record.displaced.values where displaced.since < limit { try release(displaced) }
+    }
+
+    private func release(_ displaced: DisplacedFile) throws {
+        try judge(displaced)
+        guard record.displaced[displaced.name] != nil else { return }
+        try FileCalls.removeFile(displaced.name, in: root.incoming.number)
+        try record.removeDisplaced(displaced.name)
+    }
+
+    /// Finishes what the end of a process interrupted; call first of all.
+    package func recover() throws {
+        for displaced in record.displaced.values {
+            let place = root.incomingPlace(displaced.name)
+            if let replacement = displaced.replacement,
+                try FileCalls.item(place.name, in: place.folder.number) != .missing,
+                try root.reading(place)?.digest == replacement
+            {
+                // It never came to the exchange.
+                try FileCalls.removeFile(displaced.name, in: root.incoming.number)
+                try record.removeDisplaced(displaced.name)
+            } else {
+                try finish(displaced)
+                try judge(displaced)
+            }
+        }
+        for name in try root.incomingNames() where record.displaced[name] == nil {
+            try recoverUnknown(name)
+        }
+    }
+
+    /// The directory shows a delivery already that its record does not know yet.
+    private func finish(_ displaced: DisplacedFile) throws {
+        guard let replacement = displaced.replacement, let file = record.file(at: displaced.path),
+            file.digest != replacement, try root.reading(of: displaced.path)?.digest == replacement
+        else { return }
+        try update(file.fileUUID) { file in
+            file.digest = replacement
+            file.signature = nil
+        }
+    }
+
+    /// A staged file that was not installed, or the middle of an exchange where there is none in one step.
+    private func recoverUnknown(_ name: String) throws {
+        guard name.hasSuffix(".old"), let displaced = record.displaced[String(name.dropLast(4))] else {
+            return try FileCalls.removeFile(name, in: root.incoming.number)
+        }
+        if try root.item(at: displaced.path) == .missing {
+            try FileCalls.move(root.incomingPlace(name), to: try root.place(displaced.path))
+        } else {
+            try FileCalls.removeFile(name, in: root.incoming.number)
+        }
+    }
+
+    /// Puts a staged file at a path of its own, and records it.
+    func install(_ file: RecordedFile, from name: String, at wanted: RelativePath) throws {
+        var (file, wanted, isUnnamed) = (file, wanted, wanted == fallbackPath(file.fileUUID))
+        for _ in 0..<Self.attempts {
+            let claim: Claim
+            do {
+                claim = try self.claim(wanted, for: file)
+                file.isAlias = isUnnamed || claim.isAlias
+                if claim.mustBeAnnounced { file.pending.insert(.path) }
+                switch claim.outcome {
+                case .duplicate(let other):
+                    try FileCalls.removeFile(name, in: root.incoming.number)
+                    return try mergeDuplicates(file, other)
+                case .free(let path):
+                    try FileCalls.move(root.incomingPlace(name), to: try root.place(path, makingFolders: true))
+                    file.path = path
+                    try record.save(file)
+                    return try root.syncFolder(of: path)
+                }
+            } catch let error as DiskError where error.isOccupied {
+                // Somebody was faster; what they made is looked at like anything else.
+                try look()
+            } catch let error as DiskError where error.concernsThePlace {
+                (wanted, isUnnamed) = (fallbackPath(file.fileUUID), true)
+            }
+        }
+        throw DiskError("renameat", wanted, code: 17)
+    }
+
+    /// Moves a recorded file to where it should be.
+    func relocate(_ uuid: FileUUID, to wanted: RelativePath) throws {
+        for _ in 0..<Self.attempts {
+            guard var file = record[uuid], file.path != wanted else { return }
+            do {
+                let claim = try self.claim(wanted, for: file)
+                file.isAlias = claim.isAlias
+                if claim.mustBeAnnounced { file.pending.insert(.path) }
+                // Two files of equal contents stay two here: both were wanted at some time.
+                guard case .free(let path) = claim.outcome else { return }
+                if case .file = try root.item(at: file.path) { try root.move(file.path, to: path) }
+                file.path = path
+                file.signature = nil
+                return try record.save(file)
+            } catch let error as DiskError where error.isOccupied {
+                try look()
+            } catch let error as DiskError where error.concernsThePlace {
+                // It stays where it is.
+                return try update(uuid) { $0.isAlias = true }
+            }
+        }
+    }
+
+    private struct Claim {
+        enum Outcome {
+            case free(RelativePath)
+            /// The file there has the same contents.
+            case duplicate(RecordedFile)
+        }
+
+        var outcome: Outcome
+        /// Whether the others are to learn where the file lies.
+        var mustBeAnnounced = false
+        var isAlias = false
+    }
+
+    /// Decides who may be at a path; the loser gets a name that tells of the conflict.
+    ///
+    /// All devices decide alike: of two files the one whose UUID comes first stays, and a folder goes before a file.
+    private func claim(_ wanted: RelativePath, for file: RecordedFile) throws -> Claim {
+        if let other = record.fileOnTheWay(to: wanted), other.fileUUID != file.fileUUID {
+            try stepAside(other)
+        }
+        if let other = record.file(at: wanted), other.fileUUID != file.fileUUID {
+            if other.digest == file.digest, try root.reading(of: other.path)?.digest == file.digest,
+                record[file.fileUUID] == nil
+            {
+                return Claim(outcome: .duplicate(other))
+            }
+            if other.fileUUID.precedes(file.fileUUID) { return try loses(file, wanted) }
+            try stepAside(other)
+        }
+        if record.hasFiles(below: wanted) { return try loses(file, wanted) }
+        root.removeEmptyFolders(at: wanted)
+        switch try root.item(at: wanted) {
+        case .missing: return Claim(outcome: .free(wanted))
+        case .file:
+            // Another spelling of its own name, where letter case does not count.
+            if record.file(at: wanted) != nil { return Claim(outcome: .free(wanted)) }
+            // Not recorded: ignored, or not yet settled.
+            var claim = try loses(file, wanted)
+            claim.mustBeAnnounced = !rules().ignoresFile(wanted)
+            claim.isAlias = !claim.mustBeAnnounced
+            return claim
+        default:
+            var claim = try loses(file, wanted)
+            (claim.mustBeAnnounced, claim.isAlias) = (false, true)
+            return claim
+        }
+    }
+
+    private func loses(_ file: RecordedFile, _ wanted: RelativePath) throws -> Claim {
+        let copy = freeName(for: wanted, person: file.by, date: date(of: file))
+        try note(DirectoryConflict(kind: .samePath, path: wanted.text, copy: copy.text, date: options.now()))
+        return Claim(outcome: .free(copy), mustBeAnnounced: true)
+    }
+
+    /// Moves a file that must make room.
+    private func stepAside(_ file: RecordedFile) throws {
+        for _ in 0..<Self.attempts {
+            let copy = freeName(for: file.path, person: file.by, date: date(of: file))
+            do {
+                if case .file = try root.item(at: file.path) { try root.move(file.path, to: copy) }
+                try note(DirectoryConflict(kind: .samePath, path: file.path.text, copy: copy.text, date: options.now()))
+                return try update(file.fileUUID) { file in
+                    file.path = copy
+                    file.isAlias = false
+                    file.signature = nil
+                    file.pending.insert(.path)
+                }
+            } catch let error as DiskError where error.isOccupied {}
+        }
+        throw DiskError("renameat", file.path, code: 17)
+    }
+
+    /// Of two files with the same contents at the same path one is deleted: the one whose UUID comes second.
+    private func mergeDuplicates(_ new: RecordedFile, _ there: RecordedFile) throws {
+        var (new, there) = (new, there)
+        let isNewKept = new.fileUUID.precedes(there.fileUUID)
+        new.path = there.path
+        if isNewKept { there.pending = .deletion } else { new.pending = .deletion }
+        // First the one that goes, so that the path is the other one's.
+        for file in isNewKept ? [there, new] : [new, there] { try record.save(file) }
+    }
+
+    private func date(of file: RecordedFile) -> Date { Date(timeIntervalSince1970: Double(file.modified) / 1_000) }
+}

@@ -1,0 +1,99 @@
+package import SyncProtocol
+
+extension DirectoryKeeper {
+    /// Something that the library is to be told.
+    package enum Work: Sendable, Hashable {
+        /// Upload what is at a path, with a new text; also if only one of both is new.
+        case upload(RecordedFile, text: String)
+        /// Upload a new text.
+        case describe(RecordedFile, text: String)
+        /// Delete the file.
+        case delete(RecordedFile)
+
+        /// The file.
+        package var file: RecordedFile {
+            switch self {
+            case .upload(let file, _), .describe(let file, _), .delete(let file): file
+            }
+        }
+    }
+
+    /// What the library is to be told now, not more than `limit`.
+    ///
+    /// What changes again meanwhile is left out: the next ``look()`` finds it.
+    package func work(limit: Int) throws -> [Work] {
+        var work: [Work] = []
+        for file in record.files(where: { !$0.pending.isEmpty }) {
+            guard work.count < limit else { break }
+            if file.pending.contains(.deletion) {
+                work.append(.delete(file))
+                continue
+            }
+            // What a conflict gave up must first be delivered.
+            guard file.conflict.isEmpty else { continue }
+            let text = description(of: file).appMetaData
+            if file.pending.contains(.contents) {
+                guard let signature = file.signature, try root.item(at: file.path) == .file(signature) else { continue }
+                work.append(.upload(file, text: text))
+            } else {
+                work.append(.describe(file, text: text))
+            }
+        }
+        return work
+    }
+
+    /// Whether the library is still to be told something.
+    package var hasWork: Bool { record.contains { !$0.pending.isEmpty } }
+
+    /// Notes that the library has taken something over, durably.
+    ///
+    /// Contents that changed while the library copied them are not believed: they are read and uploaded again.
+    package func accepted(_ work: Work) throws {
+        let before = work.file
+        switch work {
+        case .delete: try record.remove(before.fileUUID)
+        case .describe: try update(before.fileUUID) { $0.pending.remove(.path) }
+        case .upload:
+            let isSame = try root.item(at: before.path) == before.signature.map { .file($0) }
+            try update(before.fileUUID) { file in
+                file.pending.remove(.path)
+                if isSame { file.pending.remove(.contents) } else { file.signature = nil }
+            }
+        }
+    }
+
+    /// Notes that the library refuses a file for good, since it is deleted: what lies here is a new file from now on.
+    package func refused(_ work: Work) throws { try record.remove(work.file.fileUUID) }
+
+    /// Notes that a sync came to its end: the server has all that the library was told.
+    package func committed() throws {
+        // What was given up for a delivery that did not come, perhaps since the server had it all along.
+        for file in record.files(where: { !$0.conflict.isEmpty }) {
+            try update(file.fileUUID) { file in
+                if file.conflict.contains(.contents) { file.pending.insert(.contents) }
+                if file.conflict.contains(.path) { file.pending.insert(.path) }
+                file.conflict = []
+            }
+        }
+        let announced = record.files {
+            $0.pending.isEmpty && $0.conflict.isEmpty && !$0.isAlias && $0.serverPath != $0.path
+        }
+        for file in announced { try update(file.fileUUID) { $0.serverPath = $0.path.composed } }
+    }
+
+    private func description(of file: RecordedFile) -> FileDescription {
+        // A file that lies elsewhere here than it should is announced where it should lie.
+        let path = file.isAlias ? file.serverPath ?? file.path : file.path
+        return FileDescription(path: path, modified: file.modified, by: file.by)
+    }
+}
+
+extension DirectoryKeeper {
+    /// Notes that the library does not know a file that it was told about: it is uploaded anew.
+    package func mustUpload(_ uuid: FileUUID) throws {
+        try update(uuid) { file in
+            file.signature = nil
+            file.pending.insert(.contents)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package import Foundation
+
+/// What a file's app metadata says about it: small JSON, such as
+/// `{"by":"Ada","modified":1790000000000,"path":"notes/a.txt"}`.
+///
+/// Others write it, and other programs may use the same sharing group: whatever is missing or unusable is nil.
+package struct FileDescription: Sendable, Hashable, Codable {
+    /// Where the file belongs below the directory, as it was written; see ``relativePath``.
+    package var path: String?
+    /// When the contents were last changed, in milliseconds since 1970.
+    package var modified: Int64?
+    /// Who changed the contents last, for people to read.
+    package var by: String?
+
+    /// Puts a description together; the path travels composed.
+    /// - Parameter modified: in milliseconds since 1970.
+    package init(path: RelativePath, modified: Int64, by: String) {
+        self.path = path.composed.text
+        self.modified = modified
+        self.by = by
+    }
+
+    /// Reads a text; nil if it is none of ours.
+    package init?(appMetaData text: String) {
+        guard let parsed = try? JSONDecoder().decode(Self.self, from: Data(text.utf8)) else { return nil }
+        self = parsed
+    }
+
+    /// The text to attach to the file.
+    package var appMetaData: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard let bytes = try? encoder.encode(self) else { preconditionFailure("text and numbers are JSON") }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Where the file belongs; nil if no place was named, or none that is safe.
+    package var relativePath: RelativePath? { path.flatMap { RelativePath($0) } }
+
+    /// When the contents were last changed, if that is a time between 1970 and 2262, which all file systems can keep.
+    package var modificationDate: Date? {
+        guard let modified, (0...9_223_372_036_000).contains(modified) else { return nil }
+        return Date(timeIntervalSince1970: Double(modified) / 1_000)
+    }
+}

@@ -1,0 +1,88 @@
+internal import Foundation
+
+/// Which files of a directory are not synchronized: those that `.syncdirignore` names, and what belongs to the program.
+///
+/// One pattern a line; `#` begins a comment. `*` stands for any characters but a slash, `**` for any at all, `?` for one
+/// but a slash. A pattern with a slash that is not its last character is matched from the directory's root, another one at
+/// any depth; one that ends in a slash matches folders only. `!` before a pattern makes an exception; the last match counts.
+/// What lies in an ignored folder is ignored.
+package struct IgnoreRules: Sendable {
+    /// The file with the patterns, directly below the directory. It is synchronized itself.
+    package static let fileName = ".syncdirignore"
+    /// Largest file of patterns that is read, in bytes.
+    package static let maximumBytes = 1_048_576
+
+    private struct Rule: Sendable {
+        var pattern: [Character]
+        var isException: Bool
+        var isForFoldersOnly: Bool
+        var isAnchored: Bool
+    }
+
+    private let rules: [Rule]
+
+    /// No patterns.
+    package init() { rules = [] }
+
+    /// Reads the text of a file of patterns.
+    package init(text: String) {
+        rules = text.split(whereSeparator: \.isNewline).compactMap { line in
+            var pattern = line.trimmingCharacters(in: .whitespaces)
+            guard !pattern.isEmpty, !pattern.hasPrefix("#") else { return nil }
+            let isException = pattern.hasPrefix("!")
+            if isException { pattern.removeFirst() }
+            let isForFoldersOnly = pattern.hasSuffix("/")
+            if isForFoldersOnly { pattern.removeLast() }
+            let isAnchored = pattern.contains("/")
+            if pattern.hasPrefix("/") { pattern.removeFirst() }
+            guard !pattern.isEmpty else { return nil }
+            return Rule(
+                pattern: Array(pattern), isException: isException, isForFoldersOnly: isForFoldersOnly,
+                isAnchored: isAnchored)
+        }
+    }
+
+    /// Whether a file is left alone, wherever in an ignored folder it lies.
+    package func ignoresFile(_ path: RelativePath) -> Bool {
+        path.ancestors.contains { ignoresItself($0, isFolder: true) } || ignoresItself(path, isFolder: false)
+    }
+
+    /// Whether a folder, or a file, is named by the patterns, regardless of the folders that it is in.
+    package func ignoresItself(_ path: RelativePath, isFolder: Bool) -> Bool {
+        guard !rules.isEmpty else { return false }
+        let (whole, name) = (Array(path.text), Array(path.name))
+        var ignored = false
+        for rule in rules where isFolder || !rule.isForFoldersOnly {
+            if Self.matches(rule.pattern[...], (rule.isAnchored ? whole : name)[...]) { ignored = !rule.isException }
+        }
+        return ignored
+    }
+
+    /// Matches from left to right; of several stars only the last is tried again, so the time is bounded by the product of
+    /// both lengths, but for `**`, which is tried at each place.
+    private static func matches(_ pattern: ArraySlice<Character>, _ text: ArraySlice<Character>) -> Bool {
+        var (pattern, text) = (pattern, text)
+        var retry: (pattern: ArraySlice<Character>, text: ArraySlice<Character>)?
+        while true {
+            if pattern.starts(with: "**") {
+                let rest = pattern.dropFirst(2)
+                // `a/**/b` is also `a/b`.
+                if rest.first == "/", matches(rest.dropFirst(), text) { return true }
+                return (text.startIndex...text.endIndex).contains { matches(rest, text[$0...]) }
+            }
+            if pattern.first == "*" {
+                pattern = pattern.dropFirst()
+                retry = (pattern, text)
+                continue
+            }
+            if let wanted = pattern.first, let found = text.first, wanted == found || (wanted == "?" && found != "/") {
+                (pattern, text) = (pattern.dropFirst(), text.dropFirst())
+                continue
+            }
+            if pattern.isEmpty, text.isEmpty { return true }
+            guard let again = retry, let next = again.text.first, next != "/" else { return false }
+            (pattern, text) = (again.pattern, again.text.dropFirst())
+            retry = (pattern, text)
+        }
+    }
+}

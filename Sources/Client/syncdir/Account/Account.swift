@@ -1,0 +1,54 @@
+import Foundation
+import SyncAccounts
+import SyncClient
+
+/// Who is signed in under a name.
+struct Account: Codable {
+    /// How the person signed in.
+    enum Kind: String, Codable {
+        case google, dropbox, microsoft, sandbox
+    }
+
+    var server: String
+    var kind: Kind
+    /// For people to read.
+    var person: String
+    /// The sandbox's control interface, and the account's name there.
+    var sandbox: String?
+    var sandboxAccount: String?
+}
+
+/// The files of the account of a name.
+struct AccountFiles {
+    let folder: URL
+    private var file: URL { folder.appending(path: "account.json") }
+    var credentials: URL { folder.appending(path: "credentials.json") }
+    /// The library's store for what is about no directory.
+    var store: URL { folder.appending(path: "store") }
+
+    init(_ folders: Folders, _ name: String) {
+        folder = folders.state.appending(path: "accounts/\(name)", directoryHint: .isDirectory)
+    }
+
+    /// - Throws: ``Failure`` if nobody is signed in.
+    func load() throws -> Account {
+        guard let bytes = try? Data(contentsOf: file) else {
+            throw Failure(.noPermission, "nobody is signed in; use syncdir sign-in")
+        }
+        do { return try JSONDecoder().decode(Account.self, from: bytes) } catch {
+            throw Failure(.configuration, "\(file.path) is not what syncdir wrote")
+        }
+    }
+
+    func save(_ account: Account) throws {
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try JSONEncoder().encode(account).write(to: file, options: .atomic)
+    }
+
+    func remove() throws {
+        for file in [file, credentials] where FileManager.default.fileExists(atPath: file.path) {
+            try FileManager.default.removeItem(at: file)
+        }
+    }
+}

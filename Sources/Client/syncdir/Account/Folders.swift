@@ -1,0 +1,66 @@
+import Foundation
+
+/// Where the program keeps things, after the XDG Base Directory Specification.
+struct Folders {
+    /// For `config.json`.
+    let configuration: URL
+    /// For accounts.
+    let state: URL
+
+    /// - Throws: ``Failure`` if there is no home directory.
+    init(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws {
+        func folder(_ variable: String, _ fallback: String) throws -> URL {
+            // A relative path in a variable is invalid and counts as unset.
+            if let path = environment[variable], path.hasPrefix("/") {
+                return URL(filePath: path, directoryHint: .isDirectory).appending(path: "syncdir")
+            }
+            guard let home = environment["HOME"], home.hasPrefix("/") else {
+                throw Failure(.configuration, "neither HOME nor \(variable) says where files can be kept")
+            }
+            return URL(filePath: home, directoryHint: .isDirectory).appending(path: fallback + "/syncdir")
+        }
+        configuration = try folder("XDG_CONFIG_HOME", ".config")
+        state = try folder("XDG_STATE_HOME", ".local/state")
+    }
+}
+
+/// What is in `config.json`; all of it may be missing.
+struct Configuration: Codable {
+    struct Google: Codable {
+        var clientID: String
+        var clientSecret: String
+        /// The server's client; without one the server has access only while the program runs.
+        var serverClientID: String?
+        var ports: [UInt16]?
+    }
+
+    struct Dropbox: Codable {
+        var appKey: String
+        var ports: [UInt16]
+    }
+
+    struct Microsoft: Codable {
+        var clientID: String
+    }
+
+    /// Where the server answers.
+    var server: String?
+    var google: Google?
+    var dropbox: Dropbox?
+    var microsoft: Microsoft?
+    /// The folder in the storage of accounts that need one; `SyncServer` without it.
+    var cloudFolderName: String?
+    /// Kinds of files by their names' extensions, beside those that every server knows.
+    var mimeTypes: [String: String]?
+
+    /// Reads the file; empty if there is none.
+    init(_ folders: Folders) throws {
+        let file = folders.configuration.appending(path: "config.json")
+        guard FileManager.default.fileExists(atPath: file.path) else { return }
+        do {
+            self = try JSONDecoder().decode(Self.self, from: Data(contentsOf: file))
+        } catch {
+            throw Failure(.configuration, "\(file.path) is not the JSON that it should be")
+        }
+    }
+}

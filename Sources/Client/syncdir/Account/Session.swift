@@ -1,0 +1,91 @@
+import Foundation
+import SyncAccounts
+import SyncClient
+
+/// The signed-in account, and what talks to its server.
+struct Session {
+    let account: Account
+    let files: AccountFiles
+    let configuration: Configuration
+    private let credentials: any CredentialProvider
+
+    /// - Throws: ``Failure`` if nobody is signed in.
+    init(_ options: CommonOptions) throws {
+        let folders = try Folders()
+        configuration = try Configuration(folders)
+        files = AccountFiles(folders, options.account)
+        account = try files.load()
+        credentials = try Self.credentials(account, files, configuration)
+    }
+
+    private static func credentials(
+        _ account: Account, _ files: AccountFiles, _ configuration: Configuration
+    ) throws -> any CredentialProvider {
+        if let scheme = try scheme(account.kind, configuration) {
+            return try AccountSession(scheme, store: FileCredentialStore(file: files.credentials))
+        }
+        guard let sandbox = account.sandbox.flatMap({ URL(string: $0) }), let id = account.sandboxAccount else {
+            throw Failure(.configuration, "the sandbox's account is incomplete; use syncdir sign-in")
+        }
+        return SandboxSignIn(sandbox: sandbox, accountID: id)
+    }
+
+    /// How people sign in; nil for the sandbox.
+    static func scheme(_ kind: Account.Kind, _ configuration: Configuration) throws -> AccountScheme? {
+        func missing(_ name: String) -> Failure {
+            Failure(.configuration, "config.json names no client for \(name); see docs/syncdir.md")
+        }
+        switch kind {
+        case .sandbox: return nil
+        case .google:
+            guard let client = configuration.google else { throw missing("google") }
+            return .google(
+                clientID: client.clientID, clientSecret: client.clientSecret, serverClientID: client.serverClientID,
+                ports: client.ports ?? [])
+        case .dropbox:
+            guard let client = configuration.dropbox else { throw missing("dropbox") }
+            return .dropbox(appKey: client.appKey, ports: client.ports)
+        case .microsoft:
+            guard let client = configuration.microsoft else { throw missing("microsoft") }
+            return .microsoft(clientID: client.clientID)
+        }
+    }
+
+    /// The client library with a store of its own in `storeFolder`.
+    func server(storeFolder: URL, delegate: (any SyncServerDelegate)? = nil) throws -> SyncServer {
+        guard let url = URL(string: account.server) else {
+            throw Failure(.configuration, "the server's address is none: \(account.server)")
+        }
+        var settings = SyncServer.Configuration(
+            serverURL: url, storeFolder: storeFolder, cloudFolderName: configuration.cloudFolderName ?? "SyncServer")
+        // The commands sync by themselves.
+        settings.syncsPendingUploadsAtLaunch = false
+        return try SyncServer(configuration: settings, credentialProvider: credentials, delegate: delegate)
+    }
+
+    /// The client library for what is about no directory, while `body` runs.
+    func withServer<Value>(_ body: (SyncServer) async throws -> Value) async throws -> Value {
+        let server = try server(storeFolder: files.store)
+        do {
+            let value = try await body(server)
+            await server.close()
+            return value
+        } catch {
+            await server.close()
+            throw error
+        }
+    }
+
+    /// The group that `text` means: its UUID, or its name if only one has it.
+    static func group(_ text: String, of groups: [SharingGroup]) throws -> SharingGroup {
+        if let uuid = SharingGroupUUID(text), let group = groups.first(where: { $0.sharingGroupUUID == uuid }) {
+            return group
+        }
+        let named = groups.filter { $0.sharingGroupName == text }
+        guard named.count < 2 else { throw Failure(.failed, "several groups have that name; use the UUID") }
+        guard let group = named.first else {
+            throw Failure(.failed, "you are in no group \(Output.printable(text)); syncdir groups shows yours")
+        }
+        return group
+    }
+}

@@ -1,0 +1,97 @@
+import ArgumentParser
+import Foundation
+import SyncClient
+import SyncDirectory
+
+/// What the commands on a directory take.
+struct DirectoryOptions: ParsableArguments {
+    @Argument(help: "The directory.", completion: .directory)
+    var directory = "."
+
+    @Option(help: ArgumentHelp("The group's name or UUID; needed once.", valueName: "group"))
+    var group: String?
+}
+
+/// `syncdir sync`.
+struct SyncCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sync", abstract: "Makes a directory and its group equal, once.")
+
+    /// Rounds that are made at most; files that change all the time must not keep the command for ever.
+    private static let maximumRounds = 1_000
+
+    @OptionGroup var options: CommonOptions
+    @OptionGroup var place: DirectoryOptions
+
+    func run() async throws {
+        let directory = try await OpenDirectory(
+            try Session(options), path: place.directory, group: place.group)
+        let display = Task { await TransferDisplay.run(directory) }
+        defer { display.cancel() }
+        var report = RoundReport()
+        do {
+            for _ in 0..<Self.maximumRounds {
+                let round = try await directory.synchronizer.perform()
+                report.add(round)
+                if !options.json { report.tell(round) }
+                guard round.hasMore else { break }
+                // What was just written becomes quiet meanwhile.
+                try await Task.sleep(for: .milliseconds(150))
+            }
+        } catch {
+            await directory.close()
+            throw error
+        }
+        await directory.close()
+        Output.write(report, report.summary, asJSON: options.json)
+        if !report.problems.isEmpty { throw ExitCode(ExitStatus.failed.rawValue) }
+    }
+}
+
+/// `syncdir watch`.
+struct Watch: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Keeps a directory and its group equal until it is interrupted.",
+        discussion: "Prints what it does; with --json an object a line, whose member `event` says what it tells.")
+
+    @OptionGroup var options: CommonOptions
+    @OptionGroup var place: DirectoryOptions
+
+    @Option(help: ArgumentHelp("How often the server is asked for changes.", valueName: "seconds"))
+    var interval = 10.0
+
+    func validate() throws {
+        guard (0.1...86_400).contains(interval) else { throw ValidationError("--interval is 0.1 to 86400.") }
+    }
+
+    func run() async throws {
+        let directory = try await OpenDirectory(
+            try Session(options), path: place.directory, group: place.group)
+        let display = Task { await TransferDisplay.run(directory) }
+        defer { display.cancel() }
+        let loop = WatchLoop(directory, interval: .seconds(interval), asJSON: options.json)
+        do { try await loop.run() } catch {
+            await directory.close()
+            throw error
+        }
+        await directory.close()
+    }
+}
+
+/// `syncdir status`.
+struct StatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Tells what of a directory is still to be sent, and which conflicts there were.",
+        discussion: "Asks no server, and works beside syncdir watch.")
+
+    @OptionGroup var options: CommonOptions
+
+    @Argument(help: "The directory.", completion: .directory)
+    var directory = "."
+
+    func run() async throws {
+        let status = try DirectoryStatus(directory)
+        Output.write(status, status.text, asJSON: options.json)
+    }
+}

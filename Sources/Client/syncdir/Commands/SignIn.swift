@@ -1,0 +1,133 @@
+import ArgumentParser
+import Foundation
+import SyncAccounts
+import SyncClient
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// `syncdir sign-in`.
+struct SignIn: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sign-in", abstract: "Signs in with a browser, or as a person of the sandbox.",
+        discussion: "Prints the address of the provider's page, and opens it if there is a browser.")
+
+    enum Provider: String, EnumerableFlag {
+        case google, dropbox, microsoft
+    }
+
+    @OptionGroup var options: CommonOptions
+
+    @Option(help: ArgumentHelp("Where the server answers; else as in config.json.", valueName: "url"))
+    var server: String?
+
+    @Flag(help: "Whose account.")
+    var provider: Provider?
+
+    @Flag(help: "Only print the address.")
+    var noBrowser = false
+
+    @Option(help: ArgumentHelp("For development: the sandbox's control interface.", valueName: "url"))
+    var sandbox: String?
+
+    @Option(help: ArgumentHelp("The sandbox's account.", valueName: "id"))
+    var sandboxAccount: String?
+
+    @Option(help: ArgumentHelp("Make an account of that person at the sandbox's Google.", valueName: "name"))
+    var sandboxPerson: String?
+
+    func validate() throws {
+        if sandbox != nil {
+            guard (sandboxAccount == nil) != (sandboxPerson == nil), provider == nil else {
+                throw ValidationError("With --sandbox either --sandbox-account or --sandbox-person is needed.")
+            }
+        } else if provider == nil {
+            throw ValidationError("Name the kind of account: --google, --dropbox or --microsoft.")
+        }
+    }
+
+    func run() async throws {
+        let folders = try Folders()
+        let configuration = try Configuration(folders)
+        guard let server = server ?? configuration.server, let url = URL(string: server), url.host() != nil else {
+            throw Failure(.configuration, "name the server with --server, or in config.json")
+        }
+        let files = AccountFiles(folders, options.account)
+        let account = try await account(server, configuration, files)
+        try files.save(account)
+
+        let known = try await Session(options).withServer { try await $0.checkForExistingUser() }
+        struct Result: Encodable {
+            var person: String
+            var isKnown: Bool
+        }
+        let isKnown = known != .noUser
+        Output.write(
+            Result(person: account.person, isKnown: isKnown),
+            "Signed in as \(Output.printable(account.person))."
+                + (isKnown ? "" : " The server does not know you yet: use syncdir create-group or syncdir join."),
+            asJSON: options.json)
+    }
+
+    private func account(
+        _ server: String, _ configuration: Configuration, _ files: AccountFiles
+    ) async throws -> Account {
+        if let sandbox { return try await sandboxAccount(server, sandbox) }
+        guard let provider, let kind = Account.Kind(rawValue: provider.rawValue),
+            let scheme = try Session.scheme(kind, configuration)
+        else { throw Failure(.configuration, "no such provider") }
+        let opensBrowser = !noBrowser
+        let signIn = BrowserSignIn(scheme, appName: "syncdir") { url in
+            Output.note("Open this page to sign in:\n\(url.absoluteString)")
+            if opensBrowser { Browser.open(url) }
+        }
+        let credentials = try await signIn.signIn()
+        let session = try AccountSession(scheme, store: FileCredentialStore(file: files.credentials))
+        try await session.signIn(credentials)
+        let person = credentials.person
+        return Account(
+            server: server, kind: kind, person: person.name.isEmpty ? person.email ?? person.id : person.name)
+    }
+
+    private struct SandboxPerson: Codable {
+        var id: String
+        var name: String
+    }
+
+    private func sandboxAccount(_ server: String, _ sandbox: String) async throws -> Account {
+        guard let control = URL(string: sandbox), control.host() != nil else {
+            throw Failure(.configuration, "the sandbox's address is none: \(sandbox)")
+        }
+        var request = URLRequest(url: control.appending(path: "sandbox/accounts"))
+        if let sandboxAccount {
+            request.url?.append(path: sandboxAccount)
+        } else {
+            request.httpMethod = "POST"
+            request.httpBody = try JSONEncoder().encode(["provider": "google", "name": sandboxPerson ?? ""])
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        }
+        let reply: ProviderTransport.Reply
+        do { reply = try await ProviderTransport.urlSession().send(request) } catch {
+            throw Failure(.unavailable, "the sandbox does not answer")
+        }
+        guard [200, 201].contains(reply.status),
+            let person = try? JSONDecoder().decode(SandboxPerson.self, from: reply.body)
+        else { throw Failure(.failed, "the sandbox refuses: status \(reply.status)") }
+        return Account(
+            server: server, kind: .sandbox, person: person.name, sandbox: sandbox, sandboxAccount: person.id)
+    }
+}
+
+/// `syncdir sign-out`.
+struct SignOut: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sign-out", abstract: "Forgets the account; directories stay as they are.")
+
+    @OptionGroup var options: CommonOptions
+
+    func run() async throws {
+        try AccountFiles(try Folders(), options.account).remove()
+        Output.write(["signedOut": true], "Signed out.", asJSON: options.json)
+    }
+}

@@ -1,0 +1,233 @@
+import Foundation
+import SyncClient
+import SyncDirectory
+
+/// Joins a directory's keeper with the client library: hands over what changed here, and takes what others changed.
+///
+/// The library asks its delegate only during a sync, and work is handed over only between syncs; so what the keeper
+/// remembers and what the library has queued always agree.
+actor DirectorySynchronizer: SyncServerDelegate {
+    /// What one round came to.
+    struct Round: Sendable {
+        var sent: [Change] = []
+        var received: [Change] = []
+        var conflicts: [DirectoryConflict] = []
+        var skipped: [DirectoryScan.Skipped] = []
+        /// Files that could not be sent, and why.
+        var problems: [Change] = []
+        /// Whether another round has something to do at once.
+        var hasMore = false
+    }
+
+    /// Something that happened to a file.
+    struct Change: Sendable, Encodable {
+        var path: String
+        /// `contents`, `path` or `deletion`; of problems a reason.
+        var what: String
+    }
+
+    /// Most files that are handed over for one commit.
+    private static let filesOfCommit = 100
+
+    private let keeper: DirectoryKeeper
+    let group: SharingGroupUUID
+    private var server: SyncServer?
+    private var round = Round()
+    /// Files whose contents are missing here.
+    private var wanted: [FileUUID] = []
+    /// Whether the library has not heard of the group yet.
+    private var needsGroups = false
+    /// The folders of the directory as of the last round, absolute.
+    private(set) var folders: [String]
+
+    init(_ keeper: sending DirectoryKeeper, group: SharingGroupUUID) {
+        folders = [keeper.root.path]
+        self.keeper = keeper
+        self.group = group
+    }
+
+    /// Begins: finishes what the last process left, and closes what it had queued.
+    func begin(with server: SyncServer) throws {
+        self.server = server
+        try keeper.recover()
+        // What is queued from now on must not replace it.
+        if server.sharingGroups.contains(where: { $0.sharingGroupUUID == group }) {
+            try server.closeQueue(sharingGroupUUID: group)
+        } else {
+            needsGroups = true
+        }
+    }
+
+    /// Looks at the directory, and syncs.
+    /// - Parameter asksServer: whether changes by others are asked for even if nothing is to be sent.
+    /// - Throws: ``SyncError``, ``DirectoryError``, ``DiskError``, ``RecordError``; what was done until then stays done.
+    func perform(asksServer: Bool = true) async throws -> Round {
+        guard let server else { return Round() }
+        round = Round()
+        let isAwaited = asksServer || !wanted.isEmpty
+        wanted = []
+        if needsGroups {
+            try await server.synced()
+            needsGroups = false
+        }
+        let look = try keeper.look()
+        round.skipped = look.skipped
+        folders = [keeper.root.path] + look.folders.map(keeper.root.absolutePath)
+        let handedOver = try handOver(to: server)
+        if handedOver > 0 || isAwaited || server.uploadsPending {
+            try await server.synced(sharingGroupUUID: group)
+            if !server.uploadsPending { try keeper.committed() }
+        }
+        for file in wanted { try? server.requestDownload(forFileUUID: file) }
+        try keeper.lookAfterDisplaced()
+        round.conflicts = keeper.takeConflicts()
+        round.hasMore =
+            look.hasUnsettled || !wanted.isEmpty || !round.conflicts.isEmpty || (handedOver > 0 && keeper.hasWork)
+        return round
+    }
+
+    /// Gives work to the library, as much as belongs into one commit; the number of files.
+    private func handOver(to server: SyncServer) throws -> Int {
+        guard let group = server.sharingGroups.first(where: { $0.sharingGroupUUID == group }) else {
+            throw SyncError(.notAMember, sharingGroupUUID: group)
+        }
+        guard group.permission >= .write else { return 0 }
+        var count = 0
+        for work in try keeper.work(limit: Self.filesOfCommit) where try handOver(work, to: server) { count += 1 }
+        return count
+    }
+
+    private func handOver(_ work: DirectoryKeeper.Work, to server: SyncServer) throws -> Bool {
+        let file = work.file
+        var attributes = SyncAttributes(
+            fileUUID: file.fileUUID, sharingGroupUUID: group, mimeType: file.mimeType)
+        do throws(SyncError) {
+            switch work {
+            case .upload(_, let text):
+                attributes.appMetaData = text
+                let path = keeper.root.absolutePath(file.path)
+                try server.uploadCopy(
+                    localFile: LocalFileLocation(base: .absolute, path: path), withAttributes: attributes)
+            case .describe(_, let text):
+                attributes.appMetaData = text
+                try server.uploadAppMetaData(attributes: attributes)
+            case .delete: try server.delete(filesWithUUIDs: [file.fileUUID])
+            }
+        } catch {
+            return try settle(error, of: work)
+        }
+        try keeper.accepted(work)
+        note(work)
+        return true
+    }
+
+    private func note(_ work: DirectoryKeeper.Work) {
+        let what =
+            switch work {
+            case .upload: "contents"
+            case .describe: "path"
+            case .delete: "deletion"
+            }
+        round.sent.append(Change(path: work.file.path.text, what: what))
+    }
+
+    /// What becomes of work that the library does not take.
+    /// - Returns: Whether something has changed by that.
+    private func settle(_ error: SyncError, of work: DirectoryKeeper.Work) throws -> Bool {
+        switch (work, error.code) {
+        case (.delete, .deletingUnknownFile), (.delete, .fileAlreadyDeleted), (.delete, .fileQueuedForDeletion):
+            try keeper.accepted(work)
+        case (_, .fileAlreadyDeleted), (_, .fileQueuedForDeletion):
+            // It comes back as a new file.
+            try keeper.refused(work)
+        case (.describe, .couldNotFindFileUUID):
+            try keeper.mustUpload(work.file.fileUUID)
+        case (.upload, .fileManagerError):
+            // Gone, or changing; the next look tells.
+            return false
+        case (_, .fileIsGone):
+            round.problems.append(Change(path: work.file.path.text, what: "the server cannot reach its contents"))
+            return false
+        default: throw error
+        }
+        return true
+    }
+
+    // MARK: What others did
+
+    func syncServerMustResolveContentDownloadConflict(
+        _ downloadContent: ServerContentType, downloadedContentAttributes: SyncAttributes,
+        conflictType: ConflictingClientOperation
+    ) async -> ContentDownloadResolution? {
+        let hasContents = if case .appMetaData = downloadContent { false } else { true }
+        let (contents, path, deletion) =
+            switch conflictType {
+            case .contentUpload(.file): (true, false, false)
+            case .contentUpload(.appMetaData): (false, true, false)
+            case .contentUpload(.both): (true, true, false)
+            case .uploadDeletion: (false, false, true)
+            case .both: (true, true, true)
+            }
+        guard
+            let resolution = try? keeper.resolve(
+                downloadedContentAttributes.fileUUID, hasContents: hasContents, givenUpContents: contents,
+                givenUpPath: path, givenUpDeletion: deletion)
+        else { return nil }
+        switch resolution {
+        case .accept: return .acceptContentDownload
+        case .keepDeletion: return .rejectContentDownload(.keepUploadDeletions)
+        }
+    }
+
+    func syncServerMustResolveDownloadDeletionConflicts(
+        _ conflicts: [DownloadDeletionConflict]
+    ) async -> [FileUUID: DownloadDeletionResolution] {
+        var answers: [FileUUID: DownloadDeletionResolution] = [:]
+        for conflict in conflicts {
+            let file = conflict.attributes.fileUUID
+            let hasContents = conflict.conflictType != .contentUpload(.appMetaData)
+            guard (try? keeper.acceptDeletion(of: file, givenUpContents: hasContents)) != nil else { continue }
+            answers[file] = .acceptDownloadDeletion
+        }
+        return answers
+    }
+
+    func syncServerFileGroupDownloadComplete(group operations: [DownloadOperation]) async throws {
+        for operation in operations { try take(operation) }
+    }
+
+    func syncServerFileGroupDownloadGone(group operations: [DownloadOperation]) async throws {
+        for operation in operations { try take(operation) }
+    }
+
+    private func take(_ operation: DownloadOperation) throws {
+        let attributes = operation.attributes
+        let before = keeper.record[attributes.fileUUID]?.path.text
+        let (kind, what): (Delivery.Kind, String)
+        switch operation.kind {
+        case .appMetaData: (kind, what) = (.description, "path")
+        case .deletion: (kind, what) = (.deletion, "deletion")
+        case .file(let location, _):
+            guard let url = server?.url(of: location) else { throw SyncError(.fileManagerError) }
+            (kind, what) = (.contents(url), "contents")
+        case .fileGone:
+            round.problems.append(
+                Change(path: before ?? attributes.fileUUID.rawValue, what: "its contents are out of reach"))
+            return
+        }
+        let outcome = try keeper.deliver(
+            Delivery(
+                fileUUID: attributes.fileUUID, kind: kind, appMetaData: attributes.appMetaData,
+                mimeType: attributes.mimeType,
+                updateDate: attributes.updateDate.map {
+                    Date(timeIntervalSince1970: TimeInterval($0.secondsSince1970))
+                }))
+        if outcome == .needsContents { wanted.append(attributes.fileUUID) }
+        let path = keeper.record[attributes.fileUUID]?.path.text ?? before
+        if let path { round.received.append(Change(path: path, what: what)) }
+    }
+
+    /// Where a file is, for progress bars.
+    func path(of file: FileUUID) -> String? { keeper.record[file]?.path.text }
+
+}

@@ -1,0 +1,276 @@
+import Foundation
+import SyncProtocol
+import Testing
+
+@testable import SyncDirectory
+
+@Suite("Making a directory show what others did")
+struct DeliveryTests {
+    private static let copy = "a (conflict of Ada, \(Date().formatted(.iso8601.year().month().day()))).txt"
+
+    @Test("A new file comes with its time, in its folder; nothing is left on the way, and nothing is to be done")
+    func newFile() throws {
+        let desk = try Desk()
+
+        try desk.deliver("hello", as: .fresh, at: "x/y/a.txt", modified: 1_600_000_000_000)
+
+        #expect(try desk.files == ["x/y/a.txt": "hello"])
+        let attributes = try FileManager.default.attributesOfItem(atPath: desk.url("x/y/a.txt").path)
+        #expect(attributes[.modificationDate] as? Date == Date(timeIntervalSince1970: 1_600_000_000))
+        #expect(try desk.incoming.isEmpty)
+        #expect(try desk.work().isEmpty && desk.keeper.takeConflicts().isEmpty)
+    }
+
+    @Test("A delivery that is repeated changes nothing")
+    func repeated() throws {
+        let desk = try Desk()
+        let uuid = FileUUID.fresh
+
+        for _ in 1...3 { try desk.deliver("hello", as: uuid, at: "a.txt") }
+
+        #expect(try desk.files == ["a.txt": "hello"])
+        #expect(try desk.work().isEmpty && desk.keeper.takeConflicts().isEmpty)
+    }
+
+    @Test("New contents replace the old ones that all have had")
+    func newContents() throws {
+        let desk = try Desk()
+        let file = try desk.publish("a.txt", "one")
+
+        try desk.deliver("two", as: file.fileUUID, at: "a.txt")
+
+        #expect(try desk.files == ["a.txt": "two"])
+        #expect(try desk.work().isEmpty && desk.keeper.takeConflicts().isEmpty)
+    }
+
+    @Test("An edit that nobody has seen yet stays beside the new contents, and is uploaded as a file of its own")
+    func unseenEdit() throws {
+        let desk = try Desk()
+        let file = try desk.publish("a.txt", "one")
+        try desk.write("a.txt", "edited")
+
+        try desk.deliver("two", as: file.fileUUID, at: "a.txt")
+
+        #expect(try desk.files == ["a.txt": "two", Self.copy: "edited"])
+        #expect(desk.keeper.takeConflicts().map(\.copy) == [Self.copy])
+        let work = try desk.work()
+        #expect(work.map(\.file.path.text) == [Self.copy] && work[0].file.fileUUID != file.fileUUID)
+    }
+
+    @Test("So does an edit that the library gave up for the download; the same edit on both sides is none")
+    func givenUpEdit() throws {
+        let desk = try Desk()
+        let file = try desk.publish("a.txt", "one")
+        try desk.write("a.txt", "edited")
+        try desk.work()
+        let resolution = try desk.keeper.resolve(
+            file.fileUUID, hasContents: true, givenUpContents: true, givenUpPath: true, givenUpDeletion: false)
+        #expect(resolution == .accept)
+
+        try desk.deliver("edited", as: file.fileUUID, at: "a.txt")
+        #expect(try desk.files == ["a.txt": "edited"] && desk.keeper.takeConflicts().isEmpty)
+
+        try desk.write("a.txt", "edited again")
+        try desk.work()
+        _ = try desk.keeper.resolve(
+            file.fileUUID, hasContents: true, givenUpContents: true, givenUpPath: true, givenUpDeletion: false)
+        try desk.restart()
+        try desk.deliver("two", as: file.fileUUID, at: "a.txt")
+        #expect(try desk.files == ["a.txt": "two", Self.copy: "edited again"])
+    }
+
+    @Test("What was given up for a delivery that never comes goes out again")
+    func deliveryThatNeverComes() throws {
+        let desk = try Desk()
+        let file = try desk.publish("a.txt", "one")
+        _ = try desk.keeper.resolve(
+            file.fileUUID, hasContents: true, givenUpContents: true, givenUpPath: false, givenUpDeletion: false)
+        #expect(try desk.work().isEmpty)
+
+        try desk.keeper.committed()
+
+        #expect(try desk.work().map(\.file.fileUUID) == [file.fileUUID])
+    }
+
+    @Test("A move by others moves the file, edited or not, and takes empty folders away")
+    func remoteMove() throws {
+        let desk = try Desk()
+        let file = try desk.publish("old/a.txt", "one")
+        try desk.write("old/a.txt", "edited")
+
+        #expect(try desk.deliver(path: "new/b.txt", of: file.fileUUID) == .done)
+
+        #expect(try desk.files == ["new/b.txt": "edited"])
+        #expect(!FileManager.default.fileExists(atPath: desk.url("old").path))
+        #expect(try desk.work().map(\.file.fileUUID) == [file.fileUUID])
+    }
+
+    @Test("A move here survives new contents from there; of two moves the one that others know wins")
+    func moves() throws {
+        let desk = try Desk()
+        let file = try desk.publish("a.txt", "one")
+        try desk.move("a.txt", "mine.txt")
+        // Not even looked at.
+        try desk.deliver("two", as: file.fileUUID, at: "a.txt")
+        #expect(try desk.files == ["mine.txt": "two"])
+
+        // Given to the library, and given up.
+        #expect(try desk.work().map(\.file.path.text) == ["mine.txt"])
+        _ = try desk.keeper.resolve(
+            file.fileUUID, hasContents: true, givenUpContents: false, givenUpPath: true, givenUpDeletion: false)
+        try desk.deliver("three", as: file.fileUUID, at: "a.txt")
+        #expect(try desk.files == ["mine.txt": "three"])
+
+        #expect(try desk.work().map(\.file.path.text) == ["mine.txt"])
+        _ = try desk.keeper.resolve(
+            file.fileUUID, hasContents: false, givenUpContents: false, givenUpPath: true, givenUpDeletion: false)
+        try desk.deliver(path: "theirs.txt", of: file.fileUUID)
+        #expect(try desk.files == ["theirs.txt": "three"])
+        #expect(try desk.work().isEmpty)
+    }
+
+    @Test("A deletion by others deletes; an edit makes the file stay as a new one")
+    func deletions() throws {
+        let desk = try Desk()
+        let (first, second) = (try desk.publish("x/a.txt", "one"), try desk.publish("b.txt", "two"))
+        try desk.write("b.txt", "edited")
+
+        try desk.deliverDeletion(of: first.fileUUID)
+        try desk.deliverDeletion(of: second.fileUUID)
+
+        #expect(try desk.files == ["b.txt": "edited"])
+        #expect(!FileManager.default.fileExists(atPath: desk.url("x").path))
+        #expect(desk.keeper.takeConflicts().map(\.kind) == [.changedAndDeleted])
+        let work = try desk.work()
+        #expect(work.count == 1 && work[0].file.fileUUID != second.fileUUID)
+    }
+
+    @Test("New contents by others win over a deletion here, a new path does not")
+    func deletedHere() throws {
+        let desk = try Desk()
+        let file = try desk.publish("a.txt", "one")
+        try desk.remove("a.txt")
+        #expect(
+            try desk.keeper.resolve(
+                file.fileUUID, hasContents: false, givenUpContents: false, givenUpPath: false, givenUpDeletion: true)
+                == .keepDeletion)
+
+        try desk.deliver("two", as: file.fileUUID, at: "a.txt")
+
+        #expect(try desk.files == ["a.txt": "two"])
+        #expect(try desk.work().isEmpty)
+        #expect(try desk.deliver(path: "b", of: .fresh) == .needsContents)
+    }
+
+    @Test(
+        "Of two files at one path the one whose UUID comes first stays, whichever came first", arguments: [true, false])
+    func samePath(_ isReversed: Bool) throws {
+        let desk = try Desk()
+        let order = isReversed ? [2, 1] : [1, 2]
+
+        for digit in order { try desk.deliver("of \(digit)", as: .of(digit), at: "a.txt", by: "Bob \(digit)") }
+
+        #expect(try desk.files == ["a.txt": "of 1", "a (conflict of Bob 2, 2023-11-14).txt": "of 2"])
+        // The others learn of it.
+        #expect(try desk.work().map(\.file.fileUUID) == [.of(2)])
+        #expect(desk.keeper.takeConflicts().map(\.kind) == [.samePath])
+    }
+
+    @Test("Two files of the same contents at one path become one", arguments: [true, false])
+    func duplicates(_ isReversed: Bool) throws {
+        let desk = try Desk()
+        let order = isReversed ? [2, 1] : [1, 2]
+
+        for digit in order { try desk.deliver("same", as: .of(digit), at: "a.txt") }
+
+        #expect(try desk.files == ["a.txt": "same"])
+        let work = try desk.work()
+        #expect(work.map(\.file.fileUUID) == [.of(2)])
+        guard case .delete? = work.first else {
+            Issue.record("no deletion: \(work)")
+            return
+        }
+        #expect(try desk.work().isEmpty && desk.file("a.txt").fileUUID == .of(1))
+    }
+
+    @Test("A file gives way to a folder of its name, whichever came first", arguments: [true, false])
+    func fileAndFolder(_ isReversed: Bool) throws {
+        let desk = try Desk()
+        let files = [("a", FileUUID.of(1)), ("a/b/c", FileUUID.of(2))]
+
+        for (path, uuid) in isReversed ? files.reversed() : files { try desk.deliver(path, as: uuid, at: path) }
+
+        #expect(try desk.files == ["a (conflict of Bob, 2023-11-14)": "a", "a/b/c": "a/b/c"])
+        #expect(try desk.work().map(\.file.fileUUID) == [.of(1)])
+    }
+
+    @Test("A file that nobody knows yet is not overwritten")
+    func unknownFile() throws {
+        let desk = try Desk()
+        try desk.write("a.txt", "mine")
+        try desk.write(IgnoreRules.fileName, "ignored")
+        try desk.write("ignored", "private")
+
+        try desk.deliver("theirs", as: .of(1), at: "a.txt")
+        try desk.deliver("theirs", as: .of(2), at: "ignored")
+
+        let contents = try desk.files
+        #expect(contents["ignored"] == "private" && Set(contents.values).isSuperset(of: ["mine", "theirs", "private"]))
+        #expect(contents.values.filter { $0 == "theirs" }.count == 2)
+    }
+
+    @Test(
+        "Paths that lead elsewhere lead to a name of our own, and are not announced",
+        arguments: [
+            "../escaped", "/tmp/escaped", "a/../../escaped", ".syncdir/record.sqlite", "link/escaped", "nul\u{0}",
+        ])
+    func hostilePaths(_ path: String) throws {
+        let desk = try Desk()
+        let outside = FileManager.default.temporaryDirectory.appending(path: "outside-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: outside, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: outside) }
+        try FileManager.default.createSymbolicLink(at: desk.url("link"), withDestinationURL: outside)
+        let uuid = FileUUID.fresh
+
+        try desk.deliver("hostile", as: uuid, at: path)
+
+        #expect(try desk.files == ["unnamed-\(uuid.rawValue.lowercased())": "hostile"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: outside.path).isEmpty)
+        #expect(
+            !FileManager.default.fileExists(
+                atPath: desk.folder.deletingLastPathComponent().appending(path: "escaped").path))
+        #expect(try desk.work().isEmpty)
+        // Its next version goes there as well.
+        try desk.deliver("next", as: uuid, at: path)
+        #expect(try desk.files.values.sorted() == ["next"])
+    }
+
+    @Test("A folder that was exchanged for a link is not followed by a move or a deletion")
+    func exchangedFolder() throws {
+        let desk = try Desk()
+        let file = try desk.publish("folder/a", "one")
+        let outside = FileManager.default.temporaryDirectory.appending(path: "outside-\(UUID().uuidString)")
+        try FileManager.default.moveItem(at: desk.url("folder"), to: outside)
+        defer { try? FileManager.default.removeItem(at: outside) }
+        try FileManager.default.createSymbolicLink(at: desk.url("folder"), withDestinationURL: outside)
+
+        try desk.deliverDeletion(of: file.fileUUID)
+
+        #expect(try FileManager.default.contentsOfDirectory(atPath: outside.path) == ["a"])
+    }
+
+    @Test("Another spelling of a name is the same file, and stays as it is spelled here")
+    func spellings() throws {
+        let desk = try Desk()
+        let file = try desk.publish("cafe\u{301}", "one")
+
+        try desk.deliver("two", as: file.fileUUID, at: "caf\u{E9}")
+
+        #expect(try desk.files == ["cafe\u{301}": "two"])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: desk.folder.path).contains {
+                $0.unicodeScalars.count == 5
+            })
+        #expect(try desk.work().isEmpty)
+    }
+}

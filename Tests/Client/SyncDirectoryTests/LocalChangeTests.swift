@@ -1,0 +1,215 @@
+import Foundation
+import SyncProtocol
+import Testing
+
+@testable import SyncDirectory
+
+@Suite("Finding what changed in a directory")
+struct LocalChangeTests {
+    private func kinds(_ work: [DirectoryKeeper.Work]) -> [String] {
+        work.map { work in
+            switch work {
+            case .upload(let file, _): "upload \(file.path)"
+            case .describe(let file, _): "describe \(file.path)"
+            case .delete(let file): "delete \(file.path)"
+            }
+        }.sorted()
+    }
+
+    @Test("New files are uploaded with their paths, times and who made them; then there is nothing to do")
+    func newFiles() throws {
+        let desk = try Desk()
+        try desk.write("a.txt", "one")
+        try desk.write("sub/folder/b.txt", "two")
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: desk.url("a.txt").path)
+
+        let work = try desk.work()
+
+        #expect(kinds(work) == ["upload a.txt", "upload sub/folder/b.txt"])
+        let texts = work.compactMap { work in
+            if case .upload(_, let text) = work { FileDescription(appMetaData: text) } else { nil }
+        }
+        let first = try #require(texts.first { $0.path == "a.txt" })
+        #expect(first.modified == 1_600_000_000_000 && first.by == "Ada")
+        #expect(try desk.work().isEmpty && !desk.keeper.hasWork)
+    }
+
+    @Test("New contents are uploaded; a new time alone is not")
+    func newContents() throws {
+        let desk = try Desk()
+        let file = try desk.publish("a", "one")
+        try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: desk.url("a").path)
+        #expect(try desk.work().isEmpty)
+        try desk.write("a", "longer")
+
+        let work = try desk.work()
+
+        #expect(work.map(\.file.fileUUID) == [file.fileUUID])
+        #expect(kinds(work) == ["upload a"])
+    }
+
+    @Test("A move costs a text and no contents, also into a folder and in another of Unicode's forms")
+    func moves() throws {
+        let desk = try Desk()
+        let file = try desk.publish("a", "one")
+        try desk.move("a", "folder/e\u{301}")
+
+        let work = try desk.work()
+
+        #expect(work.map(\.file.fileUUID) == [file.fileUUID])
+        guard case .describe(_, let text)? = work.first else {
+            Issue.record("no new text: \(work)")
+            return
+        }
+        // It travels composed, and lies here as it is spelled here.
+        #expect(FileDescription(appMetaData: text)?.path?.unicodeScalars.count == "folder/".count + 1)
+        #expect(try desk.file("folder/\u{E9}").path.text.unicodeScalars.count == "folder/".count + 2)
+        #expect(try desk.work().isEmpty)
+    }
+
+    @Test(
+        "Of several files with the same contents each is found again; empty files are alike only if they are the same")
+    func ambiguousMoves() throws {
+        let desk = try Desk()
+        let (first, second) = (try desk.publish("1", "same"), try desk.publish("2", "same"))
+        let empty = try desk.publish("empty", "")
+        try desk.move("1", "x")
+        try desk.move("2", "y")
+        try desk.move("empty", "moved")
+        try desk.write("another", "")
+
+        let work = try desk.work()
+
+        #expect(kinds(work) == ["describe moved", "describe x", "describe y", "upload another"])
+        #expect(try desk.file("x").fileUUID == first.fileUUID && desk.file("y").fileUUID == second.fileUUID)
+        #expect(try desk.file("moved").fileUUID == empty.fileUUID)
+    }
+
+    @Test("What is gone is deleted; what cannot be looked into is not")
+    func deletions() throws {
+        let desk = try Desk()
+        let first = try desk.publish("a", "one")
+        _ = try desk.publish("closed/b", "two")
+        try desk.remove("a")
+        let rules = IgnoreRules()
+        var scan = try desk.keeper.root.scan(rules)
+        scan.files = [:]
+        scan.unknownFolders = [RelativePath("closed")!]
+
+        let changes = LocalChanges(from: desk.keeper.record, to: scan, ignoring: rules, quietSince: .max) { _ in nil }
+
+        #expect(changes.changes == [.deleted(first.fileUUID)])
+    }
+
+    @Test("What is ignored from now on is neither deleted elsewhere nor uploaded")
+    func ignoring() throws {
+        let desk = try Desk()
+        _ = try desk.publish("a.log", "one")
+        try desk.write(IgnoreRules.fileName, "*.log\ncache/\n")
+        try desk.write("b.log", "two")
+        try desk.write("cache/c", "three")
+        try desk.write(".syncdir/mine", "four")
+
+        #expect(kinds(try desk.work()) == ["upload .syncdirignore"])
+    }
+
+    @Test("A file that may still be written to, or is one half of a move, is left for the next look")
+    func unsettled() throws {
+        let desk = try Desk()
+        let file = try desk.publish("a", "one")
+        try desk.remove("a")
+        try desk.write("b", "one")
+        let rules = IgnoreRules()
+        let scan = try desk.keeper.root.scan(rules)
+
+        let early = LocalChanges(from: desk.keeper.record, to: scan, ignoring: rules, quietSince: 0) {
+            (path) throws(DiskError) in
+            try desk.keeper.root.reading(of: path)
+        }
+        let quietSince = try #require(scan.files.values.first).changed - 1
+        let soon = LocalChanges(from: desk.keeper.record, to: scan, ignoring: rules, quietSince: quietSince) {
+            (path) throws(DiskError) in
+            try desk.keeper.root.reading(of: path)
+        }
+
+        #expect(soon.changes.isEmpty && soon.hasUnsettled)
+        // A time that is far ahead is that of another clock.
+        #expect(early.changes.count == 1 && !early.hasUnsettled)
+        guard case .moved(file.fileUUID, _, _)? = early.changes.first else {
+            Issue.record("\(early.changes)")
+            return
+        }
+    }
+
+    @Test("Links are left alone, and nothing behind them is looked at")
+    func links() throws {
+        let desk = try Desk()
+        let outside = FileManager.default.temporaryDirectory.appending(path: "outside-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: outside, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: outside) }
+        try Data("secret".utf8).write(to: outside.appending(path: "secret"))
+        try FileManager.default.createSymbolicLink(at: desk.url("link"), withDestinationURL: outside)
+        try FileManager.default.createSymbolicLink(
+            at: desk.url("file"), withDestinationURL: outside.appending(path: "secret"))
+
+        let look = try desk.keeper.look()
+
+        #expect(!desk.keeper.hasWork)
+        #expect(look.skipped.map(\.path).sorted() == ["file", "link"])
+        #expect(look.skipped.allSatisfy { $0.reason == .notAFile })
+    }
+
+    @Test("Names that are no text, and second names of the same text, are told and left alone")
+    func unusableNames() throws {
+        let desk = try Desk()
+        try desk.write("caf\u{E9}", "composed")
+        try desk.write("cafe\u{301}", "decomposed")
+        try desk.write("a\u{7}b", "bell")
+
+        let look = try desk.keeper.look()
+
+        #expect(Set(look.skipped.map(\.reason)) == [.sameName, .unusableName])
+        #expect(kinds(try desk.keeper.work(limit: 10)) == ["upload caf\u{E9}"])
+    }
+
+    @Test("Contents that change while the library copies them are uploaded again, even if they change back")
+    func changesWhileCopied() throws {
+        let desk = try Desk()
+        try desk.write("a", "one")
+        try desk.keeper.look()
+        let work = try desk.keeper.work(limit: 10)
+        try desk.write("a", "something else")
+        try desk.write("a", "one")
+
+        try desk.keeper.accepted(try #require(work.first))
+
+        #expect(kinds(try desk.work()) == ["upload a"])
+    }
+
+    @Test("A directory that was moved away, or unmounted, is not taken for an empty one")
+    func movedDirectory() throws {
+        let desk = try Desk()
+        _ = try desk.publish("a", "one")
+        let elsewhere = desk.folder.appendingPathExtension("moved")
+        try FileManager.default.moveItem(at: desk.folder, to: elsewhere)
+        defer { try? FileManager.default.removeItem(at: elsewhere) }
+
+        #expect(throws: DirectoryError.directoryMoved) { try desk.keeper.look() }
+        try FileManager.default.createDirectory(at: desk.folder, withIntermediateDirectories: true)
+        #expect(throws: DirectoryError.directoryMoved) { try desk.keeper.look() }
+    }
+
+    @Test("What was found is known after a restart")
+    func restart() throws {
+        let desk = try Desk()
+        let file = try desk.publish("a", "one")
+        try desk.write("b", "two")
+        try desk.keeper.look()
+
+        try desk.restart()
+
+        #expect(try desk.file("a") == file)
+        #expect(kinds(try desk.work()) == ["upload b"])
+    }
+}

@@ -1,0 +1,25 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension SyncdirTests {
+    @Suite("Two watched directories that change at random")
+    struct ChaosTests {
+        @Test("Both sides end equal, no contents are lost and each conflict is told of, whoever is killed meanwhile")
+        func chaos() async throws {
+            let settings = ProcessInfo.processInfo.environment
+            let changes = settings["SYNCDIR_CHAOS_CHANGES"].flatMap(Int.init) ?? 150
+            let seed = settings["SYNCDIR_CHAOS_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 1...1_000_000)
+            print("Chaos: seed \(seed), \(changes) changes; SYNCDIR_CHAOS_SEED=\(seed) begins with the same ones")
+            let begin = ContinuousClock.now
+
+            var run = try await ChaosRun(TestServer(PrivateStack("syncdir", responders: 3)), seed: seed)
+            try await run.change(times: changes)
+            let changed = ContinuousClock.now
+            try await run.settle(within: .seconds(180))
+            try run.check()
+
+            print("Seed \(seed): \(run.tally); \(changed - begin), and \(ContinuousClock.now - changed) to settle")
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import Posix
+import TestSupport
+import Testing
+
+/// A person at a terminal, with a home of their own.
+final class TerminalUser: Sendable {
+    let name: String
+    let server: TestServer
+    private let home: ScratchFolder
+
+    /// The program beside this process's own.
+    static let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        .appending(path: "syncdir").path
+
+    /// Somebody who has signed in, at the sandbox's Google unless an account is given.
+    init(_ name: String, _ server: TestServer, signsIn: Bool = true) throws {
+        self.name = name
+        self.server = server
+        home = try ScratchFolder("terminal")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        if signsIn { try succeed("sign-in", "--server", address, "--sandbox", sandbox, "--sandbox-person", name) }
+    }
+
+    /// The directory that the person keeps.
+    var directory: URL { home.url.appending(path: "shared") }
+    /// For files that are about to be in it, in the same file system.
+    var outside: URL { home.url }
+    var address: String { "http://\(server.address.host):\(server.address.port)\(server.address.prefix)" }
+    var sandbox: String { "http://\(server.sandbox.address.host):\(server.sandbox.address.port)" }
+
+    private func commandLine(_ arguments: [String]) -> [String] {
+        [
+            "/usr/bin/env", "HOME=\(home.path)", "XDG_CONFIG_HOME=\(home.path)/config",
+            "XDG_STATE_HOME=\(home.path)/state", Self.program,
+        ] + arguments
+    }
+
+    /// Runs a command to its end.
+    func run(_ arguments: String...) throws -> Command { try run(arguments) }
+
+    func run(_ arguments: [String]) throws -> Command {
+        let line = commandLine(arguments)
+        return try Command(line[0], Array(line.dropFirst()))
+    }
+
+    /// Runs a command that must end well; what it printed.
+    @discardableResult
+    func succeed(_ arguments: String...) throws -> String {
+        let command = try run(arguments)
+        guard command.status == 0 else {
+            throw StackError.scriptFailed("syncdir \(arguments) ended with \(command.status): \(command.output)")
+        }
+        return command.output.trimmingCharacters(in: .newlines)
+    }
+
+    /// Runs a command that must end well; its JSON.
+    func json(_ arguments: String...) throws -> JSONValue {
+        let command = try run(arguments + ["--json"])
+        guard command.status == 0, let json = JSONValue(Array(command.output.utf8)) else {
+            throw StackError.scriptFailed("syncdir \(arguments) ended with \(command.status): \(command.output)")
+        }
+        return json
+    }
+
+    /// Begins `syncdir watch` on the person's directory.
+    func watch(group: String) throws -> WatchProcess {
+        let log = home.url.appending(path: "watch.log")
+        if !FileManager.default.fileExists(atPath: log.path) { try Data().write(to: log) }
+        return try WatchProcess(
+            commandLine(["watch", directory.path, "--group", group, "--interval", "0.3", "--json"]), log: log)
+    }
+
+    /// Makes the account's server one that does not answer, or the right one again.
+    func pointAccount(at server: String) throws {
+        let file = home.url.appending(path: "state/syncdir/accounts/default/account.json")
+        var account = try #require(
+            try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
+        account["server"] = server
+        try JSONSerialization.data(withJSONObject: account).write(to: file)
+    }
+
+    /// What `syncdir status` tells of the person's directory.
+    func status() throws -> JSONValue { try json("status", directory.path) }
+
+    func write(_ path: String, _ text: String) throws {
+        let file = directory.appending(path: path)
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+    }
+
+    /// All regular files of the directory with their contents, but the program's own.
+    func files() throws -> [String: String] {
+        var files: [String: String] = [:]
+        let names = FileManager.default.enumerator(atPath: directory.path)
+        while let name = names?.nextObject() as? String {
+            if name == ".syncdir" {
+                names?.skipDescendants()
+                continue
+            }
+            guard names?.fileAttributes?[.type] as? FileAttributeType == .typeRegular else { continue }
+            // Between the question and the reading it may have gone.
+            guard let contents = try? Data(contentsOf: directory.appending(path: name)) else { continue }
+            files[name] = String(decoding: contents, as: UTF8.self)
+        }
+        return files
+    }
+}
+
+/// A `syncdir watch` that runs.
+final class WatchProcess: Sendable {
+    private let process: ChildProcess
+    private let log: URL
+    /// Where its own lines begin.
+    private let begin: Int
+
+    init(_ arguments: [String], log: URL) throws {
+        let output = try FileHandle(forWritingTo: log)
+        begin = Int(try output.seekToEnd())
+        self.log = log
+        process = try ChildProcess(arguments, output: output.fileDescriptor)
+        try output.close()
+    }
+
+    deinit { process.send(SIGKILL) }
+
+    var isRunning: Bool { process.isRunning }
+
+    /// All that it wrote.
+    var text: String {
+        let bytes = (try? Data(contentsOf: log)) ?? Data()
+        return String(decoding: bytes.dropFirst(begin), as: UTF8.self)
+    }
+
+    /// Its events, in their order.
+    var events: [JSONValue] {
+        text.split(separator: "\n").compactMap { JSONValue(Array($0.utf8)) }
+    }
+
+    /// How often it told that there is nothing more to do.
+    var idleCount: Int { events.filter { $0.event?.text == "idle" }.count }
+
+    /// Sends a signal, and waits for its end; the exit status.
+    @discardableResult
+    func end(_ signal: Int32) throws -> Int32 {
+        process.send(signal)
+        return try process.wait()
+    }
+}
