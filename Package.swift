@@ -265,7 +265,7 @@ let package = Package(
             dependencies: [
                 "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "Push", "SyncProtocol", "UserStorage",
                 "HTTPTransport", "JSONWebTokens",
-                "OpenSSLCrypto", "MariaDB", "TestSupport", httpTypes, logging,
+                "OpenSSLCrypto", "MariaDB", "Posix", "TestSupport", httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -284,7 +284,8 @@ let package = Package(
         .testTarget(
             name: "AccountsTests",
             dependencies: [
-                "Accounts", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "TestSupport", httpTypes,
+                "Accounts", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "Posix", "SyncProtocol", "TestSupport",
+                httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(name: "UntrustedInputTests", dependencies: ["UntrustedInput"], swiftSettings: strict),

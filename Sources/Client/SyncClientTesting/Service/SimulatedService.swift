@@ -148,7 +148,7 @@ public final class SimulatedService: Sendable {
             var isQuiet = true
             for phone in phones.withLock({ $0 }) where !scheduler.isWaited(for: phone.index) {
                 guard let client = phone.client else { continue }
-                if !client.isSyncing { await client.told() }
+                if !client.isSyncing { await client.callbacksDelivered() }
                 // The app may have asked for a sync when it was told.
                 if client.isSyncing, !scheduler.isWaited(for: phone.index) { isQuiet = false }
             }
