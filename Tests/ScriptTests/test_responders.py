@@ -24,8 +24,13 @@ assert os.environ["LISTEN_FDS"] == "1" and os.environ["LISTEN_PID"] == str(os.ge
 notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 notify.sendto(b"READY=1\\nSTATUS=testing", "\\0" + os.environ["NOTIFY_SOCKET"][1:])
 listener = socket.socket(fileno=3)
+# A signal that comes between the interpreter's look at signals and accept(2) is handled after the next time-out.
+listener.settimeout(0.2)
 while True:
-    connection, _ = listener.accept()
+    try:
+        connection, _ = listener.accept()
+    except TimeoutError:
+        continue
     connection.sendall(str(os.getpid()).encode())
     connection.close()
 """
