@@ -52,33 +52,18 @@ final class Exchange {
             isSecure: slot.parameter("HTTPS") == "on", body: body)
     }
 
-    /// What the class of a status is called (RFC 9110, section 15).
-    private static func phrase(of status: Int) -> String {
-        switch status {
-        case ..<200: "Informational"
-        case ..<300: "Successful"
-        case ..<400: "Redirection"
-        case ..<500: "Client Error"
-        default: "Server Error"
-        }
-    }
-
     private func send(_ response: SandboxResponse) throws {
-        // With its phrase: curl's users, and Foundation's on Linux, do not all take a status line without one.
+        // Without a phrase nginx ends the status line behind the code, which FoundationNetworking of Swift 6.3 does not
+        // read: it takes the space for a part of the line, as RFC 9112, section 4, does.
         var head = "Status: \(response.status) \(HTTPStatus.phrase(response.status))\r\n"
         if response.isCut {
             // nginx closes the connection without an answer; see nginx/sandbox.conf.
             try slot.write(Array((head + "\r\n").utf8))
             return
         }
-        // Without a phrase nginx ends the status line behind the code, which FoundationNetworking of Swift 6.3 does not
-        // read: it takes the space for a part of the line, as RFC 9112, section 4, does.
-        head = "Status: \(response.status) \(Self.phrase(of: response.status))\r\n"
         for (name, value) in response.headers { head += "\(name): \(value)\r\n" }
         if response.status != 204, response.status != 304 { head += "Content-Length: \(response.contentLength)\r\n" }
-        // Unbuffered, nginx 1.22 takes the end of the connection for the end of the body, and keeps a client of
-        // HTTP/1.1 waiting for the rest; buffered (and with fastcgi_keep_conn), it sees the cut, and closes.
-        if response.truncateAfterBytes != nil { head += "X-Accel-Buffering: yes\r\n" }
+        if isSentWhole(response) { head += "X-Accel-Buffering: yes\r\n" }
         try slot.write(Array((head + "\r\n").utf8))
         let count = min(response.contentLength, response.truncateAfterBytes ?? Int.max)
         switch response.body {
@@ -93,6 +78,16 @@ final class Exchange {
             try slot.flush()
             throw FastCGIError.aborted
         }
+    }
+
+    /// Whether nginx is to collect the reply before it passes it on.
+    ///
+    /// A reply that is cut: unbuffered, nginx 1.22 takes the end of the connection for the end of the body, and keeps a
+    /// client of HTTP/1.1 waiting for the rest; buffered (and with fastcgi_keep_conn), it sees the cut, and closes. And a
+    /// short reply: unbuffered, nginx ends each with an empty DATA frame of HTTP/2, which Apple does not send and on
+    /// which aioapns 4.0 drops its connection.
+    private func isSentWhole(_ response: SandboxResponse) -> Bool {
+        if case .bytes = response.body { true } else { response.truncateAfterBytes != nil }
     }
 
     private func sendFile(_ path: String, from start: Int, count: Int, corruptAt: Int?) throws {

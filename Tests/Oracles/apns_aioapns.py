@@ -33,6 +33,9 @@ class Loop(asyncio.SelectorEventLoop):
     def __init__(self):
         super().__init__()
         self.hosts = set()
+        self.failures = []
+        # What breaks off in a connection is no failure of a request: the client connects anew.
+        self.set_exception_handler(lambda _, context: self.failures.append(repr(context.get("exception"))))
 
     async def getaddrinfo(self, host, port, **options):
         self.hosts.add((host, port))
@@ -115,6 +118,7 @@ async def conversation():
 def main():
     with asyncio.Runner(loop_factory=Loop) as runner:
         runner.run(conversation())
+        check(runner.get_loop().failures == [], "the client can read every reply, and keeps its connections")
         check(runner.get_loop().hosts == {("api.push.apple.com", 443)}, "only Apple's own host is asked for")
 
 
