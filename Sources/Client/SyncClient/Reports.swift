@@ -19,7 +19,8 @@ public struct PendingReport: Sendable, Hashable {
         public let isClosed: Bool
         /// Whether the server has it already, and the rest of the queue is missing.
         public let isStaged: Bool
-        /// Whether it will never be sent, because the group was lost.
+        /// Whether it is not sent any more, because the group was lost, or because it was refused for good: see
+        /// ``SyncServer/retryUpload(forFileUUID:)`` and ``SyncServer/discardUpload(forFileUUID:)``.
         public let isDead: Bool
         /// How often it failed.
         public let attempts: Int

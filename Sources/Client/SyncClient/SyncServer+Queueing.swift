@@ -5,7 +5,8 @@ extension SyncServer {
     /// Queues a file for upload, as a new file or the next version of one. Replaces what is queued for the file and not
     /// closed by a sync yet.
     ///
-    /// The file must stay as it is until its upload is committed, or refused for good; one that changed is not sent.
+    /// The file must stay as it is until its upload is committed, or refused for good; one that changed is not sent, but
+    /// set aside (``SyncEvent/singleFileUploadFailed(_:_:)``).
     /// - Throws: `fileManagerError` if there is no such file; `noMimeType`, `mimeTypeOfFileChanged`,
     ///   `fileGroupUUIDChanged`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `fileIsGone`,
     ///   `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`, `openQueueNotEmpty`; `storeError`.
@@ -59,6 +60,29 @@ extension SyncServer {
         try driver.change { machine throws(SyncError) in
             ((), try machine.uploadAppMetaData(attributes, at: driver.now))
         }
+    }
+
+    /// Queues again what was set aside of a file: what the server refused for good
+    /// (``SyncEvent/singleFileUploadFailed(_:_:)``), and what could not be sent before its group was lost. Contents and
+    /// text that were queued since take precedence. A file of the app's is taken as it is now.
+    /// - Throws: `couldNotFindFileUUID` if nothing was set aside, or only a text of a file that the server does not have;
+    ///   `fileManagerError` if the contents are not there any more; and as
+    ///   ``uploadImmutable(localFile:withAttributes:)``.
+    public func retryUpload(forFileUUID file: FileUUID) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in
+            let actions = try machine.retryUpload(of: file, at: driver.now) { item throws(SyncError) in
+                guard let location = item.source else { return nil }
+                return try driver.source(location, isOwned: item.ownsFile)
+            }
+            return ((), actions)
+        }
+    }
+
+    /// Gives up what was set aside of a file, with the library's copies. A file that never came to the server is forgotten
+    /// by that.
+    /// - Throws: `couldNotFindFileUUID` if nothing was set aside; `storeError`.
+    public func discardUpload(forFileUUID file: FileUUID) throws(SyncError) {
+        try driver.change { machine throws(SyncError) in ((), try machine.discardUpload(of: file)) }
     }
 
     /// Queues the deletion of a file.

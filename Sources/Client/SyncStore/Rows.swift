@@ -160,7 +160,8 @@ extension UploadItem: StoredRow {
                                 lastError)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE
-           SET status = excluded.status, fileGroupUUID = excluded.fileGroupUUID, mimeType = excluded.mimeType,
+           SET queueId = excluded.queueId, status = excluded.status, fileGroupUUID = excluded.fileGroupUUID,
+               mimeType = excluded.mimeType,
                stagedFileVersion = excluded.stagedFileVersion, appMetaData = excluded.appMetaData,
                stagedAppMetaDataVersion = excluded.stagedAppMetaDataVersion, urlBase = excluded.urlBase,
                urlPath = excluded.urlPath, ownsFile = excluded.ownsFile, fileSize = excluded.fileSize,

@@ -49,7 +49,7 @@ struct Histories: ParsableCommand {
         print(
             """
             \(sum.events) events, \(sum.commits) commits, \(sum.deliveries) deliveries, \(sum.conflicts) conflicts, \
-            \(sum.staleReplies) stale replies, \(sum.deaths) deaths, \(sum.gone) gone, \
+            \(sum.staleReplies) stale replies, \(sum.deaths) deaths, \(sum.gone) gone, \(sum.failedUploads) failed for good, \
             \(Int(Date().timeIntervalSince(begin))) s
             """)
         close(passed: Int(count) - sum.failures.count, failed: sum.failures.count)
@@ -66,6 +66,7 @@ private struct Totals {
     var staleReplies = 0
     var deaths = 0
     var gone = 0
+    var failedUploads = 0
     var failures: [SimulationReport] = []
 
     mutating func add(_ report: SimulationReport) {
@@ -76,6 +77,7 @@ private struct Totals {
         staleReplies += report.staleReplies
         deaths += report.deaths
         gone += report.gone
+        failedUploads += report.failedUploads
         if !report.violations.isEmpty { failures.append(report) }
     }
 }

@@ -51,12 +51,13 @@ struct QueueTests {
         #expect(try await phone.another().received().map(\.text) == ["before"])
     }
 
-    @Test("A file that changed, or went, is not sent, and says so", arguments: [true, false])
+    @Test("A file that changed, or went, is not sent, and keeps no other one back", arguments: [true, false])
     func changedFile(isRemoved: Bool) async throws {
         let phone = try await Device.signedUp(server)
         let original = try phone.file(Data("before".utf8))
         let file = FileUUID.random()
         try phone.client.uploadImmutable(localFile: original, withAttributes: phone.attributes(file))
+        let other = try phone.upload("other")
         let url = try #require(phone.client.url(of: original))
         if isRemoved {
             try FileManager.default.removeItem(at: url)
@@ -64,11 +65,50 @@ struct QueueTests {
             try Data("after, and longer".utf8).write(to: url)
         }
 
-        #expect(await refusal { try await phone.sync() } == .fileManagerError)
+        let report = try await phone.sync()
 
-        #expect(phone.executor.count("UploadFile") == 0)
-        #expect(phone.client.pendingReport().changes.map(\.attempts) == [1])
-        #expect(phone.client.pendingReport().changes.first?.lastError == "fileManagerError")
+        #expect(report.failed.map(\.code) == [.fileManagerError] && report.failed.map(\.fileUUID) == [file])
+        #expect(phone.executor.count("UploadFile") == 1 && !phone.client.uploadsPending)
+        let changes = phone.client.pendingReport().changes
+        #expect(changes.map(\.attempts) == [1] && changes.map(\.isDead) == [true])
+        #expect(changes.first?.lastError == "fileManagerError")
+        let tablet = try await phone.another()
+        #expect(try await tablet.received().map(\.text) == ["other"])
+        #expect(try phone.client.getAttributes(forFileUUID: other).gone == nil)
+
+        // The app looks at it, and wants the file as it is now.
+        let again = try await phone.relaunched()
+        guard !isRemoved else {
+            #expect(await refusal { try again.client.retryUpload(forFileUUID: file) } == .fileManagerError)
+            try again.client.discardUpload(forFileUUID: file)
+            #expect(again.client.pendingReport().changes.isEmpty)
+            return
+        }
+        try again.client.retryUpload(forFileUUID: file)
+        try await again.sync()
+        #expect(try await tablet.received().map(\.text) == ["after, and longer"])
+        #expect(again.client.pendingReport().changes.isEmpty)
+    }
+
+    @Test("A file that is larger than the server takes is set aside; the others of its queue are there")
+    func tooLarge() async throws {
+        let phone = try await Device.signedUp(try TestServer.configuredDifferently())
+        let original = try phone.file(Data(repeating: 0x61, count: 1_200_000))
+        let file = FileUUID.random()
+        try phone.client.uploadCopy(localFile: original, withAttributes: phone.attributes(file))
+        try phone.upload("small")
+
+        let events = try await phone.events([.singleFileUploadFailed, .contentUploadsCompleted]) {
+            let report = try await phone.sync()
+            #expect(report.failed.map(\.status) == [413] && report.uploaded == 1)
+        }
+
+        #expect(events.count == 2)
+        #expect(try await phone.another().received().map(\.text) == ["small"])
+        try phone.client.uploadData(Data("smaller".utf8), withAttributes: phone.attributes(file))
+        try await phone.sync()
+        #expect(phone.client.pendingReport().changes.isEmpty)
+        #expect(try phone.leftovers() == [])
     }
 
     @Test("What cannot be read is refused at once, and leaves nothing", arguments: [true, false])

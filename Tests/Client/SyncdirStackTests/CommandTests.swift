@@ -7,10 +7,10 @@ extension SyncdirTests {
     @Suite("syncdir at a terminal")
     struct CommandTests {
         /// Ada with a group, and Bob who has joined it.
-        private func couple(permission: String = "write") throws -> (
+        private func couple(permission: String = "write", _ server: TestServer? = nil) throws -> (
             ada: TerminalUser, bob: TerminalUser, group: String
         ) {
-            let server = try TestServer.shared()
+            let server = try server ?? TestServer.shared()
             let (ada, bob) = (try TerminalUser("Ada", server), try TerminalUser("Bob", server))
             let group = try ada.succeed("create-group", "Notes of \(UUID().uuidString)")
             let code = try ada.succeed("invite", group, "--permission", permission)
@@ -43,6 +43,26 @@ extension SyncdirTests {
             #expect(try ada.files() == ["moved.txt": "one", "photos/b.jpg": "two and more"])
             #expect(try bob.files() == ada.files())
             #expect(try ada.status().pending?.array?.isEmpty == true)
+        }
+
+        @Test("A file that the server does not take is named, and keeps no other one back")
+        func tooLarge() throws {
+            let (ada, bob, group) = try couple(try TestServer.configuredDifferently())
+            try ada.write("large", String(repeating: "a", count: 1_200_000))
+            try ada.write("small", "small")
+
+            for arguments in [["sync", ada.directory.path, "--group", group], ["sync", ada.directory.path]] {
+                let command = try ada.run(arguments)
+                #expect(command.status == 1)
+                #expect(command.output.contains("not synchronized: large (larger than the server takes)"))
+            }
+            try bob.succeed("sync", bob.directory.path, "--group", group)
+            #expect(try bob.files() == ["small": "small"])
+
+            try ada.write("large", "not any more")
+            try ada.succeed("sync", ada.directory.path)
+            try bob.succeed("sync", bob.directory.path)
+            #expect(try bob.files() == ada.files())
         }
 
         @Test("An edit on both sides stays on both, as a copy that names who made it")

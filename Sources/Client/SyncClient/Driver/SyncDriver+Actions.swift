@@ -91,6 +91,9 @@ extension SyncDriver {
         case .singleFileUploadGone(let attributes):
             state.runs.updateActive { $0.gone.append(attributes) }
             advance(&state)
+        case .singleFileUploadFailed(_, let error):
+            state.runs.updateActive { $0.failed.append(error) }
+            advance(&state)
         case .singleFileUploadComplete, .singleAppMetaDataUploadComplete, .singleUploadDeletionComplete:
             advance(&state)
         case .contentUploadsCompleted(let number): state.runs.updateActive { $0.uploaded += number }

@@ -63,7 +63,7 @@ actor ConnectionPerformer: RequestPerformer {
             throw RequestFailure.signInRequired
         }
         do { try identify(user, credentials.accountType) } catch {
-            throw error.code == .differentUser ? RequestFailure.differentUser : .localFile
+            throw error.code == .differentUser ? RequestFailure.differentUser : .localStore
         }
         isIdentified = true
     }

@@ -25,13 +25,15 @@ public struct EventDesired: OptionSet, Sendable, Hashable {
     public static let serverDown = Self(rawValue: 1 << 14)
     public static let refreshingCredentials = Self(rawValue: 1 << 15)
     public static let minimumIOSClientVersion = Self(rawValue: 1 << 16)
+    public static let singleFileUploadFailed = Self(rawValue: 1 << 17)
 
     /// What most apps want to show.
     public static let defaults: Self = [
         .singleFileUploadComplete, .singleUploadDeletionComplete, .contentUploadsCompleted, .uploadDeletionsCompleted,
+        .singleFileUploadFailed,
     ]
     /// Everything.
-    public static let all = Self(rawValue: (1 << 17) - 1)
+    public static let all = Self(rawValue: (1 << 18) - 1)
 }
 
 extension SyncEvent {
@@ -42,6 +44,7 @@ extension SyncEvent {
         case .willStartUploads: .willStartUploads
         case .singleFileUploadComplete: .singleFileUploadComplete
         case .singleFileUploadGone: .singleFileUploadGone
+        case .singleFileUploadFailed: .singleFileUploadFailed
         case .singleAppMetaDataUploadComplete: .singleAppMetaDataUploadComplete
         case .singleUploadDeletionComplete: .singleUploadDeletionComplete
         case .contentUploadsCompleted: .contentUploadsCompleted

@@ -37,8 +37,10 @@ public struct SyncReport: Sendable, Hashable {
     public var uploaded = 0
     /// Deletions that others can see now.
     public var deleted = 0
-    /// Uploads that the server refused for good.
+    /// Uploads that the server refused because the contents would be out of reach.
     public var gone: [SyncAttributes] = []
+    /// Uploads that were set aside, since they would fail for ever; each names its file.
+    public var failed: [SyncError] = []
     /// Changes that wait for something that a sync alone does not bring, such as a file that is out of reach.
     public var skipped = 0
     /// How often changes by others made it begin anew.

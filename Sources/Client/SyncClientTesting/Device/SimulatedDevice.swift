@@ -45,6 +45,8 @@ final class SimulatedDevice {
     var lastItemWhenAsked = RowID<UploadItem>(0)
     /// Groups whose files the app has removed at least once, because the user was not a member.
     var leftGroups: Set<SharingGroupUUID> = []
+    /// Files of which the app was told that an upload failed for good, and about which it has not decided.
+    var failedFiles: Set<FileUUID> = []
     var errors: [SyncError] = []
     var locations = 0
 
@@ -77,6 +79,18 @@ final class SimulatedDevice {
     func excuse(_ item: UploadItem) {
         if let source = item.source, let contents = storage[source] { edits[contents]?.isExcused = true }
         if let text = item.appMetaData { textEdits[text]?.isExcused = true }
+    }
+
+    /// Notes that what the server may refuse for good has a successor now, and is dropped when it is refused.
+    func excuseSuperseded(_ file: FileUUID, contents: Bool, text: Bool) {
+        guard let engine else { return }
+        for item in engine.state.pendingItems(of: file) where item.queueID != engine.state.openQueue?.id {
+            guard let known = item.source.flatMap({ storage[$0] }), known.hasPrefix(ModelServer.largeContents) else {
+                continue
+            }
+            if contents { edits[known]?.isExcused = true }
+            if text, let old = item.appMetaData { textEdits[old]?.isExcused = true }
+        }
     }
 
     /// Notes that nothing of a file needs to arrive any more, but what these items bring.

@@ -6,6 +6,7 @@ extension ModelServer {
     func stage(
         _ upload: FileUpload, _ contents: String, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
     ) -> Answer {
+        if refusesLargeFiles, contents.hasPrefix(Self.largeContents) { return .refused(413, "body_too_large") }
         let key = ModelGroup.StagingKey(caller: caller, file: upload.fileUUID)
         let known = group.files[upload.fileUUID]
         if let text = upload.appMetaData, text.version != nextTextVersion(known) {

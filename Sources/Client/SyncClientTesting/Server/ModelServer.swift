@@ -28,6 +28,10 @@ final class ModelServer {
     var revokedUsers: Set<UserID> = []
     /// Files whose bytes their owners removed from the cloud.
     var missingFiles: Set<FileUUID> = []
+    /// Whether contents that begin with ``largeContents`` are too large.
+    var refusesLargeFiles = true
+    /// What stands for more bytes than a server takes.
+    static let largeContents = "L"
 
     init(capabilities: ServerCapabilities) {
         self.capabilities = capabilities

@@ -109,9 +109,10 @@ extension Simulation {
             // With what is kept, texts that are older than the first upload travel with it, or not at all.
             let isKept = resolutions[file] == .rejectDownloadDeletion(.keepContentUpload)
             keepsOne = keepsOne || isKept
-            if isKept {
+            let pending = device.engine?.state.pendingItems(of: file) ?? []
+            // What the app deleted since stays deleted.
+            if isKept, !pending.contains(where: { $0.kind == .deletion }) {
                 // What it sends is what it has.
-                let pending = device.engine?.state.pendingItems(of: file) ?? []
                 let contents = pending.compactMap { $0.source.flatMap { device.storage[$0] } }.last
                 device.files[file] = SimulatedDevice.AppFile(
                     group: conflict.attributes.sharingGroupUUID, fileGroup: conflict.attributes.fileGroupUUID,
@@ -205,6 +206,9 @@ extension Simulation {
             } else {
                 device.wishes.insert(file)
             }
+        case .singleFileUploadFailed(let attributes, _):
+            report.failedUploads += 1
+            device.failedFiles.insert(attributes.fileUUID)
         case .sharingGroupUploadOperationCompleted(let group, .userRemoval):
             leave(group.sharingGroupUUID, device)
         default: break

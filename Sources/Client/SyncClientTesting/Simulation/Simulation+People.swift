@@ -20,6 +20,7 @@ extension Simulation {
         case 84..<86: if options.hasDepartures { try manageGroups(device) }
         case 86..<88: if options.hasProcessDeaths { kill(device) }
         case 88..<90: if let file = anyFile(of: device) { try wish(file, device) }
+        case 90..<92: if let file = random.pick(device.failedFiles.sorted()) { try decideFailed(file, device) }
         default: meddle()
         }
     }
@@ -66,14 +67,18 @@ extension Simulation {
     ) throws -> Bool {
         guard var engine = device.engine else { return false }
         numbers += 1
-        let contents = "c\(device.index).\(numbers)"
+        let isLarge = options.hasRefusals && random.once(in: 12)
+        let contents = "\(isLarge ? ModelServer.largeContents : "c")\(device.index).\(numbers)"
         let isOwned = random.once(in: 2)
         let location = device.makeLocation(isOwned ? .library : .documents, contents)
         var attributes = SyncAttributes(
             fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain"), fileGroupUUID: fileGroup)
         let replaced = openItem(of: file, device)
+        let aside = engine.uploadsSetAside(of: file)
         // A text that was queued and is replaced must be given again.
-        let text = random.once(in: 4) ? "t\(device.index).\(numbers)" : replaced?.appMetaData
+        let text =
+            random.once(in: 4)
+            ? "t\(device.index).\(numbers)" : replaced?.appMetaData ?? aside.compactMap(\.appMetaData).last
         attributes.appMetaData = text
         guard
             let actions = try? engine.upload(UploadSource(location: location, isOwned: isOwned), attributes, at: now)
@@ -83,6 +88,9 @@ extension Simulation {
         }
         device.engine = engine
         if let replaced { device.excuse(replaced) }
+        for item in aside { device.excuse(item) }
+        device.excuseSuperseded(file, contents: true, text: text != nil)
+        device.failedFiles.remove(file)
         let process = device.process
         guard try perform(actions, on: device) else { return false }
         log("\(device.index) edits \(file.rawValue.suffix(4)): \(contents) \(text ?? "")")
@@ -111,6 +119,7 @@ extension Simulation {
         guard let actions = try? engine.uploadAppMetaData(attributes, at: now) else { return false }
         device.engine = engine
         if let replaced { device.excuse(replaced) }
+        device.excuseSuperseded(file, contents: false, text: true)
         // Contents that were queued, and are replaced by the text alone, are what the app has, and nobody else.
         if replaced?.kind == .file { device.wishes.insert(file) }
         guard try perform(actions, on: device) else { return false }
@@ -118,6 +127,48 @@ extension Simulation {
         device.textEdits[text] = .init(file: file, group: known.group)
         device.files[file]?.text = text
         return true
+    }
+
+    /// Tries what failed for good once more, or gives it up.
+    func decideFailed(_ file: FileUUID, _ device: SimulatedDevice) throws {
+        guard var engine = device.engine else { return }
+        device.failedFiles.remove(file)
+        let aside = engine.uploadsSetAside(of: file)
+        guard let entry = engine.state.directory[file], !aside.isEmpty else { return }
+        let group = entry.sharingGroupUUID
+        if random.once(in: 2), let actions = try? engine.retryUpload(of: file, at: now, source: { _ in nil }) {
+            let newest = (aside + (device.engine?.state.pendingItems(of: file) ?? [])).filter(\.isContent)
+            device.engine = engine
+            let pending = engine.state.pendingItems(of: file)
+            // Of contents and texts the newest count.
+            let texts = newest.compactMap(\.appMetaData)
+            for text in texts.dropLast() where text != texts.last { device.textEdits[text]?.isExcused = true }
+            for item in newest.filter({ $0.kind == .file }).dropLast() {
+                if let contents = item.source.flatMap({ device.storage[$0] }) {
+                    device.edits[contents]?.isExcused = true
+                }
+            }
+            guard try perform(actions, on: device) else { return }
+            log("\(device.index) tries \(file.rawValue.suffix(4)) again")
+            let known = device.files[file]
+            device.files[file] = SimulatedDevice.AppFile(
+                group: group, fileGroup: known?.fileGroup ?? entry.fileGroupUUID,
+                contents: pending.compactMap { $0.source.flatMap { device.storage[$0] } }.last ?? known?.contents,
+                text: pending.compactMap(\.appMetaData).last ?? known?.text)
+            return
+        }
+        guard let actions = try? engine.discardUpload(of: file) else { return }
+        device.engine = engine
+        let pending = engine.state.pendingItems(of: file)
+        device.excuseAll(of: file, except: pending)
+        guard try perform(actions, on: device) else { return }
+        log("\(device.index) gives \(file.rawValue.suffix(4)) up")
+        if engine.state.directory[file] == nil {
+            device.files[file] = nil
+        } else if !pending.contains(where: { $0.kind == .file }), !pending.contains(where: { $0.kind == .deletion }) {
+            device.wishes.insert(file)
+            device.files[file]?.text = pending.compactMap(\.appMetaData).last ?? entry.appMetaData?.contents
+        }
     }
 
     func delete(_ file: FileUUID, _ device: SimulatedDevice) throws {

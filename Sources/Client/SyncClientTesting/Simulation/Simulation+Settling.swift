@@ -9,6 +9,7 @@ extension Simulation {
     func settle() throws {
         isSettling = true
         server.missingFiles = []
+        server.refusesLargeFiles = false
         server.revokedUsers = []
         for (id, group) in server.groups {
             for (user, permission) in group.members where permission == .read {
@@ -47,7 +48,9 @@ extension Simulation {
         guard let engine = device.engine else { return true }
         return !engine.uploadsPending && engine.state.downloads.isEmpty && device.wishes.isEmpty
             && engine.state.items.all.allSatisfy { engine.state.queues[$0.queueID]?.state == .dead }
-            && engine.sharingGroups.allSatisfy { !$0.syncNeeded } && device.errors.isEmpty
+            && engine.sharingGroups.allSatisfy { group in
+                !group.syncNeeded && !engine.state.directory.contains(at: .gone(group.sharingGroupUUID))
+            } && device.errors.isEmpty
     }
 
     /// What an app does about what it knows to be unfinished.
@@ -62,6 +65,11 @@ extension Simulation {
                 try edit(entry.fileUUID, device)
             }
         }
+        // An event may have been lost with its process; what was set aside is still there.
+        for item in state.items.inOrder where state.queues[item.queueID]?.state == .dead && item.isContent {
+            if let file = item.fileUUID { device.failedFiles.insert(file) }
+        }
+        for file in device.failedFiles.sorted() { try decideFailed(file, device) }
         // An app that removed the files of a group, and is in it again, asks for what the library believes it to have.
         for entry in state.directory.inOrder
         where device.leftGroups.contains(entry.sharingGroupUUID) && device.files[entry.fileUUID] == nil

@@ -44,6 +44,7 @@ extension Simulation {
         options.databaseFolder = folder
         options.maximumFiles = files
         options.hasDepartures = false
+        options.hasRefusals = false
         let simulation = Simulation(seed: seed, options: options, logs: false)
         do {
             try simulation.setUp()

@@ -18,6 +18,8 @@ public struct SimulationOptions: Sendable {
     public var maximumFiles: Int?
     /// Whether people make groups, leave them, are taken out of them, and end their accounts.
     public var hasDepartures = true
+    /// Whether the server refuses some contents for good, until the faults end.
+    public var hasRefusals = true
 
     /// The options that belong to a seed: each seed is another history, under other circumstances.
     ///
@@ -55,6 +57,8 @@ public struct SimulationReport: Sendable {
     public internal(set) var staleReplies = 0
     /// How many files were delivered, or uploads refused, as out of reach.
     public internal(set) var gone = 0
+    /// How many uploads were set aside, because the server refused them for good.
+    public internal(set) var failedUploads = 0
 
     init(seed: UInt64) {
         self.seed = seed

@@ -28,6 +28,7 @@ final class Story {
         options.hasNetworkFaults = faultSeed != nil
         options.hasProcessDeaths = faultSeed != nil
         options.usesDatabase = faultSeed == nil
+        options.hasRefusals = false
         simulation = Simulation(seed: faultSeed ?? 0, options: options, logs: true)
         simulation.answers = answers
         guard let group = SharingGroupUUID(simulation.makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }

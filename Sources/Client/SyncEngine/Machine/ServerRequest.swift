@@ -132,6 +132,8 @@ package enum RequestFailure: Error, Sendable, Equatable {
     case serverTooOld
     /// The file to upload is missing, unreadable, or not the one that was queued.
     case localFile
+    /// The library's own database cannot be read or written.
+    case localStore
     /// Somebody else is signed in than the one whose files the store has.
     case differentUser
 }

@@ -188,6 +188,7 @@ extension SyncStateMachine {
         case .signInRequired: return SyncError(.signInRequired)
         case .serverTooOld: return SyncError(.badServerVersion)
         case .localFile: return SyncError(.fileManagerError, sharingGroupUUID: group)
+        case .localStore: return SyncError(.storeError, sharingGroupUUID: group)
         case .differentUser: return SyncError(.differentUser)
         }
     }

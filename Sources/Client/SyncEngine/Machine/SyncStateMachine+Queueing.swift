@@ -22,7 +22,8 @@ package struct UploadSource: Sendable, Equatable {
 
 // Queueing changes. Whatever throws has changed nothing.
 extension SyncStateMachine {
-    /// Queues a new file, or the next version of one. Replaces what is queued for the file and not closed yet.
+    /// Queues a new file, or the next version of one. Replaces what is queued for the file and not closed yet, and what
+    /// was set aside.
     /// - Throws: `noMimeType`, `mimeTypeOfFileChanged`, `fileGroupUUIDChanged`, `fileAlreadyDeleted`,
     ///   `fileQueuedForDeletion`, `fileIsGone`, `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`,
     ///   `openQueueNotEmpty` if the user is about to leave the group.
@@ -50,6 +51,7 @@ extension SyncStateMachine {
         item.fileSize = source.size
         item.fileModified = source.modified
         state.items.put(item)
+        dropItems(uploadsSetAside(of: attributes.fileUUID))
         return takeActions()
     }
 
@@ -106,7 +108,7 @@ extension SyncStateMachine {
         let dropped = state.pendingItems(of: file).filter {
             $0.queueID == open.id || (entry.goneReason != nil && $0.isContent)
         }
-        dropItems(dropped)
+        dropItems(dropped + uploadsSetAside(of: file))
         if entry.fileVersion == nil, state.pendingItems(of: file).isEmpty {
             state.directory.update(file) {
                 $0.deletedLocally = true
@@ -182,7 +184,7 @@ extension SyncStateMachine {
         state.pendingItems(of: file).contains { $0.kind == .deletion }
     }
 
-    private func checkContent(_ attributes: SyncAttributes) throws(SyncError) {
+    func checkContent(_ attributes: SyncAttributes) throws(SyncError) {
         let file = attributes.fileUUID
         try checkOpenQueue(takes: attributes.sharingGroupUUID)
         guard let entry = state.directory[file] else { return }

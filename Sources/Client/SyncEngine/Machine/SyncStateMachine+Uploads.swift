@@ -109,7 +109,11 @@ extension SyncStateMachine {
                 let text = item.appMetaData.flatMap({ nextText($0, of: entry) })
             else {
                 // The upload that would have created the file, or brought it back, was refused for good.
-                return refuse(item, entry, .userRemoved)
+                guard uploadsSetAside(of: file).contains(where: { $0.kind == .file }) else {
+                    return refuse(item, entry, .userRemoved)
+                }
+                setAside(item, SyncError(.couldNotFindFileUUID))
+                return false
             }
             staged.stagedAppMetaDataVersion = text.version
             request = .uploadAppMetaData(
@@ -195,8 +199,13 @@ extension SyncStateMachine {
             return
         case .failed(let failure):
             noteFailure(failure, of: id)
-            fail(failure)
-            return
+            guard item.isContent, Self.isFinal(failure) else {
+                fail(failure)
+                return
+            }
+            // An earlier attempt may be staged.
+            verifiedGroups.remove(runGroup)
+            setAside(item, Self.error(for: failure, group: runGroup))
         default:
             fail(SyncError(.inconsistentServer, fileUUID: file, sharingGroupUUID: runGroup))
             return
@@ -220,7 +229,7 @@ extension SyncStateMachine {
 
     /// An upload that should have brought a file back was refused, and nothing else will: then the deletion counts,
     /// and the next index shows it again.
-    private mutating func forgetUndeletion(of file: FileUUID) {
+    mutating func forgetUndeletion(of file: FileUUID) {
         guard let entry = state.directory[file], entry.deletedOnServer, !entry.deletedLocally else { return }
         guard state.pendingItems(of: file).isEmpty else { return }
         state.directory.update(file) { $0.deletedOnServer = false }

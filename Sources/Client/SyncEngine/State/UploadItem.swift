@@ -21,8 +21,8 @@ package struct UploadItem: TableRow {
 
     /// The item; a younger one has a greater id.
     package let id: RowID<UploadItem>
-    /// Its queue.
-    package let queueID: RowID<UploadQueue>
+    /// Its queue; another one only if it is set aside, or queued again.
+    package internal(set) var queueID: RowID<UploadQueue>
     /// What is to be changed.
     package let kind: Kind
     /// How far it is.

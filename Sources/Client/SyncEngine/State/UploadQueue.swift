@@ -8,7 +8,7 @@ package struct UploadQueue: TableRow {
         case open
         /// Waits for its turn to be sent.
         case closed
-        /// Its group was lost; nothing of it will be sent.
+        /// Its group was lost, or the server refused what is in it for good. Not sent unless the app queues it again.
         case dead
     }
 

@@ -46,6 +46,10 @@ public enum SyncEvent: Sendable, Hashable {
     case sharingGroupUploadOperationCompleted(SharingGroup, SharingGroupOperation)
     /// For users without storage of their own: whoever hosted their new files in this group left.
     case sharingGroupOwningUserRemoved(SharingGroup)
+    /// An upload of contents or of a text is set aside, since it would fail for ever: the server does not take such a
+    /// file, or the file is missing, unreadable, or not the one that was queued. The rest of the queue goes on without it.
+    /// It stays with the library until the app queues it again, gives it up, or uploads or deletes the file anew.
+    case singleFileUploadFailed(SyncAttributes, SyncError)
     /// A sync was asked for during a sync, and will follow.
     case syncDelayed
     /// A sync begins.

@@ -42,6 +42,8 @@ struct SyncCommand: AsyncParsableCommand {
             await directory.close()
             throw error
         }
+        let refused = await directory.synchronizer.refused
+        report.problems = refused + report.problems.filter { !refused.contains($0) }
         await directory.close()
         Output.write(report, report.summary, asJSON: options.json)
         if !report.problems.isEmpty { throw ExitCode(ExitStatus.failed.rawValue) }

@@ -20,7 +20,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
     }
 
     /// Something that happened to a file.
-    struct Change: Sendable, Encodable {
+    struct Change: Sendable, Hashable, Encodable {
         var path: String
         /// `contents`, `path` or `deletion`; of problems a reason.
         var what: String
@@ -33,6 +33,8 @@ actor DirectorySynchronizer: SyncServerDelegate {
     let group: SharingGroupUUID
     private var server: SyncServer?
     private var round = Round()
+    /// Why the server refused files for good.
+    private var refusals: [FileUUID: String] = [:]
     /// Files whose contents are missing here.
     private var wanted: [FileUUID] = []
     /// Whether the library has not heard of the group yet.
@@ -50,6 +52,10 @@ actor DirectorySynchronizer: SyncServerDelegate {
     func begin(with server: SyncServer) throws {
         self.server = server
         try keeper.recover()
+        // The server may take now what it refused before.
+        for change in server.pendingReport().changes where change.isDead {
+            if let file = change.fileUUID { try? server.retryUpload(forFileUUID: file) }
+        }
         // What is queued from now on must not replace it.
         if server.sharingGroups.contains(where: { $0.sharingGroupUUID == group }) {
             try server.closeQueue(sharingGroupUUID: group)
@@ -75,7 +81,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         folders = [keeper.root.path] + look.folders.map(keeper.root.absolutePath)
         let handedOver = try handOver(to: server)
         if handedOver > 0 || isAwaited || server.uploadsPending {
-            try await server.synced(sharingGroupUUID: group)
+            note(try await server.synced(sharingGroupUUID: group).failed)
             if !server.uploadsPending { try keeper.committed() }
         }
         for file in wanted { try? server.requestDownload(forFileUUID: file) }
@@ -129,6 +135,29 @@ actor DirectorySynchronizer: SyncServerDelegate {
             case .delete: "deletion"
             }
         round.sent.append(Change(path: work.file.path.text, what: what))
+    }
+
+    private func note(_ failures: [SyncError]) {
+        for failure in failures {
+            guard let file = failure.fileUUID else { continue }
+            let reason =
+                switch (failure.code, failure.status) {
+                case (.requestRefused, 413): "larger than the server takes"
+                case (.requestRefused, _): "the server does not take it: \(failure.description)"
+                case (.couldNotFindFileUUID, _): "its contents could not be sent"
+                default: "it cannot be read"
+                }
+            refusals[file] = reason
+            round.problems.append(Change(path: path(of: file) ?? file.rawValue, what: reason))
+        }
+    }
+
+    /// The files that the server refused, and that nothing has replaced since.
+    var refused: [Change] {
+        let waiting = Set(server?.pendingReport().changes.filter(\.isDead).compactMap(\.fileUUID) ?? [])
+        return refusals.filter { waiting.contains($0.key) }
+            .map { Change(path: path(of: $0.key) ?? $0.key.rawValue, what: $0.value) }
+            .sorted { $0.path < $1.path }
     }
 
     /// What becomes of work that the library does not take.

@@ -1,0 +1,131 @@
+package import SyncProtocol
+
+// Uploads that no repetition brings through: a file that is too large, or that is not what was queued any more. They are
+// set aside, in a queue of their own that is not sent, so that the others go their way; the app decides about them.
+extension SyncStateMachine {
+    /// The server's codes for an upload that it will never take as it is.
+    private static let finalCodes: Set<String> = [
+        "malformed_parameter", "parameter_out_of_range", "parameter_too_long", "unknown_mime_type",
+        "mime_type_changed", "file_in_other_group", "body_too_large", "app_meta_data_too_large",
+    ]
+    /// The same for replies without a code, such as a proxy's: content too large, URI too long (RFC 9110, section 15.5).
+    private static let finalStatuses: Set<Int> = [413, 414]
+
+    /// Whether an upload that failed like this will fail for ever.
+    static func isFinal(_ failure: RequestFailure) -> Bool {
+        switch failure {
+        case .localFile: true
+        case .refused(let status, let code): finalStatuses.contains(status) || finalCodes.contains(code ?? "")
+        case .unreachable, .serverDown, .signInRequired, .serverTooOld, .localStore, .differentUser: false
+        }
+    }
+
+    /// What of a file was set aside, or died with its group; the oldest first.
+    package func uploadsSetAside(of file: FileUUID) -> [UploadItem] {
+        state.items.rows(at: .file(file)).filter { $0.isContent && state.queues[$0.queueID]?.state == .dead }
+    }
+
+    /// Takes an upload out of its queue, and tells the app. What the app has replaced or deleted since is just dropped.
+    mutating func setAside(_ item: UploadItem, _ error: SyncError) {
+        guard let file = item.fileUUID, let entry = state.directory[file] else { return }
+        guard !state.pendingItems(of: file).contains(where: { $0.kind == .deletion && $0.id > item.id }) else {
+            dropItems([item])
+            return
+        }
+        var text = error.serverCode == "app_meta_data_too_large" ? nil : item.appMetaData
+        if item.kind == .file {
+            let older = uploadsSetAside(of: file).filter { $0.kind == .file }
+            text = text ?? older.last?.appMetaData
+            dropItems(older)
+        }
+        if let next = successor(of: item, file) {
+            if next.appMetaData == nil { state.items.update(next.key) { $0.appMetaData = text } }
+            dropItems([item])
+            return
+        }
+        var queue = UploadQueue(id: state.nextQueueID(), createdAt: now)
+        queue.state = .dead
+        queue.closedSequence = state.nextClosedSequence
+        queue.sharingGroupUUID = item.sharingGroupUUID
+        state.queues.put(queue)
+        state.items.update(item.key) {
+            $0.queueID = queue.id
+            $0.status = .notStarted
+            $0.stagedFileVersion = nil
+            $0.stagedAppMetaDataVersion = nil
+            $0.appMetaData = $0.appMetaData ?? text
+            $0.lastError = error.description
+        }
+        removeIfEmpty(item.queueID)
+        var failure = error
+        failure.fileUUID = file
+        failure.sharingGroupUUID = item.sharingGroupUUID
+        report(.singleFileUploadFailed(entry.attributes, failure))
+        forgetUndeletion(of: file)
+    }
+
+    /// The next change of the file that waits, if what it and later ones bring replaces what an item would have brought.
+    private func successor(of item: UploadItem, _ file: FileUUID) -> UploadItem? {
+        let newer = state.pendingItems(of: file).filter { $0.id > item.id && $0.isContent && $0.status == .notStarted }
+        let isReplaced = newer.contains { item.kind == .file ? $0.kind == .file : $0.appMetaData != nil }
+        return isReplaced ? newer.first : nil
+    }
+
+    /// Queues again what was set aside of a file. Contents and text that were queued since take precedence.
+    /// - Parameter source: Looks anew at the contents of an item, which may have changed since.
+    /// - Throws: `couldNotFindFileUUID` if nothing was set aside, or only a text of a file that the server does not have;
+    ///   what ``upload(_:_:at:)`` throws; what `source` throws.
+    package mutating func retryUpload(
+        of file: FileUUID, at now: WireDate, source: (UploadItem) throws(SyncError) -> UploadSource?
+    ) throws(SyncError) -> [EngineAction] {
+        self.now = now
+        let items = uploadsSetAside(of: file)
+        guard let entry = state.directory[file], let open = state.openQueue,
+            var item = items.last(where: { $0.kind == .file }) ?? items.last
+        else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
+        try checkContent(entry.attributes)
+        let pending = state.pendingItems(of: file)
+        guard item.kind == .file || entry.fileVersion != nil || pending.contains(where: { $0.kind == .file }) else {
+            throw SyncError(.couldNotFindFileUUID, fileUUID: file)
+        }
+        if let source = try source(item) {
+            item.fileSize = source.size
+            item.fileModified = source.modified
+        }
+        let queued = pending.first { $0.queueID == open.id }
+        let texts = items.compactMap(\.appMetaData) + pending.compactMap(\.appMetaData)
+        if var queued, queued.kind == .file || item.kind == .appMetaData {
+            // What was queued since is newer; only a text may be missing there.
+            queued.appMetaData = texts.last
+            state.items.put(queued)
+            dropItems(items)
+            return takeActions()
+        }
+        if let queued { removeItem(queued) }
+        dropItems(items.filter { $0.id != item.id })
+        let queueID = item.queueID
+        item.queueID = open.id
+        item.appMetaData = texts.last
+        item.attempts = 0
+        item.lastError = nil
+        item.uploadUndeletion = false
+        state.items.put(item)
+        state.queues.update(open.key) { $0.sharingGroupUUID = item.sharingGroupUUID }
+        removeIfEmpty(queueID)
+        return takeActions()
+    }
+
+    /// Gives up what was set aside of a file. A file that never came to the server is forgotten by that.
+    /// - Throws: `couldNotFindFileUUID` if nothing was set aside.
+    package mutating func discardUpload(of file: FileUUID) throws(SyncError) -> [EngineAction] {
+        let items = uploadsSetAside(of: file)
+        guard !items.isEmpty else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
+        dropItems(items)
+        if let entry = state.directory[file], entry.fileVersion == nil, !entry.deletedLocally,
+            !state.items.contains(at: .file(file))
+        {
+            state.directory[file] = nil
+        }
+        return takeActions()
+    }
+}

@@ -1,0 +1,181 @@
+import SyncEngine
+import SyncProtocol
+import Testing
+
+@Suite("Uploads that no repetition brings through")
+struct SetAsideTests {
+    /// Two files in one queue, the first of which is refused for good.
+    private func refused(
+        _ failure: RequestFailure = .refused(status: 413, code: "body_too_large"), text: String? = nil
+    ) throws -> Driver {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1, text: text), "large")
+        try driver.upload(Driver.attributes(2), "small")
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.reply(.failed(failure))
+        return driver
+    }
+
+    /// Answers what is asked until everything is committed.
+    private func finish(_ driver: inout Driver) {
+        while let request = driver.waiting?.request {
+            switch request {
+            case .index: driver.replyIndex()
+            case .getUploads:
+                let staged = driver.engine.state.items.all.filter(\.isStaged).compactMap { item -> FileInfo? in
+                    guard let file = item.fileUUID else { return nil }
+                    var row = FileInfo(fileUUID: file, sharingGroupUUID: item.sharingGroupUUID, deleted: false)
+                    row.fileVersion = item.stagedFileVersion
+                    return row
+                }
+                driver.reply(.uploads(staged))
+            case .doneUploads: driver.reply(.committed(numberUploadsTransferred: 9))
+            default: driver.replyStaged()
+            }
+        }
+    }
+
+    private func failures(_ driver: Driver) -> [SyncError] {
+        driver.events.compactMap { if case .singleFileUploadFailed(_, let error) = $0 { error } else { nil } }
+    }
+
+    @Test(
+        "The rest of the queue is committed without it, and the app is told why",
+        arguments: [
+            RequestFailure.refused(status: 413, code: "body_too_large"), .refused(status: 413, code: nil),
+            .refused(status: 409, code: "mime_type_changed"), .localFile,
+        ])
+    func others(failure: RequestFailure) throws {
+        var driver = try refused(failure)
+        finish(&driver)
+
+        #expect(driver.commits.count == 1 && driver.fileUploads.map(\.fileUUID) == [Driver.file(1), Driver.file(2)])
+        #expect(!driver.engine.uploadsPending && !driver.engine.isSyncing && driver.errors.isEmpty)
+        let error = try #require(failures(driver).first)
+        #expect(failures(driver).count == 1 && error.fileUUID == Driver.file(1))
+        #expect(error.code == (failure == .localFile ? .fileManagerError : .requestRefused))
+        #expect(driver.engine.uploadsSetAside(of: Driver.file(1)).map(\.attempts) == [1])
+    }
+
+    @Test("An earlier attempt that is still staged is withdrawn before the commit")
+    func stagedBefore() throws {
+        var driver = try refused()
+        guard case .getUploads = driver.waiting?.request else {
+            Issue.record("what is staged is not asked for")
+            return
+        }
+        driver.reply(.uploads([Driver.row(1)]))
+        #expect(driver.waiting?.request == .discardUploads(Driver.group, [Driver.file(1)]))
+    }
+
+    @Test("It outlives the process, goes out when the app wants it, and leaves nothing")
+    func retried() throws {
+        var driver = try refused(text: "text")
+        finish(&driver)
+        driver.relaunch()
+        driver.perform(
+            try driver.engine.retryUpload(of: Driver.file(1), at: Driver.now) { _ in
+                UploadSource(location: LocalFileLocation(base: .documents, path: "large"), isOwned: false, size: 7)
+            })
+        #expect(driver.engine.uploadsSetAside(of: Driver.file(1)).isEmpty)
+        try driver.sync()
+        finish(&driver)
+
+        let upload = try #require(driver.fileUploads.last)
+        #expect(upload.fileUUID == Driver.file(1) && upload.appMetaData?.contents == "text" && upload.fileSize == 7)
+        #expect(driver.commits.count == 2 && driver.engine.state.items.isEmpty)
+    }
+
+    @Test("Given up, a file that never came to the server is unknown again, with its copy")
+    func discarded() throws {
+        var driver = try refused()
+        finish(&driver)
+        driver.perform(try driver.engine.discardUpload(of: Driver.file(1)))
+
+        #expect(driver.engine.state.directory[Driver.file(1)] == nil)
+        #expect(driver.engine.state.items.isEmpty)
+        #expect(throws: SyncError.self) { try driver.engine.discardUpload(of: Driver.file(1)) }
+        #expect(throws: SyncError.self) {
+            _ = try driver.engine.retryUpload(of: Driver.file(1), at: Driver.now) { _ in nil }
+        }
+    }
+
+    @Test("A new upload, or the deletion of the file, takes its place", arguments: [true, false])
+    func replaced(isDeleted: Bool) throws {
+        var driver = try refused()
+        finish(&driver)
+        if isDeleted {
+            try driver.delete(1)
+            #expect(driver.engine.state.directory[Driver.file(1)]?.deletedLocally == true)
+        } else {
+            try driver.upload(Driver.attributes(1), "smaller")
+        }
+        #expect(driver.engine.uploadsSetAside(of: Driver.file(1)).isEmpty)
+        try driver.sync()
+        finish(&driver)
+        #expect(driver.engine.state.items.isEmpty)
+        #expect(driver.fileUploads.count == (isDeleted ? 2 : 3))
+    }
+
+    @Test("Newer contents that wait take its place, and its text; nothing is said")
+    func superseded() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1, text: "text"), "large")
+        try driver.sync()
+        try driver.upload(Driver.attributes(1), "smaller")
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.reply(.failed(.refused(status: 413, code: "body_too_large")))
+        finish(&driver)
+        #expect(driver.engine.uploadsSetAside(of: Driver.file(1)).isEmpty && failures(driver).isEmpty)
+        try driver.sync()
+        finish(&driver)
+
+        let upload = try #require(driver.fileUploads.last)
+        #expect(upload.source.path == "smaller" && upload.appMetaData?.contents == "text")
+    }
+
+    @Test("A text of a file whose contents were refused is set aside with them, and goes out with them")
+    func textBehind() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1), "large")
+        try driver.sync()
+        try driver.uploadText(Driver.attributes(1, text: "text"))
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.reply(.failed(.refused(status: 413, code: "body_too_large")))
+        finish(&driver)
+        try driver.sync()
+        finish(&driver)
+        #expect(driver.engine.uploadsSetAside(of: Driver.file(1)).count == 2 && !driver.engine.uploadsPending)
+
+        driver.perform(try driver.engine.retryUpload(of: Driver.file(1), at: Driver.now) { _ in nil })
+        try driver.sync()
+        finish(&driver)
+        #expect(driver.fileUploads.last?.appMetaData?.contents == "text" && driver.engine.state.items.isEmpty)
+    }
+
+    @Test("What is refused and was deleted since is not spoken of")
+    func deletedSince() throws {
+        var driver = try Driver.member()
+        try driver.upload(Driver.attributes(1), "large")
+        try driver.sync()
+        try driver.delete(1)
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.reply(.failed(.refused(status: 413, code: "body_too_large")))
+        finish(&driver)
+        try driver.sync()
+        finish(&driver)
+        #expect(failures(driver).isEmpty && driver.engine.state.items.isEmpty && driver.commits.isEmpty)
+        #expect(driver.engine.state.directory[Driver.file(1)]?.deletedLocally == true)
+    }
+
+    @Test("A store that cannot be written is no reason to give an upload up")
+    func localStore() throws {
+        let driver = try refused(.localStore)
+        #expect(driver.errors == [.storeError] && driver.engine.uploadsPending && failures(driver).isEmpty)
+    }
+}
