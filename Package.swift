@@ -29,6 +29,7 @@ let package = Package(
         .executable(name: "syncctl", targets: ["syncctl"]),
         .executable(name: "syncsandbox", targets: ["syncsandbox"]),
         .executable(name: "syncdir", targets: ["syncdir"]),
+        .executable(name: "album", targets: ["album"]),
         .library(name: "SyncProtocol", targets: ["SyncProtocol"]),
         .library(name: "SyncAccounts", targets: ["SyncAccounts"]),
         .library(name: "SyncServerConnection", targets: ["SyncServerConnection"]),
@@ -207,6 +208,9 @@ let package = Package(
             name: "syncdir", dependencies: ["SyncAccounts", "SyncClient", "SyncDirectory", argumentParser],
             path: "Sources/Client/syncdir", swiftSettings: strict),
         .executableTarget(
+            name: "album", dependencies: ["SyncAccounts", "SyncClient", argumentParser], path: "Examples/album",
+            exclude: ["README.md", "play", "pictures"], swiftSettings: strict),
+        .executableTarget(
             name: "simulate", dependencies: ["SyncClientTesting", argumentParser], path: "Sources/Client/simulate",
             swiftSettings: strict),
 
@@ -240,6 +244,9 @@ let package = Package(
             name: "SyncdirStackTests",
             dependencies: ["SyncClient", "SyncDirectory", "syncdir", "Posix", "TestSupport"],
             path: "Tests/Client/SyncdirStackTests", swiftSettings: strict),
+        .testTarget(
+            name: "AlbumStackTests", dependencies: ["album", "TestSupport"], path: "Tests/Client/AlbumStackTests",
+            exclude: ["terminal.py"], swiftSettings: strict),
         .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
         .testTarget(
             name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict

@@ -210,6 +210,32 @@ struct ConflictTests {
         #expect(try tablet.leftovers() == [])
     }
 
+    @Test("Where deletions win over merging, a file that one side changed and the other deleted is deleted for both")
+    func mergeAndDeletions() async throws {
+        for deletesHere in [true, false] {
+            let (phone, tablet, file) = try await clash(.ours) {
+                $0.conflictResolver = .merge(deletionsWin: true) { _ in throw TestApp.Refusal() }
+            }
+            if deletesHere {
+                try tablet.client.delete(fileWithUUID: file)
+            } else {
+                try phone.client.delete(fileWithUUID: file)
+                try await phone.sync()
+                try tablet.upload("mine", as: file)
+            }
+            try await tablet.sync()
+
+            #expect(tablet.app.conflicts.isEmpty && !tablet.client.uploadsPending)
+            if deletesHere {
+                #expect(try await phone.received().map(\.kind) == [.deletion])
+            } else {
+                #expect(tablet.app.taken.map(\.kind) == [.deletion])
+            }
+            #expect(try phone.row(file)?.deleted?.bool == true)
+            #expect(try tablet.leftovers() == [])
+        }
+    }
+
     @Test("A merge that fails, then a relaunch: the question comes again and nothing is lost")
     func failedMerge() async throws {
         let (phone, tablet, file) = try await clash(.ours) {

@@ -6,7 +6,7 @@ public struct ConflictResolver: Sendable {
         case delegate
         case serverWins
         case localWins
-        case merge(@Sendable (MergeInput) async throws -> MergedFile)
+        case merge(deletionsWin: Bool, @Sendable (MergeInput) async throws -> MergedFile)
     }
 
     let strategy: Strategy
@@ -23,12 +23,16 @@ public struct ConflictResolver: Sendable {
     ///
     /// The server's version counts as known and the local uploads are dropped; the merged file takes their place, in one
     /// step, and is sent in the same sync. Nothing is delivered for the file: `merge` itself puts the result into the
-    /// app's own data, also if it is called twice. Against a deletion the contents win, whoever deleted.
-    /// - Parameter merge: Makes the file. If it throws, the question comes again in a later sync.
+    /// app's own data, also if it is called twice.
+    /// - Parameters:
+    ///   - deletionsWin: Whether a file that one side changed and the other deleted is deleted. Unless told, its contents
+    ///     win, whoever deleted; then the other files of its file group stay deleted for the others until the app uploads
+    ///     them again.
+    ///   - merge: Makes the file. If it throws, the question comes again in a later sync.
     public static func merge(
-        _ merge: @escaping @Sendable (MergeInput) async throws -> MergedFile
+        deletionsWin: Bool = false, _ merge: @escaping @Sendable (MergeInput) async throws -> MergedFile
     ) -> ConflictResolver {
-        ConflictResolver(strategy: .merge(merge))
+        ConflictResolver(strategy: .merge(deletionsWin: deletionsWin, merge))
     }
 }
 
@@ -65,10 +69,11 @@ extension ConflictResolver.Strategy {
         case .delegate: nil
         case .serverWins: .acceptContentDownload
         case .localWins: .rejectContentDownload(.keepAll)
-        case .merge:
+        case .merge(let deletionsWin, _):
             switch conflict.conflictType {
             case .contentUpload: nil
-            case .uploadDeletion, .both: .acceptContentDownload
+            case .uploadDeletion, .both:
+                deletionsWin ? .rejectContentDownload(.keepUploadDeletions) : .acceptContentDownload
             }
         }
     }
@@ -77,7 +82,7 @@ extension ConflictResolver.Strategy {
     func resolution(of conflict: DownloadDeletionConflict) -> DownloadDeletionResolution? {
         switch self {
         case .delegate: nil
-        case .serverWins: .acceptDownloadDeletion
+        case .serverWins, .merge(deletionsWin: true, _): .acceptDownloadDeletion
         case .localWins, .merge:
             conflict.conflictType == .contentUpload(.appMetaData)
                 ? .acceptDownloadDeletion : .rejectDownloadDeletion(.keepContentUpload)

@@ -150,7 +150,7 @@ extension SyncDriver {
             enqueue(&state) { self.handle(.contentConflictResolved(token, resolution)) }
             return
         }
-        if case .merge(let merge) = resolver.strategy {
+        if case .merge(_, let merge) = resolver.strategy {
             let local = state.machine.pendingContent(of: conflict.attributes.fileUUID)
             enqueue(&state) { await self.merge(conflict, local, token, merge) }
             return

@@ -1,0 +1,116 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import album
+
+@Suite("The example album", .serialized)
+struct AlbumTests {
+    let server: TestServer
+    private let folder: ScratchFolder
+
+    init() throws {
+        server = try TestServer.shared()
+        folder = try ScratchFolder("album")
+    }
+
+    private static let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        .appending(path: "album").path
+    private static let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+    private static let picture = repository.appending(path: "Examples/album/pictures/lake.jpg").path
+    private var address: String { "http://\(server.address.host):\(server.address.port)\(server.address.prefix)" }
+    private var sandbox: String { "http://\(server.sandbox.address.host):\(server.sandbox.address.port)" }
+
+    /// Runs the program on one of the test's devices; what it printed.
+    @discardableResult
+    private func album(_ device: String, _ command: String, _ arguments: String...) throws -> String {
+        let run = try Command(Self.program, [command, "--device", "\(folder.path)/\(device)"] + arguments)
+        guard run.status == 0 else {
+            throw StackError.scriptFailed("album \(command) ended with \(run.status): \(run.output)")
+        }
+        return run.output.trimmingCharacters(in: .newlines)
+    }
+
+    /// Ada with an album that has one photo, nothing of it sent.
+    private func adaWithPhoto(_ device: String = "phone") throws {
+        try album(device, "sign-in", "--server", address, "--sandbox", sandbox, "--person", "Ada")
+        try album(device, "create", "Summer")
+        try album(device, "add", Self.picture, "--title", "The lake")
+    }
+
+    @Test("Two people and four devices end with the same photos and comments")
+    func play() throws {
+        let run = try Command(
+            "/usr/bin/env",
+            [
+                "SYNC_HTTP_URL=\(address)", "SANDBOX_URL=\(sandbox)", "ALBUM=\(Self.program)",
+                Self.repository.appending(path: "Examples/album/play").path,
+            ])
+
+        #expect(run.status == 0, "\(run.output)")
+        let end = run.output.components(separatedBy: "All four devices show the same:\n").last ?? ""
+        let lines = end.split(separator: "\n").map(String.init)
+        #expect(lines.prefix(3) == ["1  The lake, 4 comments", "The lake", "(picture)"])
+        #expect(
+            Set(lines.dropFirst(3)) == [
+                "Ada: We swam to the island.", "Ada: It was cold!", "Bob: Next year again.", "Bob: I bring the boat.",
+            ])
+    }
+
+    @Test("What somebody does without the network is there at once, and sent later")
+    func offline() throws {
+        try adaWithPhoto()
+        try album("phone", "comment", "1", "Not sent yet.")
+        #expect(try album("phone", "list") == "1  The lake, 1 comments")
+        // A photo and its discussion, whose first version has the comment already.
+        #expect(try album("phone", "sync") == "2 changes sent, 0 received")
+        #expect(try album("phone", "sync") == "0 changes sent, 0 received")
+    }
+
+    @Test(
+        "The picture appears as the terminal can show it, else as a link",
+        arguments: [
+            (#"\x1b[?62;4;22c"#, "\u{1B}P"), (#"\x1b_Gi=31;OK\x1b\\\x1b[?62c"#, "\u{1B}_Ga=T"),
+            (#"\x1b[?62;22c"#, "\u{1B}]8;;file:///"), (#"\x1b[?64c"#, "\u{1B}]8;;file:///"), ("", "\u{1B}]8;;file:///"),
+        ])
+    func pictures(answer: String, shown: String) throws {
+        try adaWithPhoto()
+        let terminal = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "terminal.py").path
+        let run = try Command(
+            "/usr/bin/python3",
+            [terminal, answer, Self.program, "show", "--device", "\(folder.path)/phone", "The lake"])
+
+        #expect(run.status == 0)
+        let (title, picture) = (run.output.range(of: "The lake\r\n"), run.output.range(of: shown))
+        #expect(picture != nil, "\(run.output.debugDescription)")
+        if let title, let picture { #expect(title.upperBound <= picture.lowerBound) }
+    }
+
+    @Test("Mistakes are named")
+    func mistakes() throws {
+        func complaint(_ arguments: String...) throws -> String {
+            let run = try Command(Self.program, arguments + ["--device", "\(folder.path)/phone"])
+            #expect(run.status != 0)
+            return run.output
+        }
+        #expect(try complaint("list").contains("Nobody is signed in"))
+        try adaWithPhoto()
+        #expect(try complaint("show", "2").contains("There is no photo 2"))
+        #expect(try complaint("list", "--album", "Winter").contains("no album called Winter"))
+        #expect(try complaint("add", "/etc/passwd").contains("/etc/passwd is no JPEG picture"))
+        #expect(try complaint("join", "nonsense").contains("no invitation's code"))
+    }
+
+    @Test("Discussions become the same in whatever order they meet")
+    func merging() {
+        var (first, second) = (Discussion(title: "The lake"), Discussion(title: "The lake"))
+        first.say("one", author: "Ada")
+        second.say("two", author: "Bob")
+        let (ones, twos) = (first.messages, second.messages)
+        first.merge(twos)
+        second.merge(ones)
+        second.merge(ones)
+        #expect(first.messages == second.messages && Set(first.messages) == Set(ones + twos))
+    }
+}
