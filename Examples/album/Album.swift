@@ -7,9 +7,11 @@ import SyncClient
 struct Album: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "A shared photo album for the terminal: an example of an app on SyncServer's client library.",
-        discussion: "Changes are made here first, without the network; `album sync` sends them, and brings those of others.",
+        discussion:
+            "Changes are made here first, without the network; `album sync` sends them, and brings those of others.",
         subcommands: [
-            SignIn.self, Create.self, Invite.self, Join.self, Albums.self, Add.self, Comment.self, Remove.self, List.self,
+            SignIn.self, Create.self, Invite.self, Join.self, Albums.self, Add.self, Comment.self, Remove.self,
+            List.self,
             Show.self, Sync.self,
         ])
 }

@@ -17,7 +17,8 @@ struct Add: AsyncParsableCommand {
 
     func run() async throws {
         let original = URL(filePath: file)
-        guard let begin = try? FileHandle(forReadingFrom: original).read(upToCount: 3), begin == Data([0xFF, 0xD8, 0xFF])
+        guard let begin = try? FileHandle(forReadingFrom: original).read(upToCount: 3),
+            begin == Data([0xFF, 0xD8, 0xFF])
         else { throw AlbumError.noPicture(file) }
         try await options.withDevice { device in
             let title = title ?? original.deletingPathExtension().lastPathComponent

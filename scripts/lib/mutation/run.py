@@ -37,7 +37,7 @@ def write_tree(faults: list[Fault], tree: Path = TREE) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(contents)
         target.chmod(source.stat().st_mode & 0o777)
-    for folder in ("Sources", "Tests"):
+    for folder in ("Sources", "Tests", "Examples"):
         for path in (tree / folder).rglob("*"):
             if path.is_file() and str(path.relative_to(tree)) not in names:
                 path.unlink()
