@@ -108,6 +108,12 @@ public enum Directory {
         return names.sorted()
     }
 
+    /// The names in a directory that match a pattern of fnmatch(3), sorted; none if the directory does not exist.
+    /// - Throws: ``PosixError``.
+    public static func names(in path: String, matching pattern: String) throws(PosixError) -> [String] {
+        try names(in: path).filter { unsafe fnmatch(pattern, $0, FNM_PERIOD) == 0 }
+    }
+
     /// Gives a file another name, replacing what has it, in one step (rename(2)).
     /// - Throws: ``PosixError``.
     public static func rename(_ old: String, to new: String) throws(PosixError) {

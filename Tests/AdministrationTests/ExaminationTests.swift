@@ -1,3 +1,5 @@
+import Foundation
+import TestSupport
 import Testing
 
 @testable import Administration
@@ -62,10 +64,42 @@ struct ExaminationTests {
         #expect(Examination.connections(NginxSite(""), least: 4_096).verdict == .unknown)
     }
 
+    /// What is read of a host's folder of nginx, below a root of its own.
+    private func site(_ files: [String: String]) throws -> NginxSite {
+        let scratch = try ScratchFolder("nginx")
+        let folder = scratch.url.appending(path: "etc/nginx")
+        for (name, text) in files {
+            let file = folder.appending(path: name)
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: file)
+        }
+        return withExtendedLifetime(scratch) { NginxSite.read(folder: folder.path) }
+    }
+
     @Test("The site that we ship is understood")
     func shippedSite() throws {
-        let site = NginxSite.read(folder: "nginx")
+        let locations = try String(contentsOfFile: "nginx/syncd-locations.conf", encoding: .utf8)
+        let site = try site([
+            "nginx.conf": "http {\n include /etc/nginx/sites-enabled/*;\n}",
+            "sites-enabled/syncserver": "server {\n include syncd/syncd-locations.conf;\n}",
+            "syncd/syncd-locations.conf": locations,
+        ])
         #expect(site.uploadLimitBytes == 5_368_709_120)
+    }
+
+    @Test("What nginx does not include does not count: copies, disabled sites, hidden files")
+    func notIncluded() throws {
+        let site = try site([
+            "nginx.conf": "events { worker_connections 4096; }\nhttp { include conf.d/*.conf; # include old;\n}",
+            "nginx.conf.dpkg-old": "events { worker_connections 1; }", "old": "events { worker_connections 2; }",
+            "conf.d/a.conf": "server { server_name a.example.org; include conf.d/a.conf; }",
+            "conf.d/b.conf.dpkg-dist": "server { server_name b.example.org; }",
+            "conf.d/.c.conf": "server { server_name c.example.org; }",
+            "sites-available/d": "server { server_name d.example.org; }",
+        ])
+        #expect(site.workerConnections == 4_096)
+        #expect(Set(site.serverNames) == ["a.example.org"])
     }
 
     @Test("Certificates and disks warn before they fail")

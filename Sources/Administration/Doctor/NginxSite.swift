@@ -34,17 +34,40 @@ public struct NginxSite: Equatable, Sendable {
         }
     }
 
-    /// Reads all files below a folder, except disabled sites.
+    /// Reads `nginx.conf` of a folder, usually `/etc/nginx`, with all that it includes: what nginx itself would read, and no
+    /// copies that lie beside it. If the host's root is elsewhere, the folder's path tells where.
     public static func read(folder: String) -> NginxSite {
+        let place = "/etc/nginx"
+        let root = folder.hasSuffix(place) ? String(folder.dropLast(place.count)) : ""
+        return NginxSite(text(of: "\(folder)/nginx.conf", folder, root, depth: 0))
+    }
+
+    /// Includes that are deeper are a loop.
+    private static let maximumDepth = 16
+
+    private static func text(of path: String, _ folder: String, _ root: String, depth: Int) -> String {
+        guard depth < maximumDepth, let bytes = try? TextFile.read(path) else { return "" }
         var text = ""
-        for part in ["", "conf.d", "sites-enabled", "snippets", "syncd"] {
-            let path = part.isEmpty ? folder : "\(folder)/\(part)"
-            for name in (try? Directory.names(in: path)) ?? [] {
-                guard let bytes = try? TextFile.read("\(path)/\(name)") else { continue }
-                text += String(decoding: bytes, as: UTF8.self) + "\n"
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false) {
+            text += line + "\n"
+            let code = line.split(separator: "#", omittingEmptySubsequences: false).first ?? ""
+            for statement in code.split(whereSeparator: { ";{}".contains($0) }) {
+                let words = statement.split(whereSeparator: { " \t\"'".contains($0) }).map(String.init)
+                guard words.count == 2, words[0] == "include" else { continue }
+                let pattern = words[1].hasPrefix("/") ? root + words[1] : "\(folder)/\(words[1])"
+                for file in files(matching: pattern) { text += self.text(of: file, folder, root, depth: depth + 1) }
             }
         }
-        return NginxSite(text)
+        return text
+    }
+
+    /// The files of a pattern as nginx takes it, in its order; wildcards in the last part of the path only.
+    private static func files(matching pattern: String) -> [String] {
+        guard let slash = pattern.lastIndex(of: "/") else { return [] }
+        let (folder, last) = (String(pattern[..<slash]), String(pattern[pattern.index(after: slash)...]))
+        guard last.contains(where: { "*?[".contains($0) }) else { return [pattern] }
+        let names = (try? Directory.names(in: folder, matching: last)) ?? []
+        return names.map { "\(folder)/\($0)" }
     }
 
     /// A size as nginx writes it: bytes, or with `k`, `m` or `g` (nginx, "Configuration file measurement units").

@@ -118,8 +118,8 @@ struct InspectionTests {
         let doctor = try tool.run(
             "doctor", "--json", "--api-socket", try server.environment.value("API_SOCKET"), "--transfer-socket",
             try server.environment.value("TRANSFER_SOCKET"), "--nginx",
-            PrivateStack.repository.appending(path: "nginx").path, "--certificate",
-            server.certificateAuthorityFile, "--host", "localhost")
+            try server.environment.value("STACK_DIR") + "/nginx", "--certificate", server.certificateAuthorityFile,
+            "--host", "localhost")
 
         #expect((status.counts?.users?.Google?.integer ?? 0) >= 1)
         #expect(status.sandbox?.bool == true)
