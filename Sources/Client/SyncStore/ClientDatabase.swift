@@ -41,6 +41,9 @@ package final class ClientDatabase: Sendable {
     private static var configuration: Configuration {
         var configuration = memoryConfiguration
         configuration.journalMode = .wal
+        // An instance that was let go, or a process that ends, may still be closing the file: the last connection writes the
+        // log back, and nobody else can read meanwhile (https://www.sqlite.org/wal.html, section 9).
+        configuration.busyMode = .timeout(10)
         // What was committed survives the process, not always a loss of power; then the server is asked again.
         configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = NORMAL") }
         return configuration

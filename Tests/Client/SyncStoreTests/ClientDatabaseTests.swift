@@ -88,6 +88,29 @@ struct ClientDatabaseTests {
         return state
     }
 
+    @Test("A store that somebody is still closing is waited for")
+    func stillBeingClosed() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "store-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: "client.sqlite").path
+        var state = fullState()
+        try ClientDatabase(path: path).write(state.takeChanges())
+        var configuration = Configuration()
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE") }
+        let other = try DatabaseQueue(path: path, configuration: configuration)
+        try other.write { try $0.execute(sql: "UPDATE uploadQueue SET createdAt = 1") }
+        #expect(throws: DatabaseError.self) { try DatabaseQueue(path: path).read { try $0.columns(in: "uploadQueue") } }
+
+        let closing = Thread {
+            Thread.sleep(forTimeInterval: 0.2)
+            try? other.close()
+        }
+        closing.start()
+
+        #expect(try ClientDatabase(path: path).load().groups.count == 1)
+    }
+
     @Test("Every value comes back as it was written, also from a file that is opened again")
     func roundTrip() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)

@@ -20,6 +20,8 @@ package final class RecordStore: Sendable {
             configuration.label = "SyncDirectory"
             if path != nil {
                 configuration.journalMode = .wal
+                // The last process may still be closing the file.
+                configuration.busyMode = .timeout(10)
                 // What was committed survives the process, not always a loss of power; then files are read again.
                 configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = NORMAL") }
             }
