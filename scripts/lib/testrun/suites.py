@@ -22,8 +22,11 @@ from .events import Progress
 TESTS_AT_ONCE = 6
 # What a test may take without a sign of life: the whole of it, or one of its cases. Some start a stack first.
 LIMIT_SECONDS = 300.0
-# These move gigabytes, or converse for thousands of requests.
-LIMITS_SECONDS = {"AcceptanceTests.GigabyteTests/": 900.0, "AcceptanceTests.RandomisedTests/": 900.0}
+# These move gigabytes, or make thousands of requests: eight writers who compete upload most files several times.
+LIMITS_SECONDS = {
+    "AcceptanceTests.GigabyteTests/": 900.0, "AcceptanceTests.RandomisedTests/": 900.0,
+    "AcceptanceTests.ConcurrencyTests/manyWriters": 900.0,
+}
 # Suites with stacks of their own, apart from the other tests of their target.
 APART = ("AcceptanceTests.PrivateStackTests", "AcceptanceTests.RandomisedTests", "AcceptanceTests.GigabyteTests")
 POLL_SECONDS = 0.2
