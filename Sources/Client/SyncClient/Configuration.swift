@@ -26,6 +26,8 @@ extension SyncServer {
         public var syncsPendingUploadsAtLaunch = true
         /// How long that waits after the launch, for a sign-in without the person.
         public var launchGrace = Duration.seconds(2)
+        /// How many uploads, or downloads, may be under way at the same time; less than 1 counts as 1.
+        public var maximumTransfers = 4
         /// How requests are repeated.
         public var retryPolicy = RetryPolicy()
         /// Where the library logs: no names of files, no tokens, no contents.

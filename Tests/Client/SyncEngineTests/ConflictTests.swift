@@ -335,4 +335,39 @@ struct DeletionConflictTests {
         #expect(driver.fileUploads.last?.fileUUID == Driver.file(2))
         #expect(driver.fileUploads.last?.undeleteServerFile == true)
     }
+
+    @Test("What the app gave up for a deletion that was not delivered is replaced once the file lives again")
+    func givenUp() throws {
+        let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
+        let queue: (inout Driver) throws -> Void = {
+            try $0.upload(Driver.attributes(1))
+            try $0.upload(Driver.attributes(2, text: "mine"))
+        }
+        var driver = try clash(queue, fileGroup: fileGroup, files: 1...2)
+        driver.answer([
+            Driver.file(1): .rejectDownloadDeletion(.keepContentUpload), Driver.file(2): .acceptDownloadDeletion,
+        ])
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.replyStaged()
+        driver.reply(.committed(numberUploadsTransferred: 1))
+
+        try driver.upload(Driver.attributes(2))
+        try driver.sync()
+        driver.masterVersion = driver.masterVersion.next
+        driver.rows = [
+            Driver.row(1, version: 1, device: Driver.device, fileGroup: fileGroup),
+            Driver.row(2, deleted: true, fileGroup: fileGroup),
+        ]
+        driver.replyIndex()
+        driver.replyStaged()
+        driver.reply(.committed(numberUploadsTransferred: 1))
+        let before = driver.fileDownloads.count
+        try driver.sync()
+        driver.masterVersion = driver.masterVersion.next
+        driver.rows[1] = Driver.row(2, version: 1, device: Driver.device, fileGroup: fileGroup)
+        driver.replyIndex()
+
+        #expect(driver.fileDownloads.dropFirst(before) == [Driver.file(2)])
+    }
 }

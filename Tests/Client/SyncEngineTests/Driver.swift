@@ -14,8 +14,13 @@ struct Driver {
     var stored = ClientState()
     /// All actions so far.
     var actions: [EngineAction] = []
-    /// The token and request that wait for a reply.
-    var waiting: (token: EngineToken, request: ServerRequest)?
+    /// The tokens and requests that wait for a reply, the oldest first.
+    var outstanding: [(token: EngineToken, request: ServerRequest)] = []
+    /// The oldest of them.
+    var waiting: (token: EngineToken, request: ServerRequest)? { outstanding.first }
+    /// Requests whose outcome the engine does not need any more.
+    var cancelled: [EngineToken] = []
+    let maximumTransfers: Int
     /// The token of the last question or delivery.
     var asked: EngineToken?
     /// The versions that the driver answers an index with.
@@ -24,16 +29,18 @@ struct Driver {
     /// The groups that the server lists.
     var groups = [Driver.group]
 
-    init(capabilities: ServerCapabilities = .all) {
-        engine = Self.engine(ClientState(), capabilities)
+    init(capabilities: ServerCapabilities = .all, maximumTransfers: Int = 1) {
+        self.maximumTransfers = maximumTransfers
+        engine = Self.engine(ClientState(), capabilities, maximumTransfers)
         perform(engine.launch(at: Self.now))
     }
 
     /// A member of ``group``, or of several groups, which have some files on the server.
     static func member(
-        of rows: [FileInfo] = [], groups: [SharingGroupUUID] = [Driver.group], capabilities: ServerCapabilities = .all
+        of rows: [FileInfo] = [], groups: [SharingGroupUUID] = [Driver.group], capabilities: ServerCapabilities = .all,
+        maximumTransfers: Int = 1
     ) throws -> Driver {
-        var driver = Driver(capabilities: capabilities)
+        var driver = Driver(capabilities: capabilities, maximumTransfers: maximumTransfers)
         driver.groups = groups
         try driver.sync(nil)
         driver.rows = rows
@@ -41,12 +48,15 @@ struct Driver {
         return driver
     }
 
-    private static func engine(_ state: ClientState, _ capabilities: ServerCapabilities) -> SyncStateMachine {
+    private static func engine(
+        _ state: ClientState, _ capabilities: ServerCapabilities, _ maximumTransfers: Int
+    ) -> SyncStateMachine {
         SyncStateMachine(
             state: state,
             configuration: .init(
                 deviceUUID: device, accountStorage: .google, capabilities: capabilities,
-                makeCommitID: { CommitID("33333333-0000-4000-8000-000000000001")! }))
+                maximumTransfers: maximumTransfers, makeCommitID: { CommitID("33333333-0000-4000-8000-000000000001")! })
+        )
     }
 
     static func file(_ number: Int) -> FileUUID {
@@ -77,7 +87,8 @@ struct Driver {
         #expect(engine.state.violations() == [])
         for action in new {
             switch action {
-            case .send(let token, let request): waiting = (token, request)
+            case .send(let token, let request): outstanding.append((token, request))
+            case .cancel(let token): cancelled.append(token)
             case .resolveContentConflict(let token, _), .resolveDeletionConflicts(let token, _),
                 .deliver(let token, _, _),
                 .wait(let token, _):
@@ -94,12 +105,13 @@ struct Driver {
                 SyncRequest(sharingGroupUUID: group, reAttemptGoneDownloads: reAttemptGone), at: Self.now))
     }
 
-    mutating func reply(_ reply: ServerReply) {
-        guard let token = waiting?.token else {
+    /// Answers the oldest request, or another one.
+    mutating func reply(_ reply: ServerReply, at position: Int = 0) {
+        guard outstanding.indices.contains(position) else {
             Issue.record("nothing waits for a reply")
             return
         }
-        waiting = nil
+        let token = outstanding.remove(at: position).token
         perform(engine.handle(.reply(token, reply), at: Self.now))
     }
 
@@ -121,8 +133,8 @@ struct Driver {
     }
 
     /// Answers a download with contents.
-    mutating func replyFile(_ path: String = "down", text: String? = nil) {
-        guard case .downloadFile = waiting?.request else {
+    mutating func replyFile(_ path: String = "down", text: String? = nil, at position: Int = 0) {
+        guard outstanding.indices.contains(position), case .downloadFile = outstanding[position].request else {
             Issue.record("no download is asked for, but \(String(describing: waiting?.request))")
             return
         }
@@ -130,7 +142,7 @@ struct Driver {
             .fileDownloaded(
                 .init(
                     location: LocalFileLocation(base: .library, path: path), appMetaData: text,
-                    cloudStorageType: .google, contentsChanged: false)))
+                    cloudStorageType: .google, contentsChanged: false)), at: position)
     }
 
     /// Answers what is asked for a download, whatever kind it is, until something is delivered.
@@ -180,11 +192,12 @@ struct Driver {
         perform(engine.handle(.deletionConflictsResolved(token, resolutions), at: Self.now))
     }
 
-    mutating func replyStaged() {
-        switch waiting?.request {
-        case .uploadFile: reply(.fileStaged(creationDate: Self.now, updateDate: Self.now))
-        default: reply(.done)
+    mutating func replyStaged(at position: Int = 0) {
+        guard outstanding.indices.contains(position), case .uploadFile = outstanding[position].request else {
+            reply(.done, at: position)
+            return
         }
+        reply(.fileStaged(creationDate: Self.now, updateDate: Self.now), at: position)
     }
 
     /// Has version 0 of a file committed by another device, and delivered here.
@@ -200,9 +213,9 @@ struct Driver {
 
     /// The process ends, and another one begins with what was stored.
     mutating func relaunch(capabilities: ServerCapabilities = .all) {
-        waiting = nil
+        outstanding = []
         asked = nil
-        engine = Self.engine(stored, capabilities)
+        engine = Self.engine(stored, capabilities, maximumTransfers)
         perform(engine.launch(at: Self.now))
     }
 

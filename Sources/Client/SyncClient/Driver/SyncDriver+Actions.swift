@@ -13,13 +13,14 @@ extension SyncDriver {
         for action in actions {
             switch action {
             case .send(let token, let request): send(request, token, &state)
+            case .cancel(let token): state.work[token]?.cancel()
             case .resolveContentConflict(let token, let conflict): resolve(conflict, token, &state)
             case .resolveDeletionConflicts(let token, let conflicts): resolve(conflicts, token, &state)
             case .deliver(let token, let operations, let containsGone):
                 deliver(operations, containsGone, token, &state)
             case .wait(let token, let seconds):
                 let pause = Duration.seconds(environment.randomSeconds(seconds))
-                begin(&state) { [environment] _ in
+                begin(token, &state) { [environment] _ in
                     do { try await environment.sleep(pause) } catch { return }
                     self.handle(.waited(token))
                 }
@@ -117,7 +118,7 @@ extension SyncDriver {
     private func send(_ request: ServerRequest, _ token: EngineToken, _ state: inout State) {
         if case .index = request { setStatus(.checking, &state) }
         let progress = progress(of: request)
-        begin(&state) { [files] performer in
+        begin(token, &state) { [files] performer in
             let reply = await performer.reply(to: request, files: files, progress: progress)
             self.handle(.reply(token, reply))
         }

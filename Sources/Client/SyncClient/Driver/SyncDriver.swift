@@ -9,8 +9,7 @@ import Synchronization
 /// The engine with its store, and whatever performs what the engine decides.
 ///
 /// A change of the state and its transaction are one step behind a lock; what the engine wants done follows, in its
-/// order. Requests, questions and deliveries run in tasks, of which the engine has at most one at a time, and come back
-/// as the next event.
+/// order. Requests, questions and deliveries run in tasks, and come back as the next events.
 final class SyncDriver: Sendable {
     /// Everything behind the lock.
     struct State {
@@ -18,8 +17,8 @@ final class SyncDriver: Sendable {
         /// Whether the machine holds something that could not be stored, and must be read anew.
         var isSpoilt = false
         var isClosed = false
-        /// The request, question, delivery or pause that the engine waits for.
-        var work: Task<Void, Never>?
+        /// The requests and pauses that the engine waits for.
+        var work: [EngineToken: Task<Void, Never>] = [:]
         /// The last of what the app is told, one thing after the other.
         var lane: Task<Void, Never>?
         var runs = Runs()
@@ -76,6 +75,7 @@ final class SyncDriver: Sendable {
                 deviceUUID: deviceUUID,
                 accountStorage: try database.setting(Setting.accountStorage).flatMap(CloudStorageType.init(rawValue:)),
                 capabilities: try database.setting(Setting.extensions) == Setting.absent ? .none : .all,
+                maximumTransfers: max(1, configuration.maximumTransfers),
                 makeCommitID: {
                     guard let id = CommitID(makeUUID()) else { preconditionFailure("a UUID is an id of a commit") }
                     return id
@@ -178,7 +178,6 @@ final class SyncDriver: Sendable {
     func handle(_ event: EngineEvent) {
         state.withLock { state in
             guard !state.isClosed, !state.isSpoilt else { return }
-            state.work = nil
             try? change(&state) { machine throws(SyncError) in ((), machine.handle(event, at: now)) }
         }
     }
@@ -201,8 +200,7 @@ final class SyncDriver: Sendable {
 
     /// Ends the active sync from outside of the engine.
     private func end(_ state: inout State, with error: SyncError) {
-        state.work?.cancel()
-        state.work = nil
+        for task in state.work.values { task.cancel() }
         report(error, &state)
         setStatus(.idle, &state)
         for run in state.runs.endAll() { resume(run, with: .failure(error), &state) }
@@ -294,23 +292,29 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Begins what the engine waits for.
-    func begin(_ state: inout State, _ body: @escaping @Sendable (any RequestPerformer) async -> Void) {
+    /// Begins something that the engine waits for.
+    func begin(
+        _ token: EngineToken, _ state: inout State, _ body: @escaping @Sendable (any RequestPerformer) async -> Void
+    ) {
         guard let performer = performer.withLock({ $0 }) else { return }
-        state.work = Task { await body(performer) }
+        state.work[token] = Task {
+            await body(performer)
+            self.state.withLock { $0.work[token] = nil }
+        }
     }
 
     /// Ends everything. The engine goes on in the next process where it stands now.
     func close() async {
         let (work, lane) = state.withLock { state in
-            guard !state.isClosed else { return (state.work, state.lane) }
+            let work = Array(state.work.values)
+            guard !state.isClosed else { return (work, state.lane) }
             state.isClosed = true
-            state.work?.cancel()
+            for task in work { task.cancel() }
             for run in state.runs.endAll() { run.continuation?.resume(throwing: SyncError(.closed)) }
-            return (state.work, state.lane)
+            return (work, state.lane)
         }
         finishStreams()
-        await work?.value
+        for task in work { await task.value }
         await lane?.value
         lock.release()
     }
@@ -320,7 +324,7 @@ final class SyncDriver: Sendable {
         state.withLock { state in
             guard !state.isClosed else { return }
             state.isClosed = true
-            state.work?.cancel()
+            for task in state.work.values { task.cancel() }
             for run in state.runs.endAll() { run.continuation?.resume(throwing: SyncError(.closed)) }
         }
         finishStreams()

@@ -26,6 +26,8 @@ final class SimulatedDevice {
     var engine: SyncStateMachine?
     /// Counts processes; what comes for an earlier one is lost.
     var process = 0
+    /// Requests of this process that were ended early.
+    var cancelled: Set<EngineToken> = []
     var isRetired = false
     /// Files on the device, the library's and the app's own, by their location.
     var storage: [LocalFileLocation: String] = [:]

@@ -29,7 +29,7 @@ final class DirectClient {
         engine = SyncStateMachine(
             state: try database.load(),
             configuration: .init(
-                deviceUUID: device, accountStorage: .google, capabilities: server.capabilities,
+                deviceUUID: device, accountStorage: .google, capabilities: server.capabilities, maximumTransfers: 4,
                 makeCommitID: { source.make() }))
         try perform(engine.launch(at: now))
     }
@@ -47,9 +47,10 @@ final class DirectClient {
     }
 
     private func perform(_ actions: [EngineAction]) throws {
-        var actions = try store(actions)
-        while let next = event(after: actions) {
-            actions = try store(engine.handle(next, at: now))
+        var events = events(after: try store(actions))
+        while !events.isEmpty {
+            let next = events.removeFirst()
+            events += self.events(after: try store(engine.handle(next, at: now)))
         }
     }
 
@@ -63,27 +64,29 @@ final class DirectClient {
         return actions
     }
 
-    /// What comes of the one action that has an answer; nil if none has.
-    private func event(after actions: [EngineAction]) -> EngineEvent? {
-        var event: EngineEvent?
+    /// What comes of the actions that have an answer.
+    private func events(after actions: [EngineAction]) -> [EngineEvent] {
+        var events: [EngineEvent] = []
         for action in actions {
             switch action {
-            case .send(let token, let request): event = .reply(token, reply(to: request))
+            case .send(let token, let request): events.append(.reply(token, reply(to: request)))
             case .deliver(let token, let operations, _):
                 deliveredFiles += operations.count
-                event = .delivered(token, taken: true)
-            case .resolveContentConflict(let token, _): event = .contentConflictResolved(token, .acceptContentDownload)
+                events.append(.delivered(token, taken: true))
+            case .resolveContentConflict(let token, _):
+                events.append(.contentConflictResolved(token, .acceptContentDownload))
             case .resolveDeletionConflicts(let token, let conflicts):
                 let files = conflicts.map {
                     ($0.attributes.fileUUID, DownloadDeletionResolution.acceptDownloadDeletion)
                 }
-                event = .deletionConflictsResolved(token, Dictionary(files, uniquingKeysWith: { first, _ in first }))
-            case .wait(let token, _): event = .waited(token)
+                events.append(
+                    .deletionConflictsResolved(token, Dictionary(files, uniquingKeysWith: { first, _ in first })))
+            case .wait(let token, _): events.append(.waited(token))
             case .reportError(let error): errors.append(error)
-            case .removeFile, .report, .reportSharingGroups: break
+            case .cancel, .removeFile, .report, .reportSharingGroups: break
             }
         }
-        return event
+        return events
     }
 
     private func reply(to request: ServerRequest) -> ServerReply {

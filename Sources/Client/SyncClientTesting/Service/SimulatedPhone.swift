@@ -134,6 +134,8 @@ public final class SimulatedPhone<App: AnyObject & Sendable>: AnySimulatedPhone 
         configure(&configuration)
         // The phone does it itself, at a time that does not depend on the machine.
         configuration.syncsPendingUploadsAtLaunch = false
+        // Requests at the same time would come in an order that the seed does not decide.
+        configuration.maximumTransfers = 1
         let scheduler = scheduler
         let index = index
         let environment = SyncEnvironment(

@@ -11,10 +11,11 @@ extension Simulation {
             state: try device.store.load(),
             configuration: .init(
                 deviceUUID: device.caller.device, accountStorage: .google, capabilities: server.capabilities,
-                makeCommitID: { source.make() }))
+                maximumTransfers: 1 + (device.index + device.process) % 4, makeCommitID: { source.make() }))
         if try !device.store.isConsistent() { violation("device \(device.index): SQLite and memory disagree") }
         let actions = engine.launch(at: now)
         device.engine = engine
+        device.cancelled = []
         log("\(device.index) launched")
         try perform(actions, on: device)
         compareGroups(device)
@@ -82,6 +83,13 @@ extension Simulation {
         log("\(device.index) \(action)")
         switch action {
         case .send(let token, let request): send(request, token, device)
+        case .cancel(let token):
+            // Sometimes in time, sometimes too late.
+            guard random.once(in: 2) else { return }
+            device.cancelled.insert(token)
+            queue.plan(
+                .tell(device: device.index, process: device.process, .reply(token, .failed(.unreachable))),
+                at: time + delay(100))
         case .resolveContentConflict(let token, let conflict):
             show(conflict, device)
             device.lastItemWhenAsked = RowID(device.engine?.state.lastIDs.item ?? 0)
@@ -220,7 +228,7 @@ extension Simulation {
     func receive(
         _ answer: ModelServer.Answer, _ device: SimulatedDevice, _ process: Int, _ token: EngineToken
     ) throws {
-        guard device.process == process, device.engine != nil else { return }
+        guard device.process == process, device.engine != nil, !device.cancelled.contains(token) else { return }
         var reply = answer.reply
         if case .fileDownloaded(let file) = reply {
             let location = device.makeLocation(.library, answer.contents ?? "")

@@ -1,14 +1,19 @@
 package import SyncProtocol
 
 /// Ties an answer to the action that asked for it.
-package struct EngineToken: Sendable, Hashable {
+package struct EngineToken: Sendable, Hashable, Comparable {
     let rawValue: Int
+
+    /// Whether one was given before another.
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// What the engine wants done, in this order, after its changes of the state are stored.
 package enum EngineAction: Sendable {
-    /// Send a request; answer with ``EngineEvent/reply(_:_:)``.
+    /// Send a request; answer with ``EngineEvent/reply(_:_:)``. Several transfers may be under way, but one of anything else.
     case send(EngineToken, ServerRequest)
+    /// The outcome of a request does not matter any more: end it early if that is possible, and answer all the same.
+    case cancel(EngineToken)
     /// Ask the app about a download; answer with ``EngineEvent/contentConflictResolved(_:_:)``.
     case resolveContentConflict(EngineToken, ContentDownloadConflict)
     /// Ask the app about deletions; answer with ``EngineEvent/deletionConflictsResolved(_:_:)``.

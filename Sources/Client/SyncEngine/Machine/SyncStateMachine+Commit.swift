@@ -76,8 +76,7 @@ extension SyncStateMachine {
             // Nothing was carried out. Something staged is not the next version, or its owner has left.
             forgetCommit(of: id)
             resetItems(of: runGroup)
-            state.groups.update(runGroup) { $0.indexedVersion = nil }
-            restart(current: nil)
+            restart(current: nil, isIndexDoubtful: true)
         case .failed(let failure): fail(failure)
         default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
         }

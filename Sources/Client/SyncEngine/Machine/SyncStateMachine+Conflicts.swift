@@ -83,7 +83,8 @@ extension SyncStateMachine {
     mutating func contentConflictResolved(_ resolution: ContentDownloadResolution?) {
         guard case .resolvingContent(let id, let lastItem) = run?.step else { return }
         guard let resolution, let group = state.downloads[id]?.groupID else {
-            finish(isDeferred: true)
+            run?.step = .downloading
+            endTransfers(.finish)
             return
         }
         state.downloads.update(id) { $0.resolution = StoredResolution(.content(resolution), lastItem: lastItem) }
@@ -110,7 +111,8 @@ extension SyncStateMachine {
             }
         }
         if isDeferred {
-            finish(isDeferred: true)
+            run?.step = .downloading
+            endTransfers(.finish)
         } else {
             resolveConflicts(in: group)
         }

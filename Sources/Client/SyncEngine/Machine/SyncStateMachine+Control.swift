@@ -193,9 +193,13 @@ extension SyncStateMachine {
         }
     }
 
-    /// Begins anew with the index, because the master version is another one than the client knew.
-    mutating func restart(current: MasterVersion?) {
-        if let current { state.groups.update(runGroup) { $0.masterVersion = current } }
+    /// Begins anew with the index, because the master version is another one than the client knew, or because something
+    /// else contradicts what the client took for right; then the whole index is asked for.
+    mutating func restart(current: MasterVersion?, isIndexDoubtful: Bool = false) {
+        state.groups.update(runGroup) {
+            if let current { $0.masterVersion = current }
+            if isIndexDoubtful { $0.indexedVersion = nil }
+        }
         run?.restarts += 1
         let restarts = run?.restarts ?? 0
         if restarts > Self.maximumRestarts {
@@ -216,15 +220,13 @@ extension SyncStateMachine {
         guard let step = run?.step else { return }
         switch step {
         case .indexing: receiveIndex(reply)
-        case .downloading(let item): receiveDownload(reply, item)
         case .listingStaged(let queue): receiveStaged(reply, queue)
         case .discarding(let queue): receiveDiscarded(reply, queue)
         case .replacingStaged(let queue): receiveReplaced(reply, queue)
         case .creatingGroup(let item): receiveCreation(reply, item)
         case .leavingGroup(let item): receiveLeaving(reply, item)
-        case .uploading(let item): receiveUpload(reply, item)
         case .committing(let queue), .replayingCommit(let queue): receiveCommit(reply, queue)
-        case .starting, .resolvingContent, .resolvingDeletions, .delivering, .waiting: break
+        case .starting, .downloading, .uploading, .resolvingContent, .resolvingDeletions, .delivering, .waiting: break
         }
     }
 }

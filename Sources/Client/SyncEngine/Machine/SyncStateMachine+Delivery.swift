@@ -49,7 +49,8 @@ extension SyncStateMachine {
     mutating func delivered(isTaken: Bool) {
         guard case .delivering(let group) = run?.step else { return }
         guard isTaken else {
-            fail(SyncError(.deliveryRefused, sharingGroupUUID: runGroup))
+            run?.step = .downloading
+            endTransfers(.fail(SyncError(.deliveryRefused, sharingGroupUUID: runGroup)))
             return
         }
         takeOver(group)
@@ -172,6 +173,8 @@ extension SyncStateMachine {
         case .acceptDownloadDeletion, .rejectDownloadDeletion:
             dropItems(covered)
             markDeletedOnServer(item)
+            // The app still has what it gave up: should the file live again, it gets what the server has.
+            if !covered.isEmpty { state.directory.update(item.fileUUID) { $0.forceDownload = true } }
             keepForUndeletion(state.pendingItems(of: item.fileUUID))
         }
         return true

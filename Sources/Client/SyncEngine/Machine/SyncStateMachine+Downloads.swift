@@ -3,33 +3,52 @@ internal import SyncProtocol
 // Fetching what the index showed, one file group after the other.
 extension SyncStateMachine {
     mutating func resumeDownloads() {
-        if state.downloadGroups.contains(at: .group(runGroup)) {
-            downloadNext()
-        } else {
+        run?.step = .downloading
+        run?.token = nil
+        downloadNext()
+    }
+
+    /// Fetches what may be fetched now, and goes on with the first group that is complete.
+    mutating func downloadNext() {
+        if endsTransfers() { return }
+        startDownloads()
+        if isAppBusy { return }
+        if let group = state.downloadGroups.first(at: .downloaded(runGroup)) {
+            resolveConflicts(in: group.id)
+        } else if isLineFree {
             sendIndex()
         }
     }
 
-    /// Fetches the next item, or goes on with the first group that is complete.
-    mutating func downloadNext() {
-        if stopsHere() { return }
-        let groups = state.downloadGroups
-        guard
-            let group = groups.first(at: .downloaded(runGroup)) ?? groups.first(at: .downloading(runGroup))
-                ?? groups.first(at: .group(runGroup))
-        else {
-            sendIndex()
-            return
-        }
-        while let item = state.downloads.first(at: .incomplete(group.id)) {
-            if useCachedTransfer(for: item) { continue }
+    /// Fetches items of as few groups as possible, but never many groups more than the app has taken.
+    private mutating func startDownloads() {
+        while mayTransfer, let group = groupToDownload() {
+            guard let item = state.downloads.first(at: .waiting(group.id)) else {
+                completeDownloads(of: group.id)
+                continue
+            }
             state.downloadGroups.update(group.key) { $0.status = .downloading }
-            state.downloads.update(item.key) { $0.status = .downloading }
-            send(download(item, group), .downloading(item.id))
-            return
+            if useCachedTransfer(for: item) {
+                completeDownloads(of: group.id)
+            } else {
+                state.downloads.update(item.key) { $0.status = .downloading }
+                transfer(.download(item.id), download(item, group))
+            }
         }
-        state.downloadGroups.update(group.key) { $0.status = .downloaded }
-        resolveConflicts(in: group.id)
+    }
+
+    private func groupToDownload() -> DownloadGroup? {
+        let groups = state.downloadGroups
+        let begun = groups.rows(at: .downloading(runGroup))
+        if let group = begun.first(where: { state.downloads.contains(at: .waiting($0.id)) }) { return group }
+        let complete = groups.rows(at: .downloaded(runGroup))
+        return complete.count < configuration.maximumTransfers ? groups.first(at: .notStarted(runGroup)) : nil
+    }
+
+    /// Notes that a group can be delivered, if nothing of it is to be transferred any more.
+    private mutating func completeDownloads(of group: RowID<DownloadGroup>) {
+        guard !state.downloads.contains(at: .incomplete(group)) else { return }
+        state.downloadGroups.update(group) { $0.status = .downloaded }
     }
 
     /// The request names the master version of the index from which the item comes, even if the list of groups has told
@@ -46,6 +65,7 @@ extension SyncStateMachine {
     }
 
     mutating func receiveDownload(_ reply: ServerReply, _ id: RowID<DownloadItem>) {
+        guard let group = state.downloads[id]?.groupID else { return }
         switch reply {
         case .fileDownloaded(let file):
             state.downloads.update(id) {
@@ -55,13 +75,11 @@ extension SyncStateMachine {
                 $0.cloudStorageType = file.cloudStorageType
                 $0.contentsChanged = file.contentsChanged
             }
-            downloadNext()
         case .appMetaDataDownloaded(let text):
             state.downloads.update(id) {
                 $0.status = .downloaded
                 $0.appMetaData = text
             }
-            downloadNext()
         case .gone(let reason, let text, let storage):
             state.downloads.update(id) {
                 $0.status = .downloaded
@@ -69,17 +87,23 @@ extension SyncStateMachine {
                 $0.appMetaData = text
                 $0.cloudStorageType = storage ?? $0.cloudStorageType
             }
-            downloadNext()
-        case .stale(let current):
-            dropDownloads(of: runGroup)
-            restart(current: current)
+        case .stale, .failed, .fileStaged, .done, .uploads, .committed, .index:
+            state.downloads.update(id) { $0.status = .notStarted }
+            endTransfers(afterFailedDownload(reply))
+            return
+        }
+        completeDownloads(of: group)
+        downloadNext()
+    }
+
+    private func afterFailedDownload(_ reply: ServerReply) -> AfterTransfers {
+        switch reply {
+        case .stale(let current): .downloadAnew(current: current, isIndexDoubtful: false)
         case .failed(.refused(status: 404, _)), .failed(.refused(status: 409, _)), .failed(.refused(status: 410, _)):
             // Does not happen as long as the master version is right; a whole index will tell what is.
-            dropDownloads(of: runGroup)
-            state.groups.update(runGroup) { $0.indexedVersion = nil }
-            restart(current: nil)
-        case .failed(let failure): fail(failure)
-        default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+            .downloadAnew(current: nil, isIndexDoubtful: true)
+        case .failed(let failure): .fail(Self.error(for: failure, group: runGroup))
+        default: .fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
         }
     }
 

@@ -70,7 +70,7 @@ extension SyncStateMachine {
             report(
                 .willStartDownloads(
                     numberContentDownloads: pending.count - deletions, numberDownloadDeletions: deletions))
-            downloadNext()
+            resumeDownloads()
             return
         }
         state.groups.update(group) {

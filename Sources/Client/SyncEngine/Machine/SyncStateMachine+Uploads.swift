@@ -48,7 +48,9 @@ extension SyncStateMachine {
     }
 
     mutating func continueUploads(of queue: RowID<UploadQueue>) {
-        if stopsHere() { return }
+        run?.step = .uploading
+        run?.token = nil
+        if endsTransfers() { return }
         if let item = state.items.first(at: .queue(queue)), item.status != .uploaded {
             if item.kind == .groupCreate {
                 state.items.update(item.key) { $0.status = .uploading }
@@ -63,25 +65,22 @@ extension SyncStateMachine {
             }
         }
         guard verifiedGroups.contains(runGroup) else {
-            send(.getUploads(runGroup), .listingStaged(queue))
+            if isLineFree { send(.getUploads(runGroup), .listingStaged(queue)) }
             return
         }
         var last: RowID<UploadItem>?
-        while let item = state.items.first(at: .waiting(queue), after: last) {
+        while mayTransfer, let item = state.items.first(at: .waiting(queue), after: last) {
             last = item.id
-            if item.kind == .groupUpdate {
-                state.items.update(item.key) { $0.status = .delayed }
-            } else if stage(item) {
-                return
-            }
+            stage(item)
         }
-        commit(queue)
+        if isLineFree { commit(queue) }
     }
 
-    /// Sends the request that stages an item; false if there is nothing to send.
-    private mutating func stage(_ item: UploadItem) -> Bool {
+    /// Sends the request that stages an item, if there is something to send.
+    private mutating func stage(_ item: UploadItem) {
         guard let file = item.fileUUID, let entry = state.directory[file], let group = state.groups[runGroup] else {
-            return false
+            if item.kind == .groupUpdate { state.items.update(item.key) { $0.status = .delayed } }
+            return
         }
         let request: ServerRequest
         var staged = item
@@ -92,7 +91,7 @@ extension SyncStateMachine {
         case .file:
             guard let source = item.source, let mimeType = item.mimeType ?? entry.mimeType,
                 let version = entry.fileVersion.map({ $0.next }) ?? .first
-            else { return false }
+            else { return }
             let text = item.appMetaData.flatMap { nextText($0, of: entry) }
             staged.stagedFileVersion = version
             staged.stagedAppMetaDataVersion = text?.version
@@ -109,11 +108,12 @@ extension SyncStateMachine {
                 let text = item.appMetaData.flatMap({ nextText($0, of: entry) })
             else {
                 // The upload that would have created the file, or brought it back, was refused for good.
-                guard uploadsSetAside(of: file).contains(where: { $0.kind == .file }) else {
-                    return refuse(item, entry, .userRemoved)
+                if uploadsSetAside(of: file).contains(where: { $0.kind == .file }) {
+                    setAside(item, SyncError(.couldNotFindFileUUID))
+                } else {
+                    refuse(item, entry, .userRemoved)
                 }
-                setAside(item, SyncError(.couldNotFindFileUUID))
-                return false
+                return
             }
             staged.stagedAppMetaDataVersion = text.version
             request = .uploadAppMetaData(
@@ -125,16 +125,15 @@ extension SyncStateMachine {
                     $0.deletedLocally = true
                     $0.deletedOnServer = true
                 }
-                return refuse(item, entry, nil)
+                refuse(item, entry, nil)
+                return
             }
             staged.stagedFileVersion = version
             request = .uploadDeletion(file, version, masterVersion: group.masterVersion, sharingGroupUUID: runGroup)
-        case .groupCreate, .groupUpdate, .groupRemoveUser:
-            return false
+        case .groupCreate, .groupUpdate, .groupRemoveUser: return
         }
         state.items.put(staged)
-        send(request, .uploading(item.id))
-        return true
+        transfer(.upload(item.id), request)
     }
 
     private func nextText(_ text: String, of entry: DirectoryEntry) -> AppMetaData? {
@@ -143,8 +142,8 @@ extension SyncStateMachine {
         } ?? AppMetaData(version: .first, contents: text)
     }
 
-    /// Finishes an item that cannot be sent; tells the app if its work is lost by that. Always false.
-    private mutating func refuse(_ item: UploadItem, _ entry: DirectoryEntry, _ reason: GoneReason?) -> Bool {
+    /// Finishes an item that cannot be sent; tells the app if its work is lost by that.
+    private mutating func refuse(_ item: UploadItem, _ entry: DirectoryEntry, _ reason: GoneReason?) {
         state.items.update(item.key) {
             $0.status = .uploaded
             $0.goneReason = reason ?? .userRemoved
@@ -155,7 +154,6 @@ extension SyncStateMachine {
             report(.singleFileUploadGone(attributes))
             forgetUndeletion(of: entry.fileUUID)
         }
-        return false
     }
 
     mutating func receiveUpload(_ reply: ServerReply, _ id: RowID<UploadItem>) {
@@ -183,31 +181,31 @@ extension SyncStateMachine {
             report(.singleFileUploadGone(attributes))
             forgetUndeletion(of: file)
         case .stale(let current):
-            resetItems(of: runGroup)
-            restart(current: current)
+            endTransfers(.uploadAnew(current: current, isIndexDoubtful: false))
+            return
+        case .failed where run?.afterTransfers != nil:
+            // Ended early, or overtaken by something that counts more.
+            endsTransfers()
             return
         case .failed(.refused(status: 410, code: "not_a_member")):
-            resetItems(of: runGroup)
-            restart(current: nil)
+            endTransfers(.uploadAnew(current: nil, isIndexDoubtful: false))
             return
         case .failed(.refused(status: 409, let code)) where Self.refusalsOfWrongVersions.contains(code ?? ""):
             // Does not happen as long as the master version is right; a whole index will tell what is.
             noteFailure(.refused(status: 409, code: code), of: id)
-            resetItems(of: runGroup)
-            state.groups.update(runGroup) { $0.indexedVersion = nil }
-            restart(current: nil)
+            endTransfers(.uploadAnew(current: nil, isIndexDoubtful: true))
             return
         case .failed(let failure):
             noteFailure(failure, of: id)
             guard item.isContent, Self.isFinal(failure) else {
-                fail(failure)
+                endTransfers(.fail(Self.error(for: failure, group: runGroup)))
                 return
             }
             // An earlier attempt may be staged.
             verifiedGroups.remove(runGroup)
             setAside(item, Self.error(for: failure, group: runGroup))
         default:
-            fail(SyncError(.inconsistentServer, fileUUID: file, sharingGroupUUID: runGroup))
+            endTransfers(.fail(SyncError(.inconsistentServer, fileUUID: file, sharingGroupUUID: runGroup)))
             return
         }
         continueUploads(of: item.queueID)

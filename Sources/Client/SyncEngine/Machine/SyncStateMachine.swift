@@ -14,17 +14,21 @@ package struct SyncStateMachine: Sendable {
         package var accountStorage: CloudStorageType?
         /// What the server can do.
         package var capabilities: ServerCapabilities
+        /// How many uploads, or downloads, may be under way at the same time.
+        package var maximumTransfers: Int
         /// Makes a new id for each commit.
         package var makeCommitID: @Sendable () -> CommitID
 
         /// Puts a configuration together.
         package init(
             deviceUUID: DeviceUUID, accountStorage: CloudStorageType?, capabilities: ServerCapabilities,
-            makeCommitID: @escaping @Sendable () -> CommitID
+            maximumTransfers: Int, makeCommitID: @escaping @Sendable () -> CommitID
         ) {
+            precondition(maximumTransfers > 0, "somebody has to get through")
             self.deviceUUID = deviceUUID
             self.accountStorage = accountStorage
             self.capabilities = capabilities
+            self.maximumTransfers = maximumTransfers
             self.makeCommitID = makeCommitID
         }
     }
@@ -69,7 +73,11 @@ package struct SyncStateMachine: Sendable {
         self.now = now
         switch event {
         case .reply(let token, let reply):
-            if run?.token == token { receive(reply) }
+            if let transfer = run?.transfers.removeValue(forKey: token) {
+                receive(reply, of: transfer)
+            } else if run?.token == token {
+                receive(reply)
+            }
         case .contentConflictResolved(let token, let resolution):
             if run?.token == token { contentConflictResolved(resolution) }
         case .deletionConflictsResolved(let token, let resolutions):
@@ -87,10 +95,14 @@ package struct SyncStateMachine: Sendable {
         return actions
     }
 
-    /// Makes a token for the one thing that the run waits for now.
-    mutating func expect(_ step: Run.Step) -> EngineToken {
+    mutating func makeToken() -> EngineToken {
         lastToken += 1
-        let token = EngineToken(rawValue: lastToken)
+        return EngineToken(rawValue: lastToken)
+    }
+
+    /// Makes a token for the one thing that the run waits for now, apart from transfers.
+    mutating func expect(_ step: Run.Step) -> EngineToken {
+        let token = makeToken()
         run?.token = token
         run?.step = step
         return token
@@ -115,7 +127,7 @@ struct Run: Sendable {
     enum Step: Sendable {
         case starting
         case indexing
-        case downloading(RowID<DownloadItem>)
+        case downloading
         case resolvingContent(RowID<DownloadItem>, lastItem: RowID<UploadItem>)
         case resolvingDeletions(RowID<DownloadGroup>, lastItem: RowID<UploadItem>)
         case delivering(RowID<DownloadGroup>)
@@ -125,7 +137,7 @@ struct Run: Sendable {
         case replacingStaged(RowID<UploadQueue>)
         case creatingGroup(RowID<UploadItem>)
         case leavingGroup(RowID<UploadItem>)
-        case uploading(RowID<UploadItem>)
+        case uploading
         case committing(RowID<UploadQueue>)
         case replayingCommit(RowID<UploadQueue>)
     }
@@ -133,7 +145,12 @@ struct Run: Sendable {
     /// The group; nil for a refresh of the list of groups alone.
     let group: SharingGroupUUID?
     var step = Step.starting
+    /// Of the step; nil while it waits for transfers alone.
     var token: EngineToken?
+    /// What is being transferred.
+    var transfers: [EngineToken: Transfer] = [:]
+    /// What comes once nothing is being transferred any more, instead of further transfers.
+    var afterTransfers: AfterTransfers?
     /// How often a change of the master version made it begin anew.
     var restarts = 0
     /// Whether a commit contained less than was staged, so that its items must be looked at one by one.

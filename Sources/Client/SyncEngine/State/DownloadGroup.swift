@@ -35,6 +35,8 @@ package struct DownloadGroup: TableRow {
     package enum IndexKey: Hashable, Sendable {
         /// Groups of downloads of a sharing group.
         case group(SharingGroupUUID)
+        /// Those of a sharing group that are not begun.
+        case notStarted(SharingGroupUUID)
         /// Those of a sharing group that are begun but not complete.
         case downloading(SharingGroupUUID)
         /// Those of a sharing group that can be delivered.
@@ -45,7 +47,7 @@ package struct DownloadGroup: TableRow {
 
     package var indexKeys: [IndexKey] {
         switch status {
-        case .notStarted: [.group(sharingGroupUUID)]
+        case .notStarted: [.group(sharingGroupUUID), .notStarted(sharingGroupUUID)]
         case .downloading: [.group(sharingGroupUUID), .downloading(sharingGroupUUID), .begun]
         case .downloaded: [.group(sharingGroupUUID), .downloaded(sharingGroupUUID), .begun]
         }
@@ -117,8 +119,10 @@ package struct DownloadItem: TableRow {
     package enum IndexKey: Hashable, Sendable {
         /// Downloads of a group of downloads.
         case group(RowID<DownloadGroup>)
-        /// Those that are still to be transferred.
+        /// Those that have not arrived.
         case incomplete(RowID<DownloadGroup>)
+        /// Those of them that are not under way.
+        case waiting(RowID<DownloadGroup>)
         /// The download of a file.
         case file(FileUUID)
         /// What is under way.
@@ -128,6 +132,7 @@ package struct DownloadItem: TableRow {
     package var indexKeys: [IndexKey] {
         var keys = [IndexKey.group(groupID), .file(fileUUID)]
         if !isComplete { keys.append(.incomplete(groupID)) }
+        if !isComplete, status == .notStarted { keys.append(.waiting(groupID)) }
         if status == .downloading { keys.append(.inFlight) }
         return keys
     }
