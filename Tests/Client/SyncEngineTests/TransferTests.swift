@@ -84,21 +84,42 @@ import Testing
         #expect(driver.fileDownloads.filter { $0 == Driver.file(1) }.count == 1, "its bytes are here")
     }
 
-    @Test func aFailureWaitsForTheOthers() throws {
+    @Test func aFailureWaitsForTheOthersAndTheirDelivery() throws {
         var driver = try Self.member(10)
         try driver.sync()
         driver.replyIndex()
         driver.reply(.failed(.refused(status: 502, code: "cloud_unavailable")))
         #expect(driver.errors == [], "three go on")
         #expect(driver.cancelled == [])
-        driver.replyFile("down2")
-        #expect(driver.deliveries.count == 0, "the sync is about to end")
-        driver.replyFile("down3")
-        driver.replyFile("down4")
+        for number in 2...4 { driver.replyFile("down\(number)") }
+        #expect(driver.fileDownloads.count == 4)
+        driver.takeAll()
+        #expect(driver.deliveries.count == 3)
         #expect(driver.errors == [.requestRefused])
         #expect(!driver.engine.isSyncing)
         try driver.sync()
-        #expect(driver.deliveries.count == 1, "what arrived is not fetched again")
+        #expect(driver.fileDownloads.dropFirst(4) == [Driver.file(1), Driver.file(5), Driver.file(6), Driver.file(7)])
+    }
+
+    @Test func aPostponedAnswerEndsASyncThatFailed() throws {
+        var driver = try Self.member(2)
+        driver.rows = [Driver.row(1), Driver.row(2)]
+        try driver.sync()
+        driver.replyIndex()
+        for number in 1...2 { driver.replyFile("down\(number)") }
+        driver.takeAll()
+        driver.replyIndex()
+        try driver.upload(Driver.attributes(1))
+        driver.rows = [Driver.row(1, version: 1), Driver.row(2, version: 1)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.failed(.unreachable), at: 1)
+        driver.replyFile("theirs")
+        driver.answer(nil)
+        #expect(driver.contentConflicts.count == 1)
+        #expect(driver.errors == [.networkError])
+        #expect(!driver.engine.isSyncing)
     }
 
     @Test func aStopWaitsForWhatIsUnderWay() throws {

@@ -83,8 +83,8 @@ extension SyncStateMachine {
     mutating func contentConflictResolved(_ resolution: ContentDownloadResolution?) {
         guard case .resolvingContent(let id, let lastItem) = run?.step else { return }
         guard let resolution, let group = state.downloads[id]?.groupID else {
-            run?.step = .downloading
             endTransfers(.finish)
+            resumeDownloads()
             return
         }
         state.downloads.update(id) { $0.resolution = StoredResolution(.content(resolution), lastItem: lastItem) }
@@ -111,8 +111,8 @@ extension SyncStateMachine {
             }
         }
         if isDeferred {
-            run?.step = .downloading
             endTransfers(.finish)
+            resumeDownloads()
         } else {
             resolveConflicts(in: group)
         }

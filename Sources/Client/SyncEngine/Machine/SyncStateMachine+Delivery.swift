@@ -49,8 +49,8 @@ extension SyncStateMachine {
     mutating func delivered(isTaken: Bool) {
         guard case .delivering(let group) = run?.step else { return }
         guard isTaken else {
-            run?.step = .downloading
             endTransfers(.fail(SyncError(.deliveryRefused, sharingGroupUUID: runGroup)))
+            resumeDownloads()
             return
         }
         takeOver(group)

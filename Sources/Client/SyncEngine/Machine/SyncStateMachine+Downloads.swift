@@ -90,7 +90,6 @@ extension SyncStateMachine {
         case .stale, .failed, .fileStaged, .done, .uploads, .committed, .index:
             state.downloads.update(id) { $0.status = .notStarted }
             endTransfers(afterFailedDownload(reply))
-            return
         }
         completeDownloads(of: group)
         downloadNext()
@@ -102,8 +101,8 @@ extension SyncStateMachine {
         case .failed(.refused(status: 404, _)), .failed(.refused(status: 409, _)), .failed(.refused(status: 410, _)):
             // Does not happen as long as the master version is right; a whole index will tell what is.
             .downloadAnew(current: nil, isIndexDoubtful: true)
-        case .failed(let failure): .fail(Self.error(for: failure, group: runGroup))
-        default: .fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+        case .failed(let failure): .failAfterDeliveries(Self.error(for: failure, group: runGroup))
+        default: .failAfterDeliveries(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
         }
     }
 

@@ -12,6 +12,8 @@ enum AfterTransfers: Sendable {
     case downloadAnew(current: MasterVersion?, isIndexDoubtful: Bool)
     /// Likewise, what was staged.
     case uploadAnew(current: MasterVersion?, isIndexDoubtful: Bool)
+    /// The sync cannot go on, but what arrived is delivered before it ends.
+    case failAfterDeliveries(SyncError)
     case fail(SyncError)
     /// The app has put off an answer.
     case finish
@@ -50,23 +52,30 @@ extension SyncStateMachine {
         }
     }
 
-    /// Begins no more transfers, and goes on with something else after those under way. The first reason counts.
+    /// Lets no further transfer begin, and something else come after those under way. The first reason counts.
     mutating func endTransfers(_ next: AfterTransfers) {
-        if run?.afterTransfers == nil { run?.afterTransfers = next }
+        switch run?.afterTransfers {
+        case nil: run?.afterTransfers = next
+        case .failAfterDeliveries(let error): run?.afterTransfers = .fail(error)
+        case .downloadAnew, .uploadAnew, .fail, .finish: break
+        }
         switch next {
         case .downloadAnew, .uploadAnew:
             // What they bring would be thrown away.
             for token in run?.transfers.keys.sorted() ?? [] { actions.append(.cancel(token)) }
-        case .fail, .finish: break
+        case .failAfterDeliveries, .fail, .finish: break
         }
-        endsTransfers()
     }
 
     /// Goes on with what comes after the transfers, if something does, none is under way any more, and the app is not busy.
     /// - Returns: Whether no further transfer is to begin.
-    @discardableResult
     mutating func endsTransfers() -> Bool {
         guard run?.afterTransfers != nil || isStopping else { return false }
+        if case .failAfterDeliveries = run?.afterTransfers, !isStopping,
+            state.downloadGroups.contains(at: .downloaded(runGroup))
+        {
+            return false
+        }
         guard isLineFree, !isAppBusy else { return true }
         guard let next = run?.afterTransfers else {
             finish()
@@ -80,7 +89,7 @@ extension SyncStateMachine {
         case .uploadAnew(let current, let isIndexDoubtful):
             resetItems(of: runGroup)
             restart(current: current, isIndexDoubtful: isIndexDoubtful)
-        case .fail(let error): fail(error)
+        case .failAfterDeliveries(let error), .fail(let error): fail(error)
         case .finish: finish(isDeferred: true)
         }
         return true

@@ -182,31 +182,26 @@ extension SyncStateMachine {
             forgetUndeletion(of: file)
         case .stale(let current):
             endTransfers(.uploadAnew(current: current, isIndexDoubtful: false))
-            return
         case .failed where run?.afterTransfers != nil:
             // Ended early, or overtaken by something that counts more.
-            endsTransfers()
-            return
+            break
         case .failed(.refused(status: 410, code: "not_a_member")):
             endTransfers(.uploadAnew(current: nil, isIndexDoubtful: false))
-            return
         case .failed(.refused(status: 409, let code)) where Self.refusalsOfWrongVersions.contains(code ?? ""):
             // Does not happen as long as the master version is right; a whole index will tell what is.
             noteFailure(.refused(status: 409, code: code), of: id)
             endTransfers(.uploadAnew(current: nil, isIndexDoubtful: true))
-            return
         case .failed(let failure):
             noteFailure(failure, of: id)
-            guard item.isContent, Self.isFinal(failure) else {
+            if item.isContent, Self.isFinal(failure) {
+                // An earlier attempt may be staged.
+                verifiedGroups.remove(runGroup)
+                setAside(item, Self.error(for: failure, group: runGroup))
+            } else {
                 endTransfers(.fail(Self.error(for: failure, group: runGroup)))
-                return
             }
-            // An earlier attempt may be staged.
-            verifiedGroups.remove(runGroup)
-            setAside(item, Self.error(for: failure, group: runGroup))
         default:
             endTransfers(.fail(SyncError(.inconsistentServer, fileUUID: file, sharingGroupUUID: runGroup)))
-            return
         }
         continueUploads(of: item.queueID)
     }
