@@ -120,14 +120,15 @@ private struct Writer {
     mutating func commit(_ file: TestFile) throws {
         for _ in 0..<2_000 {
             let upload = try user.upload(file, masterVersion: masterVersion, group: group)
+            // A busy storage, or too many at once, is an answer that asks for another attempt.
+            if upload.json?.retryable?.bool == true { continue }
             guard upload.status == 200 else { throw UnexpectedReply("UploadFile", upload) }
             if let current = upload.masterVersionUpdate {
                 masterVersion = current
                 continue
             }
             let commit = try user.commit(masterVersion: masterVersion, group: group)
-            // Too many at once on the same row is an answer that asks for another attempt.
-            if commit.status == 429 { continue }
+            if commit.json?.retryable?.bool == true { continue }
             guard commit.status == 200 else { throw UnexpectedReply("DoneUploads", commit) }
             if let current = commit.masterVersionUpdate {
                 masterVersion = current
