@@ -28,10 +28,6 @@ extension SyncServer {
         public var launchGrace = Duration.seconds(2)
         /// How many uploads, or downloads, may be under way at the same time; less than 1 counts as 1.
         public var maximumTransfers = 4
-        /// How many bytes the files of one queue may have, at most, if they are to commit themselves with the last of them,
-        /// without a request for the commit (the protocol's batches). If one of them is refused for good, all are sent
-        /// again. Less than 0, as without a word of the app's: each queue has its request for the commit.
-        public var maximumBatchBytes: Int64 = -1
         /// How requests are repeated.
         public var retryPolicy = RetryPolicy()
         /// Where the library logs: no names of files, no tokens, no contents.

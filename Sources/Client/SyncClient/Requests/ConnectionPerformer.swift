@@ -74,18 +74,16 @@ actor ConnectionPerformer: RequestPerformer {
         switch request {
         case .index(let parameters): return try await index(parameters)
         case .uploadFile(let upload): return try await self.upload(upload, files, progress)
-        case .uploadAppMetaData(let file, let text, let masterVersion, let group, let batch):
+        case .uploadAppMetaData(let file, let text, let masterVersion, let group):
             return Self.reply(
                 try await connection.uploadAppMetaData(
                     UploadAppMetaDataRequest(
-                        fileUUID: file, appMetaData: text, masterVersion: masterVersion, sharingGroupUUID: group,
-                        batch: batch)))
-        case .uploadDeletion(let file, let version, let masterVersion, let group, let batch):
+                        fileUUID: file, appMetaData: text, masterVersion: masterVersion, sharingGroupUUID: group)))
+        case .uploadDeletion(let file, let version, let masterVersion, let group):
             return Self.reply(
                 try await connection.uploadDeletion(
                     UploadDeletionRequest(
-                        fileUUID: file, fileVersion: version, masterVersion: masterVersion, sharingGroupUUID: group,
-                        batch: batch)))
+                        fileUUID: file, fileVersion: version, masterVersion: masterVersion, sharingGroupUUID: group)))
         case .getUploads(let group): return .uploads(try await connection.uploads(in: group))
         case .discardUploads(let group, let files):
             _ = try await connection.discardUploads(DiscardUploadsRequest(sharingGroupUUID: group, fileUUIDs: files))
@@ -168,14 +166,12 @@ actor ConnectionPerformer: RequestPerformer {
             fileUUID: upload.fileUUID, sharingGroupUUID: upload.sharingGroupUUID, mimeType: upload.mimeType,
             fileVersion: upload.fileVersion, masterVersion: upload.masterVersion, checkSum: checkSum,
             fileGroupUUID: upload.fileGroupUUID, appMetaData: upload.appMetaData,
-            undeleteServerFile: upload.undeleteServerFile, batch: upload.batch)
+            undeleteServerFile: upload.undeleteServerFile)
         let label = TransferLabel.upload(upload.fileUUID, upload.fileVersion, upload.appMetaData?.version)
         return Self.reply(
             try await connection.uploadFile(request, from: file, label: label.text, progress: progress)
-        ) { staged in
-            staged.committedMasterVersion.map {
-                .batchCommitted($0, creationDate: staged.creationDate, updateDate: staged.updateDate)
-            } ?? .fileStaged(creationDate: staged.creationDate, updateDate: staged.updateDate)
+        ) {
+            .fileStaged(creationDate: $0.creationDate, updateDate: $0.updateDate)
         }
     }
 
@@ -208,11 +204,7 @@ actor ConnectionPerformer: RequestPerformer {
         return Self.reply(outcome) { .committed(numberUploadsTransferred: $0) }
     }
 
-    private static func reply(_ outcome: Outcome<StagedChange>) -> ServerReply {
-        reply(outcome) { staged in
-            staged.committedMasterVersion.map { .batchCommitted($0, creationDate: nil, updateDate: nil) } ?? .done
-        }
-    }
+    private static func reply(_ outcome: Outcome<StagedChange>) -> ServerReply { reply(outcome) { _ in .done } }
 
     private static func reply<Value>(_ outcome: Outcome<Value>, _ success: (Value) -> ServerReply) -> ServerReply {
         switch outcome {

@@ -80,7 +80,7 @@ extension ModelServer {
         return Answer(.done)
     }
 
-    func isExpired(_ change: ModelStagedChange, at now: WireDate) -> Bool {
+    private func isExpired(_ change: ModelStagedChange, at now: WireDate) -> Bool {
         change.stagedAt.secondsSince1970 + Self.stagingLifetimeSeconds < now.secondsSince1970
     }
 
@@ -90,7 +90,6 @@ extension ModelServer {
         let own = group.staged.filter { $0.key.caller == caller && !isExpired($0.value, at: now) }
         let rows = own.map { key, change in
             var row = FileInfo(fileUUID: key.file, sharingGroupUUID: id, deleted: false)
-            row.batchUUID = change.batch?.batch.batchUUID
             switch change.kind {
             case .upload(let version, _, let mimeType, _, _):
                 row.fileVersion = version
@@ -115,9 +114,7 @@ extension ModelServer {
             caller: caller, masterVersion: commit.masterVersion, name: commit.sharingGroupName,
             message: commit.pushNotificationMessage, commitID: commit.commitID)
         let commitKey = commit.commitID.map { ModelGroup.CommitKey(caller: caller, commitID: $0) }
-        let own = group.staged.filter {
-            $0.key.caller == caller && $0.value.batch == nil && !isExpired($0.value, at: now)
-        }
+        let own = group.staged.filter { $0.key.caller == caller && !isExpired($0.value, at: now) }
         guard group.masterVersion == commit.masterVersion else {
             if capabilities.commitID, let known = commitKey.flatMap({ group.commits[$0] }) {
                 guard known.request == request else { return .refused(409, "commit_id_reused") }
@@ -137,7 +134,7 @@ extension ModelServer {
         for (key, change) in own.sorted(by: { $0.key.file < $1.key.file }) {
             apply(change, to: key.file, caller, &group)
         }
-        group.staged = group.staged.filter { $0.key.caller != caller || $0.value.batch != nil }
+        group.staged = group.staged.filter { $0.key.caller != caller }
         if let name = commit.sharingGroupName { group.name = name }
         if let commitKey { group.commits[commitKey] = (request, own.count) }
         group.lastCommit = (request, own.count)
@@ -145,7 +142,7 @@ extension ModelServer {
         return Answer(.committed(numberUploadsTransferred: own.count))
     }
 
-    func refusal(
+    private func refusal(
         of change: ModelStagedChange, _ file: FileUUID, _ caller: ModelCaller, _ group: ModelGroup
     ) -> Answer? {
         let known = group.files[file]
@@ -160,7 +157,7 @@ extension ModelServer {
         return isNext && isNextText ? nil : contradiction(409, "file_version_mismatch")
     }
 
-    func apply(
+    private func apply(
         _ change: ModelStagedChange, to id: FileUUID, _ caller: ModelCaller, _ group: inout ModelGroup
     ) {
         var brings: String?
