@@ -311,15 +311,8 @@ struct DeletionConflictTests {
         #expect(driver.deliveries.last?.map(\.kind) == [.deletion])
     }
 
-    @Test("Rejecting one deletion of a file group rejects them all; a later upload brings the other back too")
-    func fileGroup() throws {
-        let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
-        var driver = try clash({ try $0.upload(Driver.attributes(1)) }, fileGroup: fileGroup, files: 1...2)
-        driver.answer([Driver.file(1): .rejectDownloadDeletion(.keepContentUpload)])
-
-        #expect(driver.deliveries.count == 1)
-        #expect(driver.engine.state.directory[Driver.file(2)]?.deletedOnServer == true)
-        #expect(driver.engine.state.directory[Driver.file(2)]?.deletedLocally == false)
+    /// Commits the upload that was kept of the first file, and asks for the second to be brought back.
+    private func bringSecondBack(_ driver: inout Driver, _ fileGroup: FileGroupUUID?) throws {
         driver.replyIndex()
         driver.reply(.uploads([]))
         driver.replyStaged()
@@ -332,6 +325,18 @@ struct DeletionConflictTests {
             Driver.row(2, deleted: true, fileGroup: fileGroup),
         ]
         driver.replyIndex()
+    }
+
+    @Test("Rejecting one deletion of a file group rejects them all; a later upload brings the other back too")
+    func fileGroup() throws {
+        let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
+        var driver = try clash({ try $0.upload(Driver.attributes(1)) }, fileGroup: fileGroup, files: 1...2)
+        driver.answer([Driver.file(1): .rejectDownloadDeletion(.keepContentUpload)])
+
+        #expect(driver.deliveries.count == 1)
+        #expect(driver.engine.state.directory[Driver.file(2)]?.deletedOnServer == true)
+        #expect(driver.engine.state.directory[Driver.file(2)]?.deletedLocally == false)
+        try bringSecondBack(&driver, fileGroup)
         #expect(driver.fileUploads.last?.fileUUID == Driver.file(2))
         #expect(driver.fileUploads.last?.undeleteServerFile == true)
     }
@@ -347,19 +352,8 @@ struct DeletionConflictTests {
         driver.answer([
             Driver.file(1): .rejectDownloadDeletion(.keepContentUpload), Driver.file(2): .acceptDownloadDeletion,
         ])
-        driver.replyIndex()
-        driver.reply(.uploads([]))
-        driver.replyStaged()
-        driver.reply(.committed(numberUploadsTransferred: 1))
 
-        try driver.upload(Driver.attributes(2))
-        try driver.sync()
-        driver.masterVersion = driver.masterVersion.next
-        driver.rows = [
-            Driver.row(1, version: 1, device: Driver.device, fileGroup: fileGroup),
-            Driver.row(2, deleted: true, fileGroup: fileGroup),
-        ]
-        driver.replyIndex()
+        try bringSecondBack(&driver, fileGroup)
         driver.replyStaged()
         driver.reply(.committed(numberUploadsTransferred: 1))
         let before = driver.fileDownloads.count

@@ -219,4 +219,17 @@ import Testing
         #expect(!driver.engine.isSyncing)
         #expect(driver.commits.isEmpty)
     }
+
+    @Test func repliesToAnotherEngineAreIgnored() throws {
+        var driver = try Self.member(1)
+        try driver.sync()
+        let token = try #require(driver.waiting?.token)
+        let before = driver.engine
+        driver.relaunch()
+        driver.engine.countTokens(after: before)
+        try driver.sync()
+        #expect(driver.waiting.map { $0.token > token } == true)
+        driver.perform(driver.engine.handle(.reply(token, .failed(.unreachable)), at: Driver.now))
+        #expect(driver.engine.isSyncing && driver.errors == [])
+    }
 }

@@ -193,6 +193,7 @@ final class SyncDriver: Sendable {
             let actions = Self.launch(&machine, files, environment)
             try database.write(machine.takeChanges())
             for case .removeFile(let location) in actions { files.remove(location) }
+            machine.countTokens(after: state.machine)
             state.machine = machine
             state.isSpoilt = false
         } catch { throw SyncError(.storeError) }

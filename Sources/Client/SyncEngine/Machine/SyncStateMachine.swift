@@ -60,6 +60,11 @@ package struct SyncStateMachine: Sendable {
         self.configuration = configuration
     }
 
+    /// Gives no token that another engine has given, so that replies to the other one's requests are ignored.
+    package mutating func countTokens(after other: SyncStateMachine) {
+        lastToken = max(lastToken, other.lastToken)
+    }
+
     /// Whether a sync is active.
     package var isSyncing: Bool { run != nil }
 
