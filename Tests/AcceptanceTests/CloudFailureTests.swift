@@ -55,7 +55,7 @@ extension PrivateStackTests {
 
         @Test("An error now and then is overcome", arguments: [500, 502, 503, 504], ["POST", "PUT"])
         func passingError(status: Int, method: String) async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             try server.sandbox.inject(
                 SandboxFault(pathPrefix: Self.uploads, method: method, status: status, times: 1))
 
@@ -64,7 +64,7 @@ extension PrivateStackTests {
 
         @Test("An error that stays is a 502 that may be tried again, and nothing is left [129]", arguments: [500, 503])
         func lastingError(status: Int) async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             try server.sandbox.inject(SandboxFault(pathPrefix: Self.uploads, status: status))
 
             try await expectFailedUpload(by: alice, 502, 504)
@@ -72,7 +72,7 @@ extension PrivateStackTests {
 
         @Test("An error that comes with the first bytes and stays leaves nothing [129]")
         func lastingErrorWhileSending() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             try server.sandbox.inject(SandboxFault(pathPrefix: Self.uploads, method: "PUT", status: 503))
 
             try await expectFailedUpload(by: alice, 502, 504)
@@ -82,9 +82,7 @@ extension PrivateStackTests {
             "A lost reply to any step of an upload makes no second object [F26]",
             arguments: [(50_000, 0), (600_000, 0), (600_000, 1), (600_000, 2)], [503, nil] as [Int?])
         func lostReply(step: (bytes: Int, number: Int), status: Int?) async throws {
-            let alice = try server.signUpOwningUser()
-            // The warning file is an upload too.
-            try await eventually("nothing else is under way") { try !server.sandbox.files(of: alice.account).isEmpty }
+            let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, status: status, times: 1)
             fault.skip = step.number
             fault.afterEffect = true
@@ -95,7 +93,7 @@ extension PrivateStackTests {
 
         @Test("A lost reply in the middle of a large upload makes it go on where it was")
         func lostReplyInTheMiddle() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", times: 1)
             fault.afterEffect = true
             try server.sandbox.inject(fault)
@@ -105,7 +103,7 @@ extension PrivateStackTests {
 
         @Test("A connection that is cut while bytes flow is made again")
         func cutConnection() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", times: 1)
             fault.resetAfterBytes = 100_000
             try server.sandbox.inject(fault)
@@ -115,7 +113,7 @@ extension PrivateStackTests {
 
         @Test("A bit that flips on the way to the cloud never becomes a file")
         func corruptUpload() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 200_000)
             var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", times: 1)
             fault.corruptAtByte = 1_000
@@ -135,7 +133,7 @@ extension PrivateStackTests {
 
         @Test("A token that dies in the middle of an upload is renewed, and no byte is lost [21]")
         func tokenDiesInTheMiddle() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 4_000_000)
             let query = ClientQuery.text(alice.uploadParameters(file, masterVersion: 0))
             let call = HTTPCall("POST", "/UploadFile/\(query)", headers: alice.headers)
@@ -154,7 +152,7 @@ extension PrivateStackTests {
 
         @Test("Rate limits are respected and overcome [F28]", arguments: [429, 403])
         func rateLimited(status: Int) async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, status: status, times: 2)
             fault.reason = "userRateLimitExceeded"
             fault.retryAfter = 1
@@ -165,7 +163,7 @@ extension PrivateStackTests {
 
         @Test("A wait that is longer than a phone's patience is a 502 soon")
         func longRetryAfter() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, status: 429)
             fault.retryAfter = 600
             try server.sandbox.inject(fault)
@@ -177,8 +175,8 @@ extension PrivateStackTests {
         }
 
         @Test("Storage that is full is a 507, and nothing is left")
-        func quota() throws {
-            let alice = try server.signUpOwningUser(quotaBytes: 1_000_000)
+        func quota() async throws {
+            let alice = try await server.signUpSettledUser(quotaBytes: 1_000_000)
             let file = TestFile(randomBytes: 2_000_000)
 
             expectError(try alice.upload(file, masterVersion: 0), 507)
@@ -190,7 +188,7 @@ extension PrivateStackTests {
 
         @Test("Storage that is full only at the last byte is a 507 too")
         func quotaAtTheEnd() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", status: 403)
             fault.reason = "storageQuotaExceeded"
             try server.sandbox.inject(fault)
@@ -201,8 +199,8 @@ extension PrivateStackTests {
         @Test(
             "A revoked authorisation: uploads are 410, downloads gone, with metadata and without a body [130] [232] [233]"
         )
-        func revoked() throws {
-            let alice = try server.signUpOwningUser()
+        func revoked() async throws {
+            let alice = try await server.signUpSettledUser()
             let bob = try alice.newMember(.write)
             let file = TestFile()
             try alice.publish(file, masterVersion: 1, metadata: TestMetadata(0, "about it"))
@@ -225,8 +223,8 @@ extension PrivateStackTests {
         }
 
         @Test("After a new sign-in with a code the revoked storage works again")
-        func signInAgain() throws {
-            var alice = try server.signUpOwningUser()
+        func signInAgain() async throws {
+            var alice = try await server.signUpSettledUser()
             try server.sandbox.revoke(alice.account, .server)
             expectError(try alice.upload(TestFile(), masterVersion: 0), 410, goneReason: "authTokenExpiredOrRevoked")
 
@@ -238,7 +236,7 @@ extension PrivateStackTests {
 
         @Test("A token service that is down is not a revoked authorisation")
         func refreshFails() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             try server.sandbox.expireAccessTokens(of: alice.account, .server)
             try server.sandbox.inject(
                 SandboxFault(host: "oauth2.googleapis.com", pathPrefix: "/token", method: "POST", status: 503))
@@ -248,7 +246,7 @@ extension PrivateStackTests {
 
         @Test("A cloud that does not answer is a 502 or 504 within a phone's patience")
         func noAnswer() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads)
             fault.latencyMilliseconds = 70_000
             try server.sandbox.inject(fault)
@@ -258,7 +256,7 @@ extension PrivateStackTests {
 
         @Test("A download that breaks off at the cloud arrives whole or visibly broken, never wrong")
         func truncatedDownload() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 2_000_000)
             try alice.publish(file, masterVersion: 0)
             var fault = SandboxFault(pathPrefix: Self.files, method: "GET", times: 2)
@@ -270,7 +268,7 @@ extension PrivateStackTests {
 
         @Test("A download with a flipped bit is never delivered whole")
         func corruptDownload() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 2_000_000)
             try alice.publish(file, masterVersion: 0)
             var fault = SandboxFault(pathPrefix: Self.files, method: "GET")
@@ -294,7 +292,7 @@ extension PrivateStackTests {
 
         @Test("A cloud that fails while a file is fetched is a 502, never gone")
         func downloadFails() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             let file = TestFile()
             try alice.publish(file, masterVersion: 0)
             try server.sandbox.inject(SandboxFault(pathPrefix: Self.files, status: 500))
@@ -309,7 +307,7 @@ extension PrivateStackTests {
 
         @Test("An object that is missing for a moment is found by asking again")
         func missingForAMoment() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             let file = TestFile()
             try alice.publish(file, masterVersion: 0)
             try server.sandbox.inject(SandboxFault(pathPrefix: Self.files, method: "GET", status: 404, times: 1))

@@ -53,7 +53,7 @@ extension PrivateStackTests {
         @Test(
             "The id of a request stands in its error, in nginx's line, in ours, and in those of calls to the provider")
         func requestID() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             try server.sandbox.inject(
                 SandboxFault(
                     host: "www.googleapis.com", pathPrefix: CloudFailureTests.uploads, method: "POST", status: 503,
@@ -84,7 +84,7 @@ extension PrivateStackTests {
 
         @Test("What the jobs role does after a commit is logged, and listed, with the id of the commit's request")
         func requestIDOfWork() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             let file = TestFile("to be deleted")
             try alice.publish(file, masterVersion: 0)
             try server.sandbox.inject(
@@ -93,18 +93,24 @@ extension PrivateStackTests {
             try alice.deleteAndCommit(file, masterVersion: 1)
 
             let user = "\(alice.userID)"
-            try await eventually("the deletion was put off") {
-                try self.lines(of: "syncd-jobs.log", with: "Outbox item postponed")
-                    .contains { $0.owning_user_id?.text == user }
+            func postponed() throws -> JSONValue? {
+                try lines(of: "syncd-jobs.log", with: "Outbox item postponed").first { $0.owning_user_id?.text == user }
             }
-            let commits = try lines(of: "syncd-api.log", with: "DoneUploads").filter { $0.user_id?.text == user }
-            let id = try #require(commits.last?.request_id?.text)
+            try await eventually("the deletion was put off") { try postponed() != nil }
+            let id = try #require(try postponed()?.request_id?.text)
+            func requests() throws -> [JSONValue] {
+                try lines(of: "syncd-api.log", with: id).filter { $0.message?.text == "Request" }
+            }
+            // Whoever replies writes its line after the reply.
+            try await eventually("both have written their lines") {
+                try !requests().isEmpty && !self.lines(of: "nginx-access.log", with: id).isEmpty
+            }
+            #expect(try requests().map(\.user_id?.text) == [user])
             let access = try lines(of: "nginx-access.log", with: id)
             #expect(access.count == 1 && access[0].path?.text == "/DoneUploads/")
             let work = try lines(of: "syncd-jobs.log", with: id)
             let calls = work.filter { $0.message?.text == "Provider call" }
             #expect(!calls.isEmpty && calls.allSatisfy { $0.method?.text == "DELETE" && $0.status?.text == "503" })
-            #expect(work.contains { $0.message?.text == "Outbox item postponed" })
             #expect(work.allSatisfy { $0.request_id?.text == id && $0.outbox_id?.text != nil })
 
             let tool = try OperatorTool(server)

@@ -12,7 +12,7 @@ extension PrivateStackTests {
         @Test(
             "Eight processes find the access token expired at once: one asks the provider, all go on", arguments: 1...3)
         func oneRenewal(round: Int) async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             let file = TestFile("after an hour")
             try alice.publish(file, masterVersion: 0)
             try server.sandbox.expireAccessTokens(of: alice.account, .server)

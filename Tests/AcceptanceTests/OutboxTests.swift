@@ -77,7 +77,7 @@ extension PrivateStackTests {
             "The commit succeeds without a count, and the deletion is tried until it is done [200] [208] [F11] [F12]",
             arguments: [500, 429])
         func retried(status: Int) async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             let file = TestFile("old")
             let next = file.next("new")
             try alice.publish(file, masterVersion: 0)
@@ -100,7 +100,7 @@ extension PrivateStackTests {
 
         @Test("A lost reply to a deletion does no harm [208]")
         func replyLost() async throws {
-            let alice = try server.signUpOwningUser()
+            let alice = try await server.signUpSettledUser()
             let file = TestFile("old")
             let next = file.next("new")
             try alice.publish(file, masterVersion: 0)

@@ -158,6 +158,14 @@ public struct TestServer: Sendable {
         return user
     }
 
+    /// The same for a test that is about to make Google fail: the upload that the sign-up leaves to the jobs role is done,
+    /// so it meets no fault, and renews no access token, in place of the test's own requests.
+    public func signUpSettledUser(quotaBytes: Int? = nil) async throws -> TestUser {
+        let user = try signUpOwningUser(quotaBytes: quotaBytes)
+        try await eventually("the warning file is stored") { try !sandbox.files(of: user.account).isEmpty }
+        return user
+    }
+
     /// Creates an account of that provider, which redeems `invitation` as a new user.
     public func signUpInvitedUser(
         _ invitation: String, provider: SandboxProvider = .facebook, name: String = "Bob Example",
