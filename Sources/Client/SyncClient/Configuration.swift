@@ -28,6 +28,10 @@ extension SyncServer {
         public var launchGrace = Duration.seconds(2)
         /// How many uploads, or downloads, may be under way at the same time; less than 1 counts as 1.
         public var maximumTransfers = 4
+        /// How many bytes the files of one queue may have in all if it is to be sent as a batch of the protocol, which
+        /// needs no request for its commit: the server commits it when its last change arrives. If one change is refused
+        /// for good, all are sent once more, which this limits. Nil: each queue is committed by a request.
+        public var maximumBatchBytes: Int64? = 33_554_432
         /// How requests are repeated.
         public var retryPolicy = RetryPolicy()
         /// Where the library logs: no names of files, no tokens, no contents.

@@ -15,10 +15,11 @@ extension SyncServer {
         }
         switch label {
         case .upload(let file, let version, let textVersion):
-            guard case .success? = try? await ServerConnection.uploadOutcome(of: reply) else { return }
+            guard case .success(let staged)? = try? await ServerConnection.uploadOutcome(of: reply) else { return }
             try driver.change { machine throws(SyncError) in
-                machine.noteStaged(file, version, textVersion)
-                return ((), [])
+                let actions = machine.noteStaged(
+                    file, version, textVersion, committedAs: staged.committedMasterVersion)
+                return ((), actions)
             }
         case .download(let file, let version, let textVersion):
             guard let bytes = transfer.file,

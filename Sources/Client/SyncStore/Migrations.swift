@@ -7,6 +7,7 @@ enum Migrations {
         migrator.registerMigration("1 Tables") { db in try db.execute(sql: tables) }
         migrator.registerMigration("2 Versions of indexes and commits") { db in try db.execute(sql: versions) }
         migrator.registerMigration("3 Indexes of references") { db in try db.execute(sql: references) }
+        migrator.registerMigration("4 Batches") { db in try db.execute(sql: batches) }
         return migrator
     }
 
@@ -98,5 +99,10 @@ enum Migrations {
     static let references = """
         CREATE INDEX uploadItem_queue ON uploadItem(queueId);
         CREATE INDEX downloadItem_downloadGroup ON downloadItem(groupId);
+        """
+
+    /// As which batch a queue is being sent.
+    static let batches = """
+        ALTER TABLE uploadQueue ADD COLUMN batchUUID TEXT;
         """
 }

@@ -107,19 +107,20 @@ extension UploadQueue: StoredRow {
     static var table: String { "uploadQueue" }
     static var selectSQL: String {
         """
-        SELECT id, state, closedSeq, sharingGroupUUID, pushNotificationMessage, commitId, commitVersion, createdAt
+        SELECT id, state, closedSeq, sharingGroupUUID, pushNotificationMessage, batchUUID, commitId, commitVersion,
+               createdAt
           FROM uploadQueue
         """
     }
     static var upsertSQL: String {
         """
-        INSERT INTO uploadQueue (id, state, closedSeq, sharingGroupUUID, pushNotificationMessage, commitId,
+        INSERT INTO uploadQueue (id, state, closedSeq, sharingGroupUUID, pushNotificationMessage, batchUUID, commitId,
                                  commitVersion, createdAt)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE
            SET state = excluded.state, closedSeq = excluded.closedSeq, sharingGroupUUID = excluded.sharingGroupUUID,
-               pushNotificationMessage = excluded.pushNotificationMessage, commitId = excluded.commitId,
-               commitVersion = excluded.commitVersion
+               pushNotificationMessage = excluded.pushNotificationMessage, batchUUID = excluded.batchUUID,
+               commitId = excluded.commitId, commitVersion = excluded.commitVersion
         """
     }
     static var deleteSQL: String { "DELETE FROM uploadQueue WHERE id = ?" }
@@ -127,7 +128,7 @@ extension UploadQueue: StoredRow {
     var values: [(any DatabaseValueConvertible)?] {
         [
             id.rawValue, state.rawValue, closedSequence, sharingGroupUUID?.rawValue, pushNotificationMessage,
-            commitID?.rawValue, commitVersion?.rawValue, createdAt.seconds,
+            batchUUID?.rawValue, commitID?.rawValue, commitVersion?.rawValue, createdAt.seconds,
         ]
     }
 
@@ -137,6 +138,7 @@ extension UploadQueue: StoredRow {
         closedSequence = try stored.optionalInteger("closedSeq")
         sharingGroupUUID = try stored.optional("sharingGroupUUID") { SharingGroupUUID($0) }
         pushNotificationMessage = try stored.optionalText("pushNotificationMessage")
+        batchUUID = try stored.optional("batchUUID") { BatchUUID($0) }
         commitID = try stored.optional("commitId") { CommitID($0) }
         commitVersion = try stored.version("commitVersion")
     }

@@ -6,6 +6,8 @@ import TestSupport
 /// The servers on which the same tests must pass.
 enum ServerKind: Sendable, CaseIterable {
     case ours
+    /// The same, for an app that wants a request for each commit.
+    case oursWithoutBatches
     /// The same without its extensions, as older ones are.
     case older
 }
@@ -46,6 +48,7 @@ final class Device: Sendable {
         configuration.minimumServerVersion = ServerVersion(0, 25, 1)
         configuration.baseFolders = [.documents: self.folder]
         configuration.syncsPendingUploadsAtLaunch = false
+        if kind == .oursWithoutBatches { configuration.maximumBatchBytes = nil }
         configure(&configuration)
         // Pauses would only cost time here; that they are made is tested elsewhere.
         let sleep: @Sendable (Duration) async throws -> Void = { _ in try Task.checkCancellation() }

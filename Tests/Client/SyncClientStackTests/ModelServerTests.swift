@@ -47,6 +47,9 @@ private final class Conversation {
     private var random: SplitMix64
     private var number = 0
     private var lastCommit: [String: ServerRequest] = [:]
+    private var lastUpload: [String: (ServerRequest, String)] = [:]
+    /// A batch that a speaker has begun, and how many requests it is to have.
+    private var batches: [String: UploadBatch] = [:]
     /// What replies there were.
     private(set) var kinds: Set<String> = []
     private(set) var refusals = 0
@@ -109,8 +112,10 @@ private final class Conversation {
             let version = response.files.map { "\($0.masterVersion)" } ?? "-"
             return "index \(groups) version \(version) \(rows)"
         case .uploads(let rows):
-            return "uploads \(rows.map { "\($0.fileUUID) \($0.deleted) \(text($0.fileVersion))" }.sorted())"
+            let staged = rows.map { "\($0.fileUUID) \($0.deleted) \(text($0.fileVersion)) \(text($0.batchUUID))" }
+            return "uploads \(staged.sorted())"
         case .fileStaged: return "staged"
+        case .batchCommitted(let version, _, _): return "batch committed as \(version)"
         case .fileDownloaded(let file):
             return "file \(contents ?? "?") text \(file.appMetaData ?? "-") \(file.contentsChanged)"
         case .gone(let reason, _, _): return "gone \(reason)"
@@ -133,20 +138,26 @@ private final class Conversation {
         let speaker = speakers[random.below(speakers.count)]
         switch random.below(100) {
         case 0..<32:
-            let upload = upload()
+            if random.once(in: 12), let last = lastUpload[speaker.name] { return (speaker, last.0, last.1) }
+            var upload = upload()
+            upload.batch = batch(speaker)
+            lastUpload[speaker.name] = (.uploadFile(upload), "contents \(number)")
             return (speaker, .uploadFile(upload), "contents \(number)")
         case 32..<41:
             let text = AppMetaData(version: textVersion(after: anyFile()?.file), contents: "text \(number)")
             return (
                 speaker,
-                .uploadAppMetaData(lastFile, text, masterVersion: masterVersion(), sharingGroupUUID: group), nil
+                .uploadAppMetaData(
+                    lastFile, text, masterVersion: masterVersion(), sharingGroupUUID: group, batch: batch(speaker)), nil
             )
         case 41..<49:
             let known = anyFile()
             let version = mostly(known?.file.version ?? .first) { FileVersion(Int32($0.below(3))) }
             return (
                 speaker,
-                .uploadDeletion(lastFile, version, masterVersion: masterVersion(), sharingGroupUUID: group), nil
+                .uploadDeletion(
+                    lastFile, version, masterVersion: masterVersion(), sharingGroupUUID: group, batch: batch(speaker)),
+                nil
             )
         case 49..<56: return (speaker, .getUploads(group), nil)
         case 56, 57: return (speaker, .createSharingGroup(group, name: "again"), nil)
@@ -230,6 +241,17 @@ private final class Conversation {
             appMetaData: text, undeleteServerFile: mostly(known?.file.isDeleted ?? false) { $0.once(in: 2) },
             source: LocalFileLocation(base: .documents, path: "upload \(number)"), fileSize: nil, fileModified: nil,
             cloudStorageType: .google)
+    }
+
+    /// Every third change is one of a batch: of the one that was begun, or of a new one.
+    private func batch(_ speaker: Speaker) -> UploadBatch? {
+        guard random.once(in: 3) else { return nil }
+        if let begun = batches[speaker.name], !random.once(in: 3) { return begun }
+        let batch = BatchUUID(group.rawValue.prefix(24) + String(format: "%012d", 500_000 + number)).map {
+            UploadBatch(batchUUID: $0, batchCount: Int32(1 + random.below(3)))
+        }
+        batches[speaker.name] = batch
+        return batch
     }
 
     private func commit(_ speaker: Speaker) -> ServerRequest {

@@ -205,10 +205,10 @@ struct ClientSupportTests {
         driver.perform([])
         driver.relaunch()
         // Another version, or with a text, would be another upload.
-        driver.engine.noteStaged(Driver.file(1), FileVersion(1), nil)
-        driver.engine.noteStaged(Driver.file(1), .first, .first)
+        driver.perform(driver.engine.noteStaged(Driver.file(1), FileVersion(1), nil))
+        driver.perform(driver.engine.noteStaged(Driver.file(1), .first, .first))
         #expect(driver.engine.state.items.all.allSatisfy { $0.status == .notStarted })
-        driver.engine.noteStaged(Driver.file(1), .first, nil)
+        driver.perform(driver.engine.noteStaged(Driver.file(1), .first, nil))
 
         try driver.sync()
         driver.replyIndex()

@@ -29,7 +29,7 @@ struct Driver {
     /// The groups that the server lists.
     var groups = [Driver.group]
 
-    init(capabilities: ServerCapabilities = .all, maximumTransfers: Int = 1) {
+    init(capabilities: ServerCapabilities = .withoutBatches, maximumTransfers: Int = 1) {
         self.maximumTransfers = maximumTransfers
         engine = Self.engine(ClientState(), capabilities, maximumTransfers)
         perform(engine.launch(at: Self.now))
@@ -37,7 +37,8 @@ struct Driver {
 
     /// A member of ``group``, or of several groups, which have some files on the server.
     static func member(
-        of rows: [FileInfo] = [], groups: [SharingGroupUUID] = [Driver.group], capabilities: ServerCapabilities = .all,
+        of rows: [FileInfo] = [], groups: [SharingGroupUUID] = [Driver.group],
+        capabilities: ServerCapabilities = .withoutBatches,
         maximumTransfers: Int = 1
     ) throws -> Driver {
         var driver = Driver(capabilities: capabilities, maximumTransfers: maximumTransfers)
@@ -55,7 +56,8 @@ struct Driver {
             state: state,
             configuration: .init(
                 deviceUUID: device, accountStorage: .google, capabilities: capabilities,
-                maximumTransfers: maximumTransfers, makeCommitID: { CommitID("33333333-0000-4000-8000-000000000001")! })
+                maximumTransfers: maximumTransfers, maximumBatchBytes: 1_000,
+                makeCommitID: { CommitID("33333333-0000-4000-8000-000000000001")! })
         )
     }
 
@@ -212,7 +214,7 @@ struct Driver {
     }
 
     /// The process ends, and another one begins with what was stored.
-    mutating func relaunch(capabilities: ServerCapabilities = .all) {
+    mutating func relaunch(capabilities: ServerCapabilities = .withoutBatches) {
         outstanding = []
         asked = nil
         engine = Self.engine(stored, capabilities, maximumTransfers)
@@ -272,7 +274,7 @@ struct Driver {
 
     /// The files whose deletion was asked for.
     var uploadDeletions: [FileUUID] {
-        requests.compactMap { if case .uploadDeletion(let file, _, _, _) = $0 { file } else { nil } }
+        requests.compactMap { if case .uploadDeletion(let file, _, _, _, _) = $0 { file } else { nil } }
     }
 
     /// The files whose contents were asked for.
@@ -287,6 +289,11 @@ struct Driver {
     var commits: [ServerRequest.Commit] {
         requests.compactMap { if case .doneUploads(let commit) = $0 { commit } else { nil } }
     }
+}
+
+extension ServerCapabilities {
+    /// A server on which a commit is a request of its own.
+    static let withoutBatches = Self(commitID: true, since: true, discardUploads: true, batches: false)
 }
 
 /// The code with which a call is refused; nil if it is not.

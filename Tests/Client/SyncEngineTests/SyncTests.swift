@@ -374,7 +374,7 @@ struct LostCommitTests {
 
     @Test("Is repeated word for word where the server recognises it")
     func replay() throws {
-        var driver = try lost(.all)
+        var driver = try lost(.withoutBatches)
 
         #expect(driver.commits.count == 2)
         #expect(driver.commits.first == driver.commits.last)
@@ -385,7 +385,7 @@ struct LostCommitTests {
 
     @Test("Is found in the index, without downloading or asking about our own file", arguments: [true, false])
     func detection(hasExtensions: Bool) throws {
-        var driver = try lost(hasExtensions ? .all : .none)
+        var driver = try lost(hasExtensions ? .withoutBatches : .none)
         driver.masterVersion = MasterVersion(2)
         driver.rows = [Driver.row(1, device: Driver.device)]
         if hasExtensions { driver.reply(.stale(current: MasterVersion(2))) }
@@ -409,7 +409,7 @@ struct LostCommitTests {
 
     @Test("That contained less than was staged is not taken for done")
     func partial() throws {
-        var driver = try lost(.all)
+        var driver = try lost(.withoutBatches)
         driver.reply(.committed(numberUploadsTransferred: 0))
         driver.masterVersion = MasterVersion(2)
         driver.replyIndex()

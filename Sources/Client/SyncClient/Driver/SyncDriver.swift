@@ -76,6 +76,7 @@ final class SyncDriver: Sendable {
                 accountStorage: try database.setting(Setting.accountStorage).flatMap(CloudStorageType.init(rawValue:)),
                 capabilities: try database.setting(Setting.extensions) == Setting.absent ? .none : .all,
                 maximumTransfers: max(1, configuration.maximumTransfers),
+                maximumBatchBytes: configuration.maximumBatchBytes,
                 makeCommitID: {
                     guard let id = CommitID(makeUUID()) else { preconditionFailure("a UUID is an id of a commit") }
                     return id

@@ -74,16 +74,18 @@ actor ConnectionPerformer: RequestPerformer {
         switch request {
         case .index(let parameters): return try await index(parameters)
         case .uploadFile(let upload): return try await self.upload(upload, files, progress)
-        case .uploadAppMetaData(let file, let text, let masterVersion, let group):
+        case .uploadAppMetaData(let file, let text, let masterVersion, let group, let batch):
             return Self.reply(
                 try await connection.uploadAppMetaData(
                     UploadAppMetaDataRequest(
-                        fileUUID: file, appMetaData: text, masterVersion: masterVersion, sharingGroupUUID: group)))
-        case .uploadDeletion(let file, let version, let masterVersion, let group):
+                        fileUUID: file, appMetaData: text, masterVersion: masterVersion, sharingGroupUUID: group,
+                        batch: batch)))
+        case .uploadDeletion(let file, let version, let masterVersion, let group, let batch):
             return Self.reply(
                 try await connection.uploadDeletion(
                     UploadDeletionRequest(
-                        fileUUID: file, fileVersion: version, masterVersion: masterVersion, sharingGroupUUID: group)))
+                        fileUUID: file, fileVersion: version, masterVersion: masterVersion, sharingGroupUUID: group,
+                        batch: batch)))
         case .getUploads(let group): return .uploads(try await connection.uploads(in: group))
         case .discardUploads(let group, let files):
             _ = try await connection.discardUploads(DiscardUploadsRequest(sharingGroupUUID: group, fileUUIDs: files))
@@ -166,12 +168,14 @@ actor ConnectionPerformer: RequestPerformer {
             fileUUID: upload.fileUUID, sharingGroupUUID: upload.sharingGroupUUID, mimeType: upload.mimeType,
             fileVersion: upload.fileVersion, masterVersion: upload.masterVersion, checkSum: checkSum,
             fileGroupUUID: upload.fileGroupUUID, appMetaData: upload.appMetaData,
-            undeleteServerFile: upload.undeleteServerFile)
+            undeleteServerFile: upload.undeleteServerFile, batch: upload.batch)
         let label = TransferLabel.upload(upload.fileUUID, upload.fileVersion, upload.appMetaData?.version)
         return Self.reply(
             try await connection.uploadFile(request, from: file, label: label.text, progress: progress)
-        ) {
-            .fileStaged(creationDate: $0.creationDate, updateDate: $0.updateDate)
+        ) { staged in
+            staged.committedMasterVersion.map {
+                .batchCommitted($0, creationDate: staged.creationDate, updateDate: staged.updateDate)
+            } ?? .fileStaged(creationDate: staged.creationDate, updateDate: staged.updateDate)
         }
     }
 
@@ -204,7 +208,11 @@ actor ConnectionPerformer: RequestPerformer {
         return Self.reply(outcome) { .committed(numberUploadsTransferred: $0) }
     }
 
-    private static func reply(_ outcome: Outcome<StagedChange>) -> ServerReply { reply(outcome) { _ in .done } }
+    private static func reply(_ outcome: Outcome<StagedChange>) -> ServerReply {
+        reply(outcome) { staged in
+            staged.committedMasterVersion.map { .batchCommitted($0, creationDate: nil, updateDate: nil) } ?? .done
+        }
+    }
 
     private static func reply<Value>(_ outcome: Outcome<Value>, _ success: (Value) -> ServerReply) -> ServerReply {
         switch outcome {

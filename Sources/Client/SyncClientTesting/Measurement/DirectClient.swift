@@ -30,7 +30,7 @@ final class DirectClient {
             state: try database.load(),
             configuration: .init(
                 deviceUUID: device, accountStorage: .google, capabilities: server.capabilities, maximumTransfers: 4,
-                makeCommitID: { source.make() }))
+                maximumBatchBytes: nil, makeCommitID: { source.make() }))
         try perform(engine.launch(at: now))
     }
 

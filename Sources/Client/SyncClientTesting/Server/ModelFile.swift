@@ -1,3 +1,4 @@
+internal import SyncEngine
 internal import SyncProtocol
 
 /// A file as the model of the server has it.
@@ -31,6 +32,32 @@ struct ModelStagedChange {
     let creationDate: WireDate
     let updateDate: WireDate
     let stagedAt: WireDate
+    var batch: ModelBatch?
+}
+
+/// To what a staged change belongs.
+struct ModelBatch: Equatable {
+    let batch: UploadBatch
+    let masterVersion: MasterVersion
+    /// Tells a repeated request from another one, whatever master version and batch it names.
+    let request: String
+
+    init(_ batch: UploadBatch, _ masterVersion: MasterVersion, _ request: String) {
+        self.batch = batch
+        self.masterVersion = masterVersion
+        self.request = request
+    }
+
+    /// Whether a change counts for the same commit as another one.
+    func isBeside(_ other: ModelBatch) -> Bool {
+        batch.batchUUID == other.batch.batchUUID && masterVersion == other.masterVersion
+    }
+}
+
+/// What became of a change of a batch.
+struct ModelBatchMember {
+    let request: String
+    let reply: ServerReply
 }
 
 /// What one commit did to one file; kept for the checks.
@@ -71,6 +98,8 @@ struct ModelGroup {
     var files: [FileUUID: ModelFile] = [:]
     var staged: [StagingKey: ModelStagedChange] = [:]
     var commits: [CommitKey: (request: ServerRequestKey, count: Int)] = [:]
+    /// The members of batches that were committed.
+    var batches: [CommitKey: [FileUUID: ModelBatchMember]] = [:]
     var history: [FileUUID: [ModelCommittedChange]] = [:]
     /// The user, device and number of changes of the last commit, for repetitions without an id.
     var lastCommit: (request: ServerRequestKey, count: Int)?

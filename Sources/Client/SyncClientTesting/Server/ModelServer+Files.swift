@@ -80,7 +80,7 @@ extension ModelServer {
         return Answer(.done)
     }
 
-    private func isExpired(_ change: ModelStagedChange, at now: WireDate) -> Bool {
+    func isExpired(_ change: ModelStagedChange, at now: WireDate) -> Bool {
         change.stagedAt.secondsSince1970 + Self.stagingLifetimeSeconds < now.secondsSince1970
     }
 
@@ -90,6 +90,7 @@ extension ModelServer {
         let own = group.staged.filter { $0.key.caller == caller && !isExpired($0.value, at: now) }
         let rows = own.map { key, change in
             var row = FileInfo(fileUUID: key.file, sharingGroupUUID: id, deleted: false)
+            row.batchUUID = change.batch?.batch.batchUUID
             switch change.kind {
             case .upload(let version, _, let mimeType, _, _):
                 row.fileVersion = version
@@ -114,7 +115,9 @@ extension ModelServer {
             caller: caller, masterVersion: commit.masterVersion, name: commit.sharingGroupName,
             message: commit.pushNotificationMessage, commitID: commit.commitID)
         let commitKey = commit.commitID.map { ModelGroup.CommitKey(caller: caller, commitID: $0) }
-        let own = group.staged.filter { $0.key.caller == caller && !isExpired($0.value, at: now) }
+        let own = group.staged.filter {
+            $0.key.caller == caller && $0.value.batch == nil && !isExpired($0.value, at: now)
+        }
         guard group.masterVersion == commit.masterVersion else {
             if capabilities.commitID, let known = commitKey.flatMap({ group.commits[$0] }) {
                 guard known.request == request else { return .refused(409, "commit_id_reused") }
@@ -134,7 +137,7 @@ extension ModelServer {
         for (key, change) in own.sorted(by: { $0.key.file < $1.key.file }) {
             apply(change, to: key.file, caller, &group)
         }
-        group.staged = group.staged.filter { $0.key.caller != caller }
+        group.staged = group.staged.filter { $0.key.caller != caller || $0.value.batch != nil }
         if let name = commit.sharingGroupName { group.name = name }
         if let commitKey { group.commits[commitKey] = (request, own.count) }
         group.lastCommit = (request, own.count)
@@ -142,7 +145,7 @@ extension ModelServer {
         return Answer(.committed(numberUploadsTransferred: own.count))
     }
 
-    private func refusal(
+    func refusal(
         of change: ModelStagedChange, _ file: FileUUID, _ caller: ModelCaller, _ group: ModelGroup
     ) -> Answer? {
         let known = group.files[file]
@@ -157,7 +160,7 @@ extension ModelServer {
         return isNext && isNextText ? nil : contradiction(409, "file_version_mismatch")
     }
 
-    private func apply(
+    func apply(
         _ change: ModelStagedChange, to id: FileUUID, _ caller: ModelCaller, _ group: inout ModelGroup
     ) {
         var brings: String?

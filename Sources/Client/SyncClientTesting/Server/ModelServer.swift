@@ -46,17 +46,19 @@ final class ModelServer {
         switch request {
         case .index(let parameters): return index(parameters, caller)
         case .createSharingGroup(let group, let name): return create(group, name, caller)
-        case .uploadFile(let upload):
-            return inGroup(upload.sharingGroupUUID, caller, needs: .write, upload.masterVersion) { group in
-                stage(upload, contents ?? "", caller, now, &group)
+        case .uploadFile(var upload):
+            let batch = upload.batch.map { ModelBatch($0, upload.masterVersion, upload.request(contents ?? "")) }
+            upload.batch = nil
+            return staging(upload.fileUUID, in: upload.sharingGroupUUID, upload.masterVersion, batch, caller, now) {
+                stage(upload, contents ?? "", caller, now, &$0)
             }
-        case .uploadAppMetaData(let file, let text, let version, let group):
-            return inGroup(group, caller, needs: .write, version) { group in
-                stage(text, of: file, caller, now, &group)
-            }
-        case .uploadDeletion(let file, let fileVersion, let version, let group):
-            return inGroup(group, caller, needs: .write, version) { group in
-                stageDeletion(of: file, fileVersion, caller, now, &group)
+        case .uploadAppMetaData(let file, let text, let version, let group, let batch):
+            let batch = batch.map { ModelBatch($0, version, "text \(text)") }
+            return staging(file, in: group, version, batch, caller, now) { stage(text, of: file, caller, now, &$0) }
+        case .uploadDeletion(let file, let fileVersion, let version, let group, let batch):
+            let batch = batch.map { ModelBatch($0, version, "deletion \(fileVersion)") }
+            return staging(file, in: group, version, batch, caller, now) {
+                stageDeletion(of: file, fileVersion, caller, now, &$0)
             }
         case .getUploads(let group):
             return inGroup(group, caller, needs: .write, nil) { listStaged($0, of: group, caller, now) }

@@ -11,7 +11,8 @@ extension Simulation {
             state: try device.store.load(),
             configuration: .init(
                 deviceUUID: device.caller.device, accountStorage: .google, capabilities: server.capabilities,
-                maximumTransfers: 1 + (device.index + device.process) % 4, makeCommitID: { source.make() }))
+                maximumTransfers: 1 + (device.index + device.process) % 4,
+                maximumBatchBytes: device.index % 3 == 2 ? nil : 0, makeCommitID: { source.make() }))
         if try !device.store.isConsistent() { violation("device \(device.index): SQLite and memory disagree") }
         let actions = engine.launch(at: now)
         device.engine = engine
@@ -242,8 +243,14 @@ extension Simulation {
 }
 
 extension ServerRequest {
-    /// The group, if the request is a commit.
+    /// The group, if the request is a commit, or may be the last of a batch.
     var committedGroup: SharingGroupUUID? {
-        if case .doneUploads(let commit) = self { commit.sharingGroupUUID } else { nil }
+        switch self {
+        case .doneUploads(let commit): commit.sharingGroupUUID
+        case .uploadFile(let upload): upload.batch == nil ? nil : upload.sharingGroupUUID
+        case .uploadAppMetaData(_, _, _, let group, let batch), .uploadDeletion(_, _, _, let group, let batch):
+            batch == nil ? nil : group
+        default: nil
+        }
     }
 }

@@ -78,7 +78,7 @@ extension Simulation {
             device.wishes.insert(entry.fileUUID)
         }
         for file in device.wishes.sorted() {
-            guard let state = device.engine?.state, let entry = state.directory[file], !entry.deletedOnServer,
+            guard let state = device.engine?.state, let entry = state.directory[file], !entry.deletedLocally,
                 entry.fileVersion != nil || !state.pendingItems(of: file).isEmpty
             else {
                 device.wishes.remove(file)

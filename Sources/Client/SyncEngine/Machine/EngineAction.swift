@@ -74,16 +74,19 @@ package struct ServerCapabilities: Sendable, Equatable {
     package var since: Bool
     /// Whether staged changes can be withdrawn.
     package var discardUploads: Bool
+    /// Whether changes can commit themselves with the last of them.
+    package var batches: Bool
 
     /// A server with all extensions.
-    package static let all = Self(commitID: true, since: true, discardUploads: true)
+    package static let all = Self(commitID: true, since: true, discardUploads: true, batches: true)
     /// A server without any.
-    package static let none = Self(commitID: false, since: false, discardUploads: false)
+    package static let none = Self(commitID: false, since: false, discardUploads: false, batches: false)
 
     /// Puts them together.
-    package init(commitID: Bool, since: Bool, discardUploads: Bool) {
+    package init(commitID: Bool, since: Bool, discardUploads: Bool, batches: Bool) {
         self.commitID = commitID
         self.since = since
         self.discardUploads = discardUploads
+        self.batches = batches
     }
 }

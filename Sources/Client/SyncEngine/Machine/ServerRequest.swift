@@ -26,6 +26,8 @@ package struct FileUpload: Sendable, Equatable {
     package let fileModified: Double?
     /// Decides about the kind of checksum. Nil if nobody hosts the file: the server refuses it, whatever the checksum.
     package let cloudStorageType: CloudStorageType?
+    /// The batch that it belongs to; nil if it waits for a commit.
+    package var batch: UploadBatch?
 }
 
 /// What the engine wants from the server.
@@ -33,9 +35,11 @@ package enum ServerRequest: Sendable, Equatable {
     case index(IndexRequestParameters)
     case uploadFile(FileUpload)
     case uploadAppMetaData(
-        FileUUID, AppMetaData, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID)
+        FileUUID, AppMetaData, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
+        batch: UploadBatch? = nil)
     case uploadDeletion(
-        FileUUID, FileVersion, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID)
+        FileUUID, FileVersion, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
+        batch: UploadBatch? = nil)
     case getUploads(SharingGroupUUID)
     case discardUploads(SharingGroupUUID, [FileUUID])
     case doneUploads(Commit)
@@ -85,6 +89,9 @@ package enum ServerReply: Sendable {
     /// A text or a deletion is staged; staged changes are withdrawn; the group is created, or left.
     case done
     case uploads([FileInfo])
+    /// A change was the last of its batch to arrive, or is one of a batch that is complete: all of it is committed as this
+    /// master version. With the server's dates, of a file.
+    case batchCommitted(MasterVersion, creationDate: WireDate?, updateDate: WireDate?)
     /// A commit, with the number of changes that it contained.
     case committed(numberUploadsTransferred: Int)
     case fileDownloaded(FileDownload)

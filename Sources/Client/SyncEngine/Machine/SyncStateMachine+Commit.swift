@@ -3,6 +3,11 @@ internal import SyncProtocol
 // Making a queue visible to others, once and only once.
 extension SyncStateMachine {
     mutating func commit(_ id: RowID<UploadQueue>) {
+        if state.queues[id]?.batchUUID != nil {
+            // All of it was staged, and nothing committed: some of it has expired, or the server knows no batches.
+            sendWithoutBatch(id)
+            return
+        }
         let items = state.items(in: id)
         guard items.contains(where: { $0.isStaged || $0.kind == .groupUpdate }) else {
             // Nothing is left that others could see.
@@ -22,7 +27,9 @@ extension SyncStateMachine {
 
     /// Finds out what became of a commit whose reply got lost, by sending it once more, or else by the index.
     mutating func replayCommit(of queue: UploadQueue) {
-        if configuration.capabilities.commitID {
+        if queue.batchUUID != nil {
+            replayBatch(of: queue)
+        } else if configuration.capabilities.commitID {
             sendCommit(of: queue.id, .replayingCommit(queue.id))
         } else {
             sendIndex()
@@ -84,6 +91,7 @@ extension SyncStateMachine {
 
     private mutating func forgetCommit(of id: RowID<UploadQueue>) {
         state.queues.update(id) {
+            $0.batchUUID = nil
             $0.commitID = nil
             $0.commitVersion = nil
         }
@@ -91,7 +99,7 @@ extension SyncStateMachine {
 
     /// Takes a queue that was committed over into the directory, and ends it.
     /// - Parameter version: The master version to which the commit led; nil if none was needed.
-    private mutating func complete(_ id: RowID<UploadQueue>, raisesMasterVersion version: MasterVersion?) {
+    mutating func complete(_ id: RowID<UploadQueue>, raisesMasterVersion version: MasterVersion?) {
         guard let group = state.queues[id]?.sharingGroupUUID else { return }
         let items = state.items(in: id)
         var renamed = false
@@ -146,7 +154,9 @@ extension SyncStateMachine {
         let items = state.items(in: queue.id)
         let files = Dictionary(rows.map { ($0.fileUUID, $0) }, uniquingKeysWith: { first, _ in first })
         let own = items.filter { item in
-            guard item.kind == .file, item.isStaged, let row = item.fileUUID.flatMap({ files[$0] }) else {
+            guard item.kind == .file, item.isStaged || queue.batchUUID != nil,
+                let row = item.fileUUID.flatMap({ files[$0] })
+            else {
                 return false
             }
             return row.deviceUUID == configuration.deviceUUID && row.fileVersion == item.stagedFileVersion

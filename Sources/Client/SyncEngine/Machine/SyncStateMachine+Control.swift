@@ -226,6 +226,7 @@ extension SyncStateMachine {
         case .creatingGroup(let item): receiveCreation(reply, item)
         case .leavingGroup(let item): receiveLeaving(reply, item)
         case .committing(let queue), .replayingCommit(let queue): receiveCommit(reply, queue)
+        case .replayingBatch(let item): receiveReplayedMember(reply, item)
         case .starting, .downloading, .uploading, .resolvingContent, .resolvingDeletions, .delivering, .waiting: break
         }
     }

@@ -87,7 +87,7 @@ extension SyncStateMachine {
                 $0.appMetaData = text
                 $0.cloudStorageType = storage ?? $0.cloudStorageType
             }
-        case .stale, .failed, .fileStaged, .done, .uploads, .committed, .index:
+        case .stale, .failed, .fileStaged, .done, .uploads, .batchCommitted, .committed, .index:
             state.downloads.update(id) { $0.status = .notStarted }
             endTransfers(afterFailedDownload(reply))
         }

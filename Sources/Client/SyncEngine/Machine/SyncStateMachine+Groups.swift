@@ -111,6 +111,7 @@ extension SyncStateMachine {
         state.queues.update(queue.key) {
             $0.state = .dead
             $0.closedSequence = queue.closedSequence ?? sequence
+            $0.batchUUID = nil
             $0.commitID = nil
             $0.commitVersion = nil
         }

@@ -49,7 +49,8 @@ extension SyncStateMachine {
     /// - Throws: `couldNotFindFileUUID`, `fileAlreadyDeleted`.
     package mutating func requestDownload(of file: FileUUID) throws(SyncError) {
         guard let entry = state.directory[file] else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
-        guard !entry.deletedOnServer else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
+        // What others deleted, and an upload is bringing back, is delivered once it lives again.
+        guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
         guard entry.goneReason == nil, entry.fileVersion != nil else { return }
         state.directory.update(file) { $0.forceDownload = true }
     }

@@ -4,7 +4,7 @@ internal import SyncProtocol
 extension SyncStateMachine {
     mutating func receiveStaged(_ reply: ServerReply, _ queue: RowID<UploadQueue>) {
         switch reply {
-        case .uploads(let rows): compareStaged(rows.filter { $0.batchUUID == nil }, with: queue)
+        case .uploads(let rows): compareStaged(rows, with: queue)
         case .failed(.refused(status: 410, _)): restart(current: nil)
         case .failed(let failure): fail(failure)
         default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
@@ -14,9 +14,12 @@ extension SyncStateMachine {
     private mutating func compareStaged(_ rows: [FileInfo], with queue: RowID<UploadQueue>) {
         // The server stages one change of a file, at most.
         let staged = Dictionary(rows.map { ($0.fileUUID, $0) }, uniquingKeysWith: { first, _ in first })
+        let batch = state.queues[queue]?.batchUUID
         var expected: Set<FileUUID> = []
         for item in state.items(in: queue) where item.isStaged {
-            if let row = item.fileUUID.flatMap({ staged[$0] }), Self.isStaged(item, as: row) {
+            if let row = item.fileUUID.flatMap({ staged[$0] }), row.batchUUID == batch,
+                Self.isStaged(item, as: row)
+            {
                 expected.insert(row.fileUUID)
             } else {
                 state.items.update(item.key) {
@@ -26,7 +29,12 @@ extension SyncStateMachine {
                 }
             }
         }
-        let unexpected = rows.filter { !expected.contains($0.fileUUID) }
+        // What others than the commit would take is replaced when its file is sent again, without another transfer to the
+        // storage.
+        let files = Set(state.items(in: queue).compactMap(\.fileUUID))
+        let unexpected = rows.filter { row in
+            !expected.contains(row.fileUUID) && (row.batchUUID == nil || !files.contains(row.fileUUID))
+        }
         if unexpected.isEmpty {
             verifiedGroups.insert(runGroup)
             continueUploads(of: queue)

@@ -12,6 +12,10 @@ enum AfterTransfers: Sendable {
     case downloadAnew(current: MasterVersion?, isIndexDoubtful: Bool)
     /// Likewise, what was staged.
     case uploadAnew(current: MasterVersion?, isIndexDoubtful: Bool)
+    /// A batch is committed, whatever its other requests bring.
+    case takeBatchOver(RowID<UploadQueue>, MasterVersion)
+    /// A batch cannot become complete.
+    case sendWithoutBatch(RowID<UploadQueue>)
     /// The sync cannot go on, but what arrived is delivered before it ends.
     case failAfterDeliveries(SyncError)
     case fail(SyncError)
@@ -52,18 +56,19 @@ extension SyncStateMachine {
         }
     }
 
-    /// Lets no further transfer begin, and something else come after those under way. The first reason counts.
+    /// Lets no further transfer begin, and something else come after those under way. The first reason counts, unless a
+    /// batch turns out to be committed.
     mutating func endTransfers(_ next: AfterTransfers) {
-        switch run?.afterTransfers {
-        case nil: run?.afterTransfers = next
-        case .failAfterDeliveries(let error): run?.afterTransfers = .fail(error)
-        case .downloadAnew, .uploadAnew, .fail, .finish: break
+        switch (run?.afterTransfers, next) {
+        case (nil, _), (_, .takeBatchOver): run?.afterTransfers = next
+        case (.failAfterDeliveries(let error), _): run?.afterTransfers = .fail(error)
+        default: break
         }
         switch next {
         case .downloadAnew, .uploadAnew:
             // What they bring would be thrown away.
             for token in run?.transfers.keys.sorted() ?? [] { actions.append(.cancel(token)) }
-        case .failAfterDeliveries, .fail, .finish: break
+        case .takeBatchOver, .sendWithoutBatch, .failAfterDeliveries, .fail, .finish: break
         }
     }
 
@@ -87,8 +92,11 @@ extension SyncStateMachine {
             dropDownloads(of: runGroup)
             restart(current: current, isIndexDoubtful: isIndexDoubtful)
         case .uploadAnew(let current, let isIndexDoubtful):
+            forgetBatch(of: runGroup)
             resetItems(of: runGroup)
             restart(current: current, isIndexDoubtful: isIndexDoubtful)
+        case .takeBatchOver(let queue, let version): takeBatchOver(queue, version)
+        case .sendWithoutBatch(let queue): sendWithoutBatch(queue)
         case .failAfterDeliveries(let error), .fail(let error): fail(error)
         case .finish: finish(isDeferred: true)
         }

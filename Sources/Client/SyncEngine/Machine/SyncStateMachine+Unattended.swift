@@ -25,18 +25,25 @@ extension SyncStateMachine {
     }
 
     /// Counts an upload as staged whose request has arrived. Whether the server still has it is asked before the commit.
-    package mutating func noteStaged(_ file: FileUUID, _ version: FileVersion, _ textVersion: AppMetaDataVersion?) {
+    /// - Parameter committedVersion: The master version as which the upload's batch was committed, if the reply said so.
+    package mutating func noteStaged(
+        _ file: FileUUID, _ version: FileVersion, _ textVersion: AppMetaDataVersion?,
+        committedAs committedVersion: MasterVersion? = nil
+    ) -> [EngineAction] {
         guard let entry = state.directory[file], version == entry.fileVersion?.next ?? .first,
             let item = state.pendingItems(of: file).first(where: { $0.kind == .file }), item.status == .notStarted,
             let queue = state.queues[item.queueID], queue.state == .closed,
             queue.id == state.closedQueues(of: item.sharingGroupUUID).first?.id,
             (item.appMetaData == nil) == (textVersion == nil)
-        else { return }
+        else { return [] }
         state.items.update(item.key) {
             $0.status = .uploaded
             $0.stagedFileVersion = version
             $0.stagedAppMetaDataVersion = textVersion
         }
         verifiedGroups.remove(item.sharingGroupUUID)
+        // A sync that is under way finds that out by itself.
+        if let committedVersion, queue.batchUUID != nil, !isSyncing { completeBatch(queue.id, committedVersion) }
+        return takeActions()
     }
 }

@@ -64,7 +64,8 @@ extension SyncStateMachine {
                 return
             }
         }
-        guard verifiedGroups.contains(runGroup) else {
+        if isLineFree { beginBatch(queue) }
+        guard isStagingVerified(for: queue) else {
             if isLineFree { send(.getUploads(runGroup), .listingStaged(queue)) }
             return
         }
@@ -73,51 +74,45 @@ extension SyncStateMachine {
             last = item.id
             stage(item)
         }
-        if isLineFree { commit(queue) }
+        if !endsTransfers(), isLineFree { commit(queue) }
+    }
+
+    /// Whether it is known what the server has staged, as far as that matters. Batches take no notice of what is staged
+    /// beside them.
+    private func isStagingVerified(for id: RowID<UploadQueue>) -> Bool {
+        guard !verifiedGroups.contains(runGroup) else { return true }
+        guard let batchUUID = state.queues[id]?.batchUUID else { return false }
+        return run?.begunBatch == batchUUID || !state.items(in: id).contains { $0.status == .uploaded }
     }
 
     /// Sends the request that stages an item, if there is something to send.
     private mutating func stage(_ item: UploadItem) {
-        guard let file = item.fileUUID, let entry = state.directory[file], let group = state.groups[runGroup] else {
+        guard let file = item.fileUUID, let entry = state.directory[file], let queue = state.queues[item.queueID],
+            let group = state.groups[runGroup]
+        else {
             if item.kind == .groupUpdate { state.items.update(item.key) { $0.status = .delayed } }
             return
         }
-        let request: ServerRequest
         var staged = item
         staged.status = .uploading
         staged.stagedFileVersion = nil
         staged.stagedAppMetaDataVersion = nil
         switch item.kind {
         case .file:
-            guard let source = item.source, let mimeType = item.mimeType ?? entry.mimeType,
-                let version = entry.fileVersion.map({ $0.next }) ?? .first
-            else { return }
-            let text = item.appMetaData.flatMap { nextText($0, of: entry) }
-            staged.stagedFileVersion = version
-            staged.stagedAppMetaDataVersion = text?.version
-            request = .uploadFile(
-                FileUpload(
-                    fileUUID: file, sharingGroupUUID: runGroup, mimeType: mimeType, fileVersion: version,
-                    masterVersion: group.masterVersion, fileGroupUUID: version == .first ? entry.fileGroupUUID : nil,
-                    appMetaData: text,
-                    undeleteServerFile: item.uploadUndeletion || (entry.deletedOnServer && !entry.deletedLocally),
-                    source: source, fileSize: item.fileSize, fileModified: item.fileModified,
-                    cloudStorageType: entry.cloudStorageType ?? group.cloudStorageType ?? configuration.accountStorage))
+            staged.stagedFileVersion = entry.fileVersion.map { $0.next } ?? .first
+            staged.stagedAppMetaDataVersion = item.appMetaData == nil ? nil : nextTextVersion(of: entry)
         case .appMetaData:
-            guard entry.fileVersion != nil, !entry.deletedOnServer,
-                let text = item.appMetaData.flatMap({ nextText($0, of: entry) })
-            else {
+            guard entry.fileVersion != nil, !entry.deletedOnServer else {
                 // The upload that would have created the file, or brought it back, was refused for good.
                 if uploadsSetAside(of: file).contains(where: { $0.kind == .file }) {
                     setAside(item, SyncError(.couldNotFindFileUUID))
                 } else {
                     refuse(item, entry, .userRemoved)
                 }
+                if queue.batchUUID != nil { endTransfers(.sendWithoutBatch(queue.id)) }
                 return
             }
-            staged.stagedAppMetaDataVersion = text.version
-            request = .uploadAppMetaData(
-                file, text, masterVersion: group.masterVersion, sharingGroupUUID: runGroup)
+            staged.stagedAppMetaDataVersion = nextTextVersion(of: entry)
         case .deletion:
             guard let version = entry.fileVersion else {
                 // The file never came to the server, so it is deleted already.
@@ -126,20 +121,58 @@ extension SyncStateMachine {
                     $0.deletedOnServer = true
                 }
                 refuse(item, entry, nil)
+                if queue.batchUUID != nil { endTransfers(.sendWithoutBatch(queue.id)) }
                 return
             }
             staged.stagedFileVersion = version
-            request = .uploadDeletion(file, version, masterVersion: group.masterVersion, sharingGroupUUID: runGroup)
         case .groupCreate, .groupUpdate, .groupRemoveUser: return
         }
+        guard let request = stagingRequest(staged, in: queue, from: group.masterVersion) else { return }
         state.items.put(staged)
+        noteLastOfBatch(queue.id)
         transfer(.upload(item.id), request)
     }
 
-    private func nextText(_ text: String, of entry: DirectoryEntry) -> AppMetaData? {
-        (entry.appMetaData?.version).map { $0.next }.map { next in
-            next.map { AppMetaData(version: $0, contents: text) }
-        } ?? AppMetaData(version: .first, contents: text)
+    /// The request that stages an item with the versions that it was given.
+    func stagingRequest(
+        _ item: UploadItem, in queue: UploadQueue, from masterVersion: MasterVersion
+    ) -> ServerRequest? {
+        guard let file = item.fileUUID, let entry = state.directory[file], let group = state.groups[runGroup] else {
+            return nil
+        }
+        let batch = batch(of: item, in: queue)
+        let text = item.appMetaData.flatMap { text in
+            item.stagedAppMetaDataVersion.map { AppMetaData(version: $0, contents: text) }
+        }
+        switch item.kind {
+        case .file:
+            guard let source = item.source, let mimeType = item.mimeType ?? entry.mimeType,
+                let version = item.stagedFileVersion
+            else { return nil }
+            return .uploadFile(
+                FileUpload(
+                    fileUUID: file, sharingGroupUUID: runGroup, mimeType: mimeType, fileVersion: version,
+                    masterVersion: masterVersion, fileGroupUUID: version == .first ? entry.fileGroupUUID : nil,
+                    appMetaData: text,
+                    undeleteServerFile: item.uploadUndeletion || (entry.deletedOnServer && !entry.deletedLocally),
+                    source: source, fileSize: item.fileSize, fileModified: item.fileModified,
+                    cloudStorageType: entry.cloudStorageType ?? group.cloudStorageType ?? configuration.accountStorage,
+                    batch: batch))
+        case .appMetaData:
+            return text.map {
+                .uploadAppMetaData(file, $0, masterVersion: masterVersion, sharingGroupUUID: runGroup, batch: batch)
+            }
+        case .deletion:
+            return item.stagedFileVersion.map {
+                .uploadDeletion(file, $0, masterVersion: masterVersion, sharingGroupUUID: runGroup, batch: batch)
+            }
+        case .groupCreate, .groupUpdate, .groupRemoveUser: return nil
+        }
+    }
+
+    private func nextTextVersion(of entry: DirectoryEntry) -> AppMetaDataVersion? {
+        guard let known = entry.appMetaData else { return .first }
+        return known.version.next
     }
 
     /// Finishes an item that cannot be sent; tells the app if its work is lost by that.
@@ -160,17 +193,12 @@ extension SyncStateMachine {
         guard let item = state.items[id], let file = item.fileUUID, let entry = state.directory[file] else { return }
         switch reply {
         case .fileStaged(let creationDate, let updateDate):
-            state.items.update(id) { $0.status = .uploaded }
-            var attributes = entry.attributes
-            attributes.creationDate = creationDate
-            attributes.updateDate = updateDate
-            attributes.appMetaData = item.appMetaData ?? entry.appMetaData?.contents
-            attributes.gone = nil
-            report(.singleFileUploadComplete(attributes))
+            stagingSucceeded(item, entry, creationDate, updateDate)
         case .done:
-            state.items.update(id) { $0.status = .uploaded }
-            report(
-                item.kind == .deletion ? .singleUploadDeletionComplete(file) : .singleAppMetaDataUploadComplete(file))
+            stagingSucceeded(item, entry, nil, nil)
+        case .batchCommitted(let version, let creationDate, let updateDate):
+            stagingSucceeded(item, entry, creationDate, updateDate)
+            endTransfers(.takeBatchOver(item.queueID, version))
         case .gone(let reason, _, _):
             state.items.update(id) {
                 $0.status = .uploaded
@@ -180,6 +208,7 @@ extension SyncStateMachine {
             attributes.gone = reason
             report(.singleFileUploadGone(attributes))
             forgetUndeletion(of: file)
+            if isInBatch(item) { endTransfers(.sendWithoutBatch(item.queueID)) }
         case .stale(let current):
             endTransfers(.uploadAnew(current: current, isIndexDoubtful: false))
         case .failed where run?.afterTransfers != nil:
@@ -187,6 +216,8 @@ extension SyncStateMachine {
             break
         case .failed(.refused(status: 410, code: "not_a_member")):
             endTransfers(.uploadAnew(current: nil, isIndexDoubtful: false))
+        case .failed(.refused(status: 409, code: "batch_mismatch")):
+            endTransfers(.sendWithoutBatch(item.queueID))
         case .failed(.refused(status: 409, let code)) where Self.refusalsOfWrongVersions.contains(code ?? ""):
             // Does not happen as long as the master version is right; a whole index will tell what is.
             noteFailure(.refused(status: 409, code: code), of: id)
@@ -196,6 +227,7 @@ extension SyncStateMachine {
             if item.isContent, Self.isFinal(failure) {
                 // An earlier attempt may be staged.
                 verifiedGroups.remove(runGroup)
+                if isInBatch(item) { endTransfers(.sendWithoutBatch(item.queueID)) }
                 setAside(item, Self.error(for: failure, group: runGroup))
             } else {
                 endTransfers(.fail(Self.error(for: failure, group: runGroup)))
@@ -204,6 +236,29 @@ extension SyncStateMachine {
             endTransfers(.fail(SyncError(.inconsistentServer, fileUUID: file, sharingGroupUUID: runGroup)))
         }
         continueUploads(of: item.queueID)
+    }
+
+    private func isInBatch(_ item: UploadItem) -> Bool { state.queues[item.queueID]?.batchUUID != nil }
+
+    private mutating func stagingSucceeded(
+        _ item: UploadItem, _ entry: DirectoryEntry, _ creationDate: WireDate?, _ updateDate: WireDate?
+    ) {
+        state.items.update(item.key) { $0.status = .uploaded }
+        var attributes = entry.attributes
+        attributes.creationDate = creationDate ?? attributes.creationDate
+        attributes.updateDate = updateDate ?? attributes.updateDate
+        attributes.appMetaData = item.appMetaData ?? entry.appMetaData?.contents
+        attributes.gone = nil
+        reportStaged(item, attributes)
+    }
+
+    mutating func reportStaged(_ item: UploadItem, _ attributes: SyncAttributes) {
+        switch item.kind {
+        case .file: report(.singleFileUploadComplete(attributes))
+        case .appMetaData: report(.singleAppMetaDataUploadComplete(attributes.fileUUID))
+        case .deletion: report(.singleUploadDeletionComplete(attributes.fileUUID))
+        case .groupCreate, .groupUpdate, .groupRemoveUser: break
+        }
     }
 
     /// The server's codes for versions and states that another index may cure.

@@ -16,19 +16,22 @@ package struct SyncStateMachine: Sendable {
         package var capabilities: ServerCapabilities
         /// How many uploads, or downloads, may be under way at the same time.
         package var maximumTransfers: Int
+        /// How many bytes the files of a queue may have in all if it is to be sent as a batch; nil: none is.
+        package var maximumBatchBytes: Int64?
         /// Makes a new id for each commit.
         package var makeCommitID: @Sendable () -> CommitID
 
         /// Puts a configuration together.
         package init(
             deviceUUID: DeviceUUID, accountStorage: CloudStorageType?, capabilities: ServerCapabilities,
-            maximumTransfers: Int, makeCommitID: @escaping @Sendable () -> CommitID
+            maximumTransfers: Int, maximumBatchBytes: Int64?, makeCommitID: @escaping @Sendable () -> CommitID
         ) {
             precondition(maximumTransfers > 0, "somebody has to get through")
             self.deviceUUID = deviceUUID
             self.accountStorage = accountStorage
             self.capabilities = capabilities
             self.maximumTransfers = maximumTransfers
+            self.maximumBatchBytes = maximumBatchBytes
             self.makeCommitID = makeCommitID
         }
     }
@@ -145,6 +148,7 @@ struct Run: Sendable {
         case uploading
         case committing(RowID<UploadQueue>)
         case replayingCommit(RowID<UploadQueue>)
+        case replayingBatch(RowID<UploadItem>)
     }
 
     /// The group; nil for a refresh of the list of groups alone.
@@ -160,6 +164,10 @@ struct Run: Sendable {
     var restarts = 0
     /// Whether a commit contained less than was staged, so that its items must be looked at one by one.
     var commitWasPartial = false
+    /// The batch that this sync has begun: what is staged of it is known.
+    var begunBatch: BatchUUID?
+    /// A queue that cannot be sent as a batch, as one of its changes was refused.
+    var queueWithoutBatch: RowID<UploadQueue>?
     /// Whether the user turned out to have left the group, as they wanted.
     var wasLeft = false
 

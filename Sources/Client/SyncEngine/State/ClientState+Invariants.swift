@@ -32,10 +32,12 @@ extension ClientState {
             if (queue.state == .open) != (queue.closedSequence == nil) {
                 found.append("queue \(queue.id) is \(queue.state) and has the wrong number")
             }
-            if (queue.commitVersion == nil) != (queue.commitID == nil) {
+            if (queue.commitVersion == nil) != (queue.commitID == nil && queue.batchUUID == nil) {
                 found.append("queue \(queue.id) knows half a commit")
             }
-            if queue.commitID != nil, queue.state == .open { found.append("open queue \(queue.id) has a commit") }
+            if queue.commitVersion != nil, queue.state != .closed {
+                found.append("\(queue.state) queue \(queue.id) has a commit")
+            }
         }
         return found
     }

@@ -22,9 +22,12 @@ package struct UploadQueue: TableRow {
     package var sharingGroupUUID: SharingGroupUUID?
     /// What the other members are told when it is committed.
     package var pushNotificationMessage: String?
-    /// The id of the commit that was sent, as long as its outcome is not known.
+    /// The batch as which it is being sent; nil if it is not, or not as one.
+    package var batchUUID: BatchUUID?
+    /// The id of the commit that was sent, as long as its outcome is not known. That of a batch counts as sent once all of
+    /// its changes are on their way.
     package var commitID: CommitID?
-    /// The master version that this commit named.
+    /// The master version that this commit, or the changes of the batch, named.
     package var commitVersion: MasterVersion?
     /// When it was opened.
     package let createdAt: WireDate

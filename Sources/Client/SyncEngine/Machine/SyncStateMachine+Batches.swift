@@ -1,0 +1,130 @@
+internal import SyncProtocol
+
+// Queues whose changes commit themselves with the last of them: no request for the commit, none for what is staged, and
+// others see the changes also if the process ends while the last ones are on their way.
+extension SyncStateMachine {
+    /// Longest text of a file, and longest message to the other members, of a queue that is sent as a batch, in bytes: with
+    /// the parameters of the batch they must have room in a query.
+    private static let maximumBatchTextBytes = 2_000
+
+    /// The batch that an item is sent with; nil if its queue waits for a commit.
+    func batch(of item: UploadItem, in queue: UploadQueue) -> UploadBatch? {
+        guard let batchUUID = queue.batchUUID else { return nil }
+        let items = state.items(in: queue.id)
+        return UploadBatch(
+            batchUUID: batchUUID, batchCount: Int32(items.count),
+            pushNotificationMessage: item.id == items.first?.id ? queue.pushNotificationMessage : nil)
+    }
+
+    /// Makes a batch of a queue that is to be sent, if it can be one.
+    mutating func beginBatch(_ id: RowID<UploadQueue>) {
+        guard let queue = state.queues[id], let version = state.groups[runGroup]?.masterVersion else { return }
+        if queue.batchUUID != nil {
+            guard queue.commitVersion != version else { return }
+            // Its changes count for the other version only.
+            forgetBatch(of: runGroup)
+            resetItems(of: runGroup)
+        }
+        guard mayBeBatch(queue), let batchUUID = BatchUUID(configuration.makeCommitID().rawValue) else { return }
+        run?.begunBatch = batchUUID
+        state.queues.update(id) {
+            $0.batchUUID = batchUUID
+            $0.commitVersion = version
+        }
+    }
+
+    private func mayBeBatch(_ queue: UploadQueue) -> Bool {
+        guard let limit = configuration.maximumBatchBytes else { return false }
+        let items = state.items(in: queue.id)
+        let texts = items.map(\.appMetaData) + [queue.pushNotificationMessage]
+        // Should one change be refused for good, all the others are sent once more.
+        let size = items.reduce(0) { $0 + ($1.kind == .file ? $1.fileSize ?? 0 : 0) }
+        return configuration.capabilities.batches && run?.queueWithoutBatch != queue.id
+            && UploadBatch.allowedCounts.contains(Int32(items.count)) && size <= limit
+            && items.allSatisfy { $0.status == .notStarted && $0.fileUUID != nil }
+            && texts.allSatisfy { ($0?.utf8.count ?? 0) <= Self.maximumBatchTextBytes }
+    }
+
+    /// Notes that a batch may be committed from now on without a further word of ours, once all of it is on its way.
+    mutating func noteLastOfBatch(_ id: RowID<UploadQueue>) {
+        guard let batchUUID = state.queues[id]?.batchUUID, !state.items.contains(at: .waiting(id)) else { return }
+        state.queues.update(id) { $0.commitID = batchUUID.commitID }
+    }
+
+    /// Gives the batches of a group up: the server has not committed them, and will not.
+    mutating func forgetBatch(of group: SharingGroupUUID) {
+        for queue in state.closedQueues(of: group) where queue.batchUUID != nil {
+            state.queues.update(queue.id) {
+                $0.batchUUID = nil
+                $0.commitID = nil
+                $0.commitVersion = nil
+            }
+        }
+    }
+
+    mutating func sendWithoutBatch(_ queue: RowID<UploadQueue>) {
+        forgetBatch(of: runGroup)
+        resetItems(of: runGroup)
+        run?.queueWithoutBatch = queue
+        continueUploads(of: queue)
+    }
+
+    mutating func takeBatchOver(_ id: RowID<UploadQueue>, _ version: MasterVersion) {
+        completeBatch(id, version)
+        finish()
+    }
+
+    /// Ends a queue that the server has committed, and tells of each of its changes that was not told of yet.
+    mutating func completeBatch(_ id: RowID<UploadQueue>, _ version: MasterVersion) {
+        for item in state.items(in: id) where item.status != .uploaded {
+            // Its own reply got lost.
+            guard let file = item.fileUUID, let entry = state.directory[file] else { continue }
+            var attributes = entry.attributes
+            attributes.appMetaData = item.appMetaData ?? attributes.appMetaData
+            reportStaged(item, attributes)
+        }
+        complete(id, raisesMasterVersion: version)
+    }
+
+    // MARK: Finding out what became of a batch
+
+    /// Sends one of the changes of a batch once more, that with the fewest bytes of those that may not have arrived: if the
+    /// batch is committed, the reply says so, also when others have committed since. A stale one says that it is not, and
+    /// will not be.
+    mutating func replayBatch(of queue: UploadQueue) {
+        let all = state.items(in: queue.id)
+        let unanswered = all.filter { $0.status != .uploaded }
+        let items = unanswered.isEmpty ? all : unanswered
+        let sizes = items.map { $0.kind == .file ? $0.fileSize ?? 0 : -1 }
+        guard let least = sizes.min(), let index = sizes.firstIndex(of: least), let version = queue.commitVersion,
+            let request = stagingRequest(items[index], in: queue, from: version)
+        else {
+            sendIndex()
+            return
+        }
+        send(request, .replayingBatch(items[index].id))
+    }
+
+    mutating func receiveReplayedMember(_ reply: ServerReply, _ id: RowID<UploadItem>) {
+        guard let item = state.items[id] else { return }
+        switch reply {
+        case .batchCommitted(let version, _, _):
+            completeBatch(item.queueID, version)
+            resumeDownloads()
+        case .fileStaged, .done:
+            // Others of the batch have not arrived. Those that have stay staged.
+            state.queues.update(item.queueID) { $0.commitID = nil }
+            state.items.update(id) { $0.status = .uploaded }
+            resumeDownloads()
+        case .stale(let current):
+            forgetBatch(of: runGroup)
+            resetItems(of: runGroup)
+            restart(current: current)
+        case .failed(.localFile), .failed(.refused(status: 400..<500, _)), .gone:
+            // Says nothing about the batch. The index tells what arrived.
+            sendIndex()
+        case .failed(let failure): fail(failure)
+        default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
+        }
+    }
+}
