@@ -3,6 +3,7 @@ import Curl
 import FastCGI
 import Logging
 import MariaDB
+import OpenSSLCrypto
 import Posix
 import ServerConfiguration
 public import SyncProtocol
@@ -43,6 +44,7 @@ struct Syncd: ParsableCommand {
         for finding in configuration.notes where finding.kind == .warning {
             logger.warning("Configuration", metadata: .keyed([.reason: "\(finding)"]))
         }
+        CryptoLibrary.initialize()
         try FastCGILibrary.initialize()
         CurlLibrary.initialize()
         ClientLibrary.initialize()

@@ -16,8 +16,12 @@ final class WorkerPool {
     private var threads: [Worker] = []
 
     private final class Worker {
-        let thread: WorkerThread
-        init(_ thread: consuming WorkerThread) { self.thread = thread }
+        private var thread: WorkerThread?
+
+        init(_ thread: consuming WorkerThread) { self.thread = consume thread }
+
+        func wake() { thread?.wake() }
+        func join() { thread.take()?.join() }
     }
 
     /// Starts the threads.
@@ -46,7 +50,8 @@ final class WorkerPool {
     /// Whether a thread has ended although nobody asked it to.
     var hasLostWorkers: Bool { !stop.isSet && activities.contains(where: \.hasLeft) }
 
-    /// Lets every thread finish its request and end.
+    /// Lets every thread finish its request and end. None is left when this returns true: what libraries do at the end of
+    /// a thread must be over before the process ends, and with it their own memory (OPENSSL_thread_stop(3)).
     ///
     /// Threads that wait for a request are woken again and again until they have left: a signal that arrives just
     /// before the wait begins is lost.
@@ -56,9 +61,10 @@ final class WorkerPool {
         let end = ContinuousClock.now + limit
         while activities.contains(where: { !$0.hasLeft }) {
             guard ContinuousClock.now < end else { return false }
-            for (worker, activity) in zip(threads, activities) where !activity.hasLeft { worker.thread.wake() }
+            for (worker, activity) in zip(threads, activities) where !activity.hasLeft { worker.wake() }
             Pause.sleep(.milliseconds(10))
         }
+        for worker in threads { worker.join() }
         return true
     }
 }

@@ -16,9 +16,13 @@ struct Workers: ~Copyable {
     }
 
     /// A thread in an array: arrays hold copyable elements only.
-    private final class Box: Sendable {
-        let thread: WorkerThread
-        init(_ thread: consuming WorkerThread) { self.thread = thread }
+    private final class Box {
+        private var thread: WorkerThread?
+
+        init(_ thread: consuming WorkerThread) { self.thread = consume thread }
+
+        func wake() { thread?.wake() }
+        func join() { thread.take()?.join() }
     }
 
     /// Starts `count` threads.
@@ -42,8 +46,10 @@ struct Workers: ~Copyable {
         gate.isStopping.store(true, ordering: .releasing)
         FastCGILibrary.beginShutdown()
         while gate.running.load(ordering: .acquiring) > 0 {
-            for box in threads { box.thread.wake() }
+            for box in threads { box.wake() }
             Pause.sleep(.milliseconds(20))
         }
+        // What OpenSSL does at the end of a thread must be over before the process ends (OPENSSL_thread_stop(3)).
+        for box in threads { box.join() }
     }
 }

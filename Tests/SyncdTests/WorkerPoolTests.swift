@@ -1,5 +1,7 @@
 import Dispatch
+import Glibc
 import Posix
+import Synchronization
 import TestSupport
 import Testing
 
@@ -47,4 +49,24 @@ struct WorkerPoolTests {
         #expect(pool.drain(within: .seconds(30)))
         #expect(!pool.hasLostWorkers)
     }
+
+    @Test("No thread is left in what libraries do at its end once all were asked to end")
+    func endOfThreads() throws {
+        var key = pthread_key_t()
+        let isMade = unsafe pthread_key_create(&key) { _ in
+            Pause.sleep(.milliseconds(50))
+            endedThreads.add(1, ordering: .relaxed)
+        }
+        try #require(isMade == 0)
+        let pool = try WorkerPool(threads: 20, name: "test") { [key] _, _, stop in
+            _ = unsafe pthread_setspecific(key, UnsafeRawPointer(bitPattern: 1))
+            while !stop.isSet { Pause.sleep(.milliseconds(1)) }
+        }
+
+        #expect(pool.drain(within: .seconds(30)))
+
+        #expect(endedThreads.load(ordering: .relaxed) == 20)
+    }
 }
+
+private let endedThreads = Atomic(0)
