@@ -131,7 +131,7 @@ extension SyncdirTests {
         func watching() async throws {
             let (ada, bob, group) = try couple()
             let (atAda, atBob) = (try ada.watch(group: group), try bob.watch(group: group))
-            try await eventually("both watch", within: .seconds(90)) { atAda.idleCount > 0 && atBob.idleCount > 0 }
+            for (name, watch) in [("Ada", atAda), ("Bob", atBob)] { try await watch.becomesIdle(name) }
 
             try ada.write("new/folder/a.txt", "one")
             try await eventually("Bob has it", within: .seconds(90)) { try bob.files() == ["new/folder/a.txt": "one"] }

@@ -140,6 +140,19 @@ final class WatchProcess: Sendable {
     /// How often it told that there is nothing more to do.
     var idleCount: Int { events.filter { $0.event?.text == "idle" }.count }
 
+    /// Waits until it has nothing more to do.
+    /// - Throws: ``StackError`` with what it wrote, if it has ended or takes too long.
+    func becomesIdle(_ name: String) async throws {
+        do {
+            try await eventually("\(name)'s watch is idle or has ended", within: .seconds(90)) {
+                idleCount > 0 || !isRunning
+            }
+        } catch {
+            throw StackError.scriptFailed("\(error); it runs: \(isRunning), and wrote: \(text)")
+        }
+        guard idleCount > 0 else { throw StackError.scriptFailed("\(name)'s watch has ended, and wrote: \(text)") }
+    }
+
     /// Sends a signal, and waits for its end; the exit status.
     @discardableResult
     func end(_ signal: Int32) throws -> Int32 {
