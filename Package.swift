@@ -63,7 +63,7 @@ let package = Package(
 
         // Signed tokens: one safe wrapper of a Swift library.
         .target(
-            name: "JSONWebTokens", dependencies: ["OpenSSLCrypto", "UntrustedInput", jwtKit], swiftSettings: strict),
+            name: "JSONWebTokens", dependencies: ["OpenSSLCrypto", "UntrustedInput"], swiftSettings: strict),
 
         // The domain.
         .target(name: "SyncProtocol", swiftSettings: strict),
@@ -226,7 +226,7 @@ let package = Package(
         .testTarget(
             name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto", "Posix", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "JSONWebTokensTests", dependencies: ["JSONWebTokens", "OpenSSLCrypto"], swiftSettings: strict),
+            name: "JSONWebTokensTests", dependencies: ["JSONWebTokens", "OpenSSLCrypto", jwtKit], swiftSettings: strict),
         .testTarget(
             name: "SyncEngineTests", dependencies: ["SyncEngine", "SyncProtocol"], path: "Tests/Client/SyncEngineTests",
             swiftSettings: strict),

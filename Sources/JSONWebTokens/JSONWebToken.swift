@@ -3,7 +3,7 @@ internal import OpenSSLCrypto
 
 /// JSON Web Tokens (RFC 7519) as signed texts in compact form (RFC 7515, section 3.1).
 ///
-/// Signatures are jwt-kit's; everything around them is decided here, and strictly: the algorithm comes from the key and
+/// Signatures are OpenSSL's; everything around them is decided here, and strictly: the algorithm comes from the key and
 /// the caller's list, never from the token alone, and nothing of a token is looked at more than needed before its
 /// signature has been checked (RFC 8725, sections 3.1 and 3.2).
 public enum JSONWebToken {

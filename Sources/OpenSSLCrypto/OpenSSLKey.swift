@@ -67,6 +67,17 @@ struct OpenSSLKey: ~Copyable {
         unsafe self.init(owning: key)
     }
 
+    /// Whether the numbers of a public key fit each other: an odd modulus and exponent, a point on the curve
+    /// (EVP_PKEY_public_check(3)).
+    var isValidPublicKey: Bool {
+        guard let context = unsafe EVP_PKEY_CTX_new(key, nil) else { return false }
+        defer {
+            unsafe EVP_PKEY_CTX_free(context)
+            ERR_clear_error()
+        }
+        return unsafe EVP_PKEY_public_check(context) == 1
+    }
+
     /// What the key can sign; nil for algorithms, sizes and curves that we do not use.
     var kind: SignatureKind? {
         let bits = unsafe EVP_PKEY_get_bits(key)

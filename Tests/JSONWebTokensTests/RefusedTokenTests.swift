@@ -196,6 +196,58 @@ struct RefusedTokenTests {
         #expect(throws: JSONWebTokenError.malformed) { try JSONWebKeySet(json: many) }
     }
 
+    @Test("Keys that are none are never used: a point off the curve, even numbers, sizes beyond the bounds")
+    func unfitKeys() throws {
+        let curve = try PrivateKey(generating: .es256).publicKey.webKeyMembers
+        let rsa = try PrivateKey(generating: .rs256).publicKey.webKeyMembers
+        func bytes(_ members: [(name: String, value: String)], _ name: String) throws -> [UInt8] {
+            try #require(members.first { $0.name == name }.flatMap { [UInt8](base64URL: $0.value) })
+        }
+        func contains(_ members: [(name: String, value: String)], _ name: String, _ value: [UInt8]) throws -> Bool {
+            let changed = members.map { #""\#($0.name)":"\#($0.name == name ? value.base64URL : $0.value)""# }
+            let json = #"{"keys":[{"kid":"K1",\#(changed.joined(separator: ","))}]}"#
+            return try JSONWebKeySet(json: Array(json.utf8)).contains(keyID: "K1")
+        }
+        let (x, y) = (try bytes(curve, "x"), try bytes(curve, "y"))
+        let (modulus, exponent) = (try bytes(rsa, "n"), try bytes(rsa, "e"))
+
+        #expect(try contains(curve, "x", x) && contains(rsa, "n", modulus))
+        #expect(try contains(rsa, "n", [0, 0] + modulus), "leading zeros change no number")
+        var off = y
+        off[31] ^= 1
+        for (name, value) in [
+            ("y", off), ("x", y), ("x", [UInt8](repeating: 0, count: 32)), ("x", Array(x.dropLast())),
+        ] {
+            #expect(try !contains(curve, name, value), "\(name) \(value)")
+        }
+        let moduli: [[UInt8]] = [
+            [UInt8](repeating: 0xFF, count: 128), modulus.dropLast() + [0x10], modulus + modulus + [1], [],
+        ]
+        for value in moduli {
+            #expect(try !contains(rsa, "n", value), "n of \(value.count) bytes")
+        }
+        let exponents: [[UInt8]] = [[], [0], [1], [2], exponent.dropLast() + [0]]
+        for value in exponents {
+            #expect(try !contains(rsa, "e", value), "e \(value)")
+        }
+    }
+
+    @Test(
+        "Names of keys are names, whatever is in them; of two equal members of a header the token is refused or means one"
+    )
+    func oddHeaders() throws {
+        let forge = try Forge(.es256)
+        for name in [
+            "../../dev/null", "K1' OR '1'='1", "https://evil.example/keys", String(repeating: "K", count: 5_000),
+        ] {
+            let token = try forge.token(header: #"{"alg":"ES256","kid":"\#(name)"}"#)
+            #expect(throws: JSONWebTokenError.unknownKey) { try verify(token, forge) }
+        }
+        for header in [#"{"alg":"none","alg":"ES256","kid":"K1"}"#, #"{"alg":"ES256","alg":"none","kid":"K1"}"#] {
+            #expect(throws: JSONWebTokenError.self) { try verify(forge.token(header: header) { _ in [] }, forge) }
+        }
+    }
+
     private func verify(_ token: @autoclosure () throws -> String, _ forge: Forge) throws {
         _ = try JSONWebToken.verifiedPayload(
             of: token(), with: keySet([("K1", forge.key)]), algorithms: Self.all)
