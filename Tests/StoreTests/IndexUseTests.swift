@@ -92,8 +92,15 @@ struct IndexUseTests {
                 """)
         }
 
-        /// Rows that the server looks at for `body`, which is undone.
+        /// Rows that the server looks at for `body`, which is undone: the least of three times, since the server counts in
+        /// what it reads to open a table that it has closed for lack of room, beside many other tests.
         func rowsRead(_ body: (inout StoreSession) throws -> Void) throws -> Int {
+            var least = Int.max
+            for _ in 0..<3 { least = min(least, try rowsReadOnce(body)) }
+            return least
+        }
+
+        private func rowsReadOnce(_ body: (inout StoreSession) throws -> Void) throws -> Int {
             struct Undo: Error {}
             var rows = 0
             do {
@@ -247,10 +254,10 @@ struct IndexUseTests {
                 writer.beginFiles(masterVersion: MasterVersion(0))
                 try session.writeFiles(of: membership, changedAfter: MasterVersion(0), to: &writer)
             } <= 3)
-        #expect(try crowd.rowsRead { _ = try $0.stagedChanges(in: crowd.area) } <= 105)
-        #expect(try crowd.rowsRead { _ = try $0.changesToCommit(in: crowd.area) } <= 105)
-        #expect(try crowd.rowsRead { _ = try $0.unstageCommitted(in: crowd.area, of: nil) } <= 105)
-        #expect(try crowd.rowsRead { _ = try $0.takeStaged(in: crowd.area) } <= 105)
+        #expect((100...105).contains(try crowd.rowsRead { _ = try $0.stagedChanges(in: crowd.area) }))
+        #expect((100...105).contains(try crowd.rowsRead { _ = try $0.changesToCommit(in: crowd.area) }))
+        #expect((100...105).contains(try crowd.rowsRead { _ = try $0.unstageCommitted(in: crowd.area, of: nil) }))
+        #expect((100...105).contains(try crowd.rowsRead { _ = try $0.takeStaged(in: crowd.area) }))
     }
 
     @Test("A commit of new files looks at these and at what is staged with them, however many files the group has")
