@@ -40,7 +40,7 @@ struct MetricsTests {
     @Test(
         "Requests are counted by endpoint and status over all processes, commits (those of batches too) and conflicts apart"
     )
-    func requests() throws {
+    func requests() async throws {
         let before = try metrics.samples()
         let alice = try server.signUpOwningUser()
         for _ in 0..<5 { expectJSON(try server.call("GET", "HealthCheck")) }
@@ -50,22 +50,33 @@ struct MetricsTests {
         let batch = TestBatch(of: 1)
         #expect(
             try alice.upload(TestFile(), masterVersion: 1, overriding: batch.parameters).committedMasterVersion == 2)
-        let after = try metrics.samples()
 
-        let grown = { (series: String) in after[series, default: 0] - before[series, default: 0] }
-        #expect(grown(#"syncd_requests_total{endpoint="HealthCheck",status="200"}"#) >= 5)
-        #expect(grown(#"syncd_requests_total{endpoint="AddUser",status="200"}"#) >= 1)
-        #expect(grown(#"syncd_requests_total{endpoint="unknown",status="404"}"#) >= 1)
-        #expect(grown(#"syncd_request_duration_seconds_count{endpoint="HealthCheck"}"#) >= 5)
-        #expect(grown(#"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="accepted"}"#) >= 1)
-        #expect(grown(#"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="stale"}"#) >= 1)
-        #expect(grown(#"syncd_commits_total{endpoint="DoneUploads"}"#) >= 1)
-        #expect(grown(#"syncd_commits_total{endpoint="UploadFile"}"#) >= 1)
-        #expect(grown(#"syncd_provider_requests_total{provider="google",operation="identity",outcome="ok"}"#) >= 1)
+        try await grow(
+            since: before,
+            [
+                #"syncd_requests_total{endpoint="HealthCheck",status="200"}"#: 5,
+                #"syncd_requests_total{endpoint="AddUser",status="200"}"#: 1,
+                #"syncd_requests_total{endpoint="unknown",status="404"}"#: 1,
+                #"syncd_request_duration_seconds_count{endpoint="HealthCheck"}"#: 5,
+                #"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="accepted"}"#: 1,
+                #"syncd_master_version_checks_total{endpoint="DoneUploads",outcome="stale"}"#: 1,
+                #"syncd_commits_total{endpoint="DoneUploads"}"#: 1,
+                #"syncd_commits_total{endpoint="UploadFile"}"#: 1,
+                #"syncd_provider_requests_total{provider="google",operation="identity",outcome="ok"}"#: 1,
+            ])
+    }
+
+    /// Waits until each of these series has grown by at least so much. A request is counted after its reply.
+    private func grow(since before: [String: Double], _ growth: [String: Double]) async throws {
+        for (series, least) in growth {
+            try await eventually("\(series) grows by \(least)") {
+                try metrics.samples()[series, default: 0] - before[series, default: 0] >= least
+            }
+        }
     }
 
     @Test("The bytes of files are counted both ways, as they flow")
-    func bytes() throws {
+    func bytes() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 300_000)
         let before = try metrics.samples()
@@ -73,13 +84,16 @@ struct MetricsTests {
         try alice.publish(file, masterVersion: 0)
         #expect(try alice.download(file, masterVersion: 1).body.count == 300_000)
 
-        let after = try metrics.samples()
-        for direction in ["upload", "download"] {
-            let series = "syncd_transfer_bytes_total{direction=\"\(direction)\"}"
-            #expect(after[series, default: 0] - before[series, default: 0] >= 300_000)
-        }
+        try await grow(
+            since: before,
+            [
+                #"syncd_transfer_bytes_total{direction="upload"}"#: 300_000,
+                #"syncd_transfer_bytes_total{direction="download"}"#: 300_000,
+            ])
         #expect(
-            after.keys.contains { $0.hasPrefix(#"syncd_provider_requests_total{provider="google",operation="upload""#) }
+            try metrics.samples().keys.contains {
+                $0.hasPrefix(#"syncd_provider_requests_total{provider="google",operation="upload""#)
+            }
         )
     }
 
