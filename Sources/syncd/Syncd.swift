@@ -28,6 +28,8 @@ struct Syncd: ParsableCommand {
     var config = "/etc/syncd/syncd.json"
 
     func run() throws {
+        // Before the configuration, whose keys are read with it.
+        CryptoLibrary.initialize()
         MemoryAllocator.returnLargeBlocks()
         Signals.ignoreBrokenPipes()
         Signals.prepareWaking()
@@ -44,7 +46,6 @@ struct Syncd: ParsableCommand {
         for finding in configuration.notes where finding.kind == .warning {
             logger.warning("Configuration", metadata: .keyed([.reason: "\(finding)"]))
         }
-        CryptoLibrary.initialize()
         try FastCGILibrary.initialize()
         CurlLibrary.initialize()
         ClientLibrary.initialize()
