@@ -1,6 +1,21 @@
 internal import CPosix
 internal import Glibc
 
+/// A ``WorkerThread`` among others that end together: arrays hold copyable elements only.
+public final class JoinableThread {
+    private var thread: WorkerThread?
+
+    /// Takes the thread over.
+    public init(_ thread: consuming WorkerThread) { self.thread = consume thread }
+
+    /// Sends ``Signals/waking`` to the thread, unless it has been joined.
+    public func wake() { thread?.wake() }
+
+    /// Waits until the thread has ended, with all that libraries do at its end (OPENSSL_thread_stop(3)): that must be over
+    /// before the process ends, and with it their own memory.
+    public func join() { thread.take()?.join() }
+}
+
 /// A plain POSIX thread.
 ///
 /// Blocking in it is fine: it belongs to nobody's cooperative pool.

@@ -13,16 +13,7 @@ final class StopFlag: Sendable {
 final class WorkerPool {
     private let stop = StopFlag()
     private let activities: [WorkerActivity]
-    private var threads: [Worker] = []
-
-    private final class Worker {
-        private var thread: WorkerThread?
-
-        init(_ thread: consuming WorkerThread) { self.thread = consume thread }
-
-        func wake() { thread?.wake() }
-        func join() { thread.take()?.join() }
-    }
+    private var threads: [JoinableThread] = []
 
     /// Starts the threads.
     /// - Parameter body: runs in each of them, with its number from 0 on, until the flag is set.
@@ -34,7 +25,7 @@ final class WorkerPool {
         for (index, activity) in activities.enumerated() {
             let stop = stop
             threads.append(
-                Worker(
+                JoinableThread(
                     try WorkerThread(name: "\(name)-\(index)") {
                         ClientLibrary.threadStart()
                         body(index, activity, stop)
@@ -50,8 +41,7 @@ final class WorkerPool {
     /// Whether a thread has ended although nobody asked it to.
     var hasLostWorkers: Bool { !stop.isSet && activities.contains(where: \.hasLeft) }
 
-    /// Lets every thread finish its request and end. None is left when this returns true: what libraries do at the end of
-    /// a thread must be over before the process ends, and with it their own memory (OPENSSL_thread_stop(3)).
+    /// Lets every thread finish its request and end; when this returns true, none is left.
     ///
     /// Threads that wait for a request are woken again and again until they have left: a signal that arrives just
     /// before the wait begins is lost.
@@ -61,10 +51,10 @@ final class WorkerPool {
         let end = ContinuousClock.now + limit
         while activities.contains(where: { !$0.hasLeft }) {
             guard ContinuousClock.now < end else { return false }
-            for (worker, activity) in zip(threads, activities) where !activity.hasLeft { worker.wake() }
+            for (thread, activity) in zip(threads, activities) where !activity.hasLeft { thread.wake() }
             Pause.sleep(.milliseconds(10))
         }
-        for worker in threads { worker.join() }
+        for thread in threads { thread.join() }
         return true
     }
 }
