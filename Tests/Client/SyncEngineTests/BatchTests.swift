@@ -26,7 +26,7 @@ import Testing
         #expect(!driver.engine.uploadsPending)
         #expect(driver.events.contains(.contentUploadsCompleted(numberOfFiles: 2)))
         #expect(driver.engine.state.groups[Driver.group]?.masterVersion == MasterVersion(2))
-        #expect(driver.requests.count == 4, "two indexes and two uploads")
+        #expect(driver.requests.count == 4, "the index that tells of the group, the sync's own, and two uploads")
     }
 
     @Test func theReplyThatTellsOfTheCommitCountsMost() throws {

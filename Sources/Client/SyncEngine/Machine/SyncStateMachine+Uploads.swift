@@ -103,13 +103,13 @@ extension SyncStateMachine {
             staged.stagedAppMetaDataVersion = item.appMetaData == nil ? nil : nextTextVersion(of: entry)
         case .appMetaData:
             guard entry.fileVersion != nil, !entry.deletedOnServer else {
+                breakBatch(of: item)
                 // The upload that would have created the file, or brought it back, was refused for good.
                 if uploadsSetAside(of: file).contains(where: { $0.kind == .file }) {
                     setAside(item, SyncError(.couldNotFindFileUUID))
                 } else {
                     refuse(item, entry, .userRemoved)
                 }
-                if queue.batchUUID != nil { endTransfers(.sendWithoutBatch(queue.id)) }
                 return
             }
             staged.stagedAppMetaDataVersion = nextTextVersion(of: entry)
@@ -120,8 +120,8 @@ extension SyncStateMachine {
                     $0.deletedLocally = true
                     $0.deletedOnServer = true
                 }
+                breakBatch(of: item)
                 refuse(item, entry, nil)
-                if queue.batchUUID != nil { endTransfers(.sendWithoutBatch(queue.id)) }
                 return
             }
             staged.stagedFileVersion = version
@@ -208,7 +208,7 @@ extension SyncStateMachine {
             attributes.gone = reason
             report(.singleFileUploadGone(attributes))
             forgetUndeletion(of: file)
-            if isInBatch(item) { endTransfers(.sendWithoutBatch(item.queueID)) }
+            breakBatch(of: item)
         case .stale(let current):
             endTransfers(.uploadAnew(current: current, isIndexDoubtful: false))
         case .failed where run?.afterTransfers != nil:
@@ -227,7 +227,7 @@ extension SyncStateMachine {
             if item.isContent, Self.isFinal(failure) {
                 // An earlier attempt may be staged.
                 verifiedGroups.remove(runGroup)
-                if isInBatch(item) { endTransfers(.sendWithoutBatch(item.queueID)) }
+                breakBatch(of: item)
                 setAside(item, Self.error(for: failure, group: runGroup))
             } else {
                 endTransfers(.fail(Self.error(for: failure, group: runGroup)))
@@ -238,7 +238,10 @@ extension SyncStateMachine {
         continueUploads(of: item.queueID)
     }
 
-    private func isInBatch(_ item: UploadItem) -> Bool { state.queues[item.queueID]?.batchUUID != nil }
+    /// If the item is one of a batch, sends the others without one: a batch cannot lose a change.
+    private mutating func breakBatch(of item: UploadItem) {
+        if state.queues[item.queueID]?.batchUUID != nil { endTransfers(.sendWithoutBatch(item.queueID)) }
+    }
 
     private mutating func stagingSucceeded(
         _ item: UploadItem, _ entry: DirectoryEntry, _ creationDate: WireDate?, _ updateDate: WireDate?
