@@ -64,8 +64,8 @@ extension SyncServer {
         for await _ in statuses where !isSyncing { return }
     }
 
-    /// Sends what was closed and could not be sent yet, if no sync is active. For apps that learn that the network is
-    /// back, or come to the foreground.
+    /// Sends what was closed and could not be sent yet, if no sync is active, and what other processes left in the
+    /// ``UploadInbox``. For apps that learn that the network is back, or come to the foreground.
     public func resumePendingUploads() {
         driver.resumePendingUploads()
     }

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// An app queues changes (``uploadImmutable(localFile:withAttributes:)``, ``delete(filesWithUUIDs:)`` …), which works
 /// without a network and survives the process, and asks for syncs. What others changed comes to its
-/// ``SyncServerDelegate``. One instance works with a store at a time.
+/// ``SyncServerDelegate``. One instance works with a store at a time; other processes queue uploads in its ``UploadInbox``.
 ///
 /// All members may be called from any thread.
 public final class SyncServer: Sendable {
@@ -82,6 +82,7 @@ public final class SyncServer: Sendable {
     }
 
     private func resumeAfterLaunch() {
+        driver.takeInbox()
         guard configuration.syncsPendingUploadsAtLaunch, uploadsPending else { return }
         let (driver, grace) = (driver, configuration.launchGrace)
         let task = Task {

@@ -20,13 +20,16 @@ final class Device: Sendable {
     let executor: MeddlingExecutor
     let app: TestApp
     let client: SyncServer
+    private let scratch: ScratchFolder
     /// For the device's files, and the library's.
-    let folder: URL
+    var folder: URL { scratch.url }
+    /// The library's.
+    var storeFolder: URL { folder.appending(path: "store") }
     /// The group of the person's sign-up.
     let group: SharingGroupUUID
 
     init(
-        _ user: TestUser, _ kind: ServerKind = .ours, folder: URL? = nil, group: SharingGroupUUID? = nil,
+        _ user: TestUser, _ kind: ServerKind = .ours, scratch: ScratchFolder? = nil, group: SharingGroupUUID? = nil,
         configure: (inout SyncServer.Configuration) -> Void = { _ in }
     ) throws {
         self.user = user
@@ -34,19 +37,18 @@ final class Device: Sendable {
         credentials = PersonCredentials(user.account)
         executor = MeddlingExecutor()
         app = TestApp()
-        self.folder = folder ?? FileManager.default.temporaryDirectory.appending(path: "device-\(UUID().uuidString)")
+        self.scratch = try scratch ?? ScratchFolder("device")
         self.group = try group ?? SharingGroupUUID(user.group).unwrapped()
-        try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         let address = user.server.address
         let text =
             kind == .older
             ? try user.server.environment.value("SYNC_OLDER_HTTP_URL")
             : "http://\(address.host):\(address.port)\(address.prefix)"
         var configuration = SyncServer.Configuration(
-            serverURL: try URL(string: text).unwrapped(), storeFolder: self.folder.appending(path: "store"),
+            serverURL: try URL(string: text).unwrapped(), storeFolder: self.scratch.url.appending(path: "store"),
             cloudFolderName: user.account.provider == .google ? user.folder : nil)
         configuration.minimumServerVersion = ServerVersion(0, 25, 1)
-        configuration.baseFolders = [.documents: self.folder]
+        configuration.baseFolders = [.documents: self.scratch.url]
         configuration.syncsPendingUploadsAtLaunch = false
         if kind == .oursWithoutBatches { configuration.maximumBatchBytes = nil }
         configure(&configuration)
@@ -89,7 +91,12 @@ final class Device: Sendable {
     /// The same device after its process has ended, wherever it was.
     func relaunched(configure: (inout SyncServer.Configuration) -> Void = { _ in }) async throws -> Device {
         await client.close()
-        return try Device(user, kind, folder: folder, group: group, configure: configure)
+        return try onSameStore(configure: configure)
+    }
+
+    /// Another process, or instance, with the device's store.
+    func onSameStore(configure: (inout SyncServer.Configuration) -> Void = { _ in }) throws -> Device {
+        try Device(user, kind, scratch: scratch, group: group, configure: configure)
     }
 
     // MARK: What an app does
@@ -165,7 +172,7 @@ final class Device: Sendable {
 
     /// What the library keeps of its own: nothing, if all work is done.
     func leftovers() throws -> [String] {
-        let store = folder.appending(path: "store").appending(path: "files")
+        let store = storeFolder.appending(path: "files")
         let report = client.pendingReport()
         return try FileManager.default.contentsOfDirectory(atPath: store.path)
             + report.changes.map { "\($0)" } + report.downloads.map { "\($0)" } + client.logAllTracking().violations

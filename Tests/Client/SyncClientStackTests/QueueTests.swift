@@ -51,6 +51,22 @@ struct QueueTests {
         #expect(try await phone.another().received().map(\.text) == ["before"])
     }
 
+    @Test("What an extension leaves for the store goes out with the app's own", arguments: ServerKind.allCases)
+    func inbox(kind: ServerKind) async throws {
+        let phone = try await Device.signedUp(server, kind)
+        let inbox = UploadInbox(storeFolder: phone.storeFolder)
+        try phone.client.uploadData(Data("app".utf8), withAttributes: phone.attributes(.random()))
+        try inbox.uploadData(Data("extension".utf8), withAttributes: phone.attributes(.random(), text: "shared"))
+
+        try await phone.sync()
+
+        #expect(inbox.entries().isEmpty)
+        #expect(try phone.leftovers() == [])
+        let received = try await phone.another().received()
+        #expect(Set(received.map(\.text)) == ["app", "extension"])
+        #expect(received.map(\.attributes.appMetaData).contains("shared"))
+    }
+
     @Test(
         "A file that changed, or went, is not sent, and keeps no other one back", arguments: ServerKind.allCases,
         [true, false])

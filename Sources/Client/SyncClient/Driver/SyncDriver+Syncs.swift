@@ -11,6 +11,7 @@ extension SyncDriver {
     func sync(
         _ request: SyncRequest, id: UInt64, _ continuation: CheckedContinuation<SyncReport, any Error>? = nil
     ) throws(SyncError) {
+        if let group = request.sharingGroupUUID { takeInbox(of: group) }
         try state.withLock { state throws(SyncError) in
             state.incoming = Runs.Run(id: id, group: request.sharingGroupUUID, continuation: continuation)
             defer { state.incoming = nil }
@@ -56,6 +57,7 @@ extension SyncDriver {
 extension SyncDriver {
     /// Sends what was closed and could not be sent yet.
     func resumePendingUploads() {
+        takeInbox()
         try? change { machine throws(SyncError) in ((), machine.resumePendingUploads(at: now)) }
     }
 

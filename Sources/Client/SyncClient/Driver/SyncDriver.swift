@@ -31,6 +31,7 @@ final class SyncDriver: Sendable {
 
     let state: Mutex<State>
     let files: LibraryFiles
+    let inbox: UploadInbox
     let environment: SyncEnvironment
     let logger: Logger
     let resolver: ConflictResolver
@@ -67,6 +68,7 @@ final class SyncDriver: Sendable {
             folder: configuration.storeFolder.appending(path: "files"), bases: configuration.baseFolders,
             makeName: environment.makeUUID)
         try files.prepare()
+        inbox = UploadInbox(storeFolder: configuration.storeFolder)
         do throws(StoreError) {
             database = try ClientDatabase(path: configuration.storeFolder.appending(path: "client.sqlite").path)
             deviceUUID = try Self.device(configuration, database, environment)
@@ -265,6 +267,7 @@ final class SyncDriver: Sendable {
     func reset(_ type: ResetType) throws(SyncError) {
         try state.withLock { state throws(SyncError) in
             try change(&state) { machine throws(SyncError) in ((), try machine.reset(type, at: now)) }
+            for entry in inbox.entries() { try inbox.discard(entry) }
             guard type == .all else { return }
             do { try database.set(Setting.userID, to: nil) } catch { throw SyncError(.storeError) }
             state.userID = nil

@@ -87,6 +87,22 @@ package struct LibraryFiles: Sendable {
         try adopt { try FileManager.default.moveItem(at: source, to: $0) }
     }
 
+    /// Gives a file of another folder a second name in this one, or copies it where the file system cannot do that.
+    func link(_ source: URL, to location: LocalFileLocation) throws(SyncError) {
+        let target = folder.appending(path: location.path)
+        do {
+            try? FileManager.default.removeItem(at: target)
+            do { try FileManager.default.linkItem(at: source, to: target) } catch {
+                try FileManager.default.copyItem(at: source, to: target)
+                try Self.synchronize(target)
+            }
+            try Self.synchronize(folder)
+        } catch {
+            try? FileManager.default.removeItem(at: target)
+            throw SyncError(.fileManagerError)
+        }
+    }
+
     private func adopt(_ make: (URL) throws -> Void) throws(SyncError) -> LocalFileLocation {
         let location = makeLocation()
         let temporary = folder.appending(path: location.path + ".partial")

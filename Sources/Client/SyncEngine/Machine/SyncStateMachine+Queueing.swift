@@ -180,6 +180,12 @@ extension SyncStateMachine {
 
     // MARK: Rules
 
+    /// The group for which something is queued and not closed yet; nil if nothing is.
+    package var openGroup: SharingGroupUUID? {
+        guard let open = state.openQueue, state.items.contains(at: .queue(open.id)) else { return nil }
+        return open.sharingGroupUUID
+    }
+
     private func hasDeletion(_ file: FileUUID) -> Bool {
         state.pendingItems(of: file).contains { $0.kind == .deletion }
     }

@@ -1,0 +1,152 @@
+public import Foundation
+
+/// Queues uploads for a store that another process has open, such as a share extension's for its app.
+///
+/// One process at a time works with a store, and an extension lives too short to sync. It leaves files with their
+/// attributes in the store's inbox instead, which needs no network and works beside a running ``SyncServer``. An entry is
+/// complete on the disk when the call returns. The ``SyncServer`` of the store queues the entries of a group with the next
+/// sync of that group, and those of all groups when it is made and with ``SyncServer/resumePendingUploads()``; each once,
+/// the oldest first.
+///
+/// An entry that cannot be queued stays, and ``SyncServer/errors`` tells why each time it was tried: a group that is not
+/// known yet may be later. ``entries()`` and ``discard(_:)`` let the app decide about the others.
+public struct UploadInbox: Sendable {
+    /// An upload that waits to be queued.
+    public struct Entry: Sendable, Identifiable {
+        /// Names the entry; entries sort by it in the order in which they were made.
+        public let id: String
+        /// What to upload, as it was given.
+        public let attributes: SyncAttributes
+        /// The contents.
+        public let file: URL
+    }
+
+    private let folder: URL
+    private let makeID: @Sendable () -> String
+
+    /// The inbox of a store; nothing is made before the first entry.
+    /// - Parameter storeFolder: As in ``SyncServer/Configuration/storeFolder``; for extensions below the container of the
+    ///   app's group.
+    public init(storeFolder: URL) {
+        self.init(storeFolder: storeFolder) {
+            // Milliseconds since 1970 in 16 digits, so that names sort by age.
+            let digits = String(Int64(Date().timeIntervalSince1970 * 1_000))
+            return String(repeating: "0", count: max(0, 16 - digits.count)) + digits + "-" + UUID().uuidString
+        }
+    }
+
+    init(storeFolder: URL, makeID: @escaping @Sendable () -> String) {
+        folder = storeFolder.appending(path: "inbox")
+        self.makeID = makeID
+    }
+
+    /// Leaves a copy of a file to be uploaded. Which attributes are taken is as in
+    /// ``SyncServer/uploadCopy(localFile:withAttributes:)``.
+    /// - Throws: `noMimeType`; `fileManagerError` if the file cannot be read, or the inbox cannot be written.
+    public func uploadCopy(of file: URL, withAttributes attributes: SyncAttributes) throws(SyncError) {
+        _ = try FileStamp(of: file)
+        try add(attributes) { files throws(SyncError) in try files.copy(file) }
+    }
+
+    /// Leaves bytes to be uploaded, as ``uploadCopy(of:withAttributes:)`` does.
+    /// - Throws: `noMimeType`; `fileManagerError` if the inbox cannot be written.
+    public func uploadData(_ data: Data, withAttributes attributes: SyncAttributes) throws(SyncError) {
+        try add(attributes) { files throws(SyncError) in try files.write(data) }
+    }
+
+    /// What waits, the oldest first.
+    public func entries() -> [Entry] {
+        let names = Set((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
+        return names.sorted().compactMap { name in
+            guard name.hasSuffix(Self.manifestSuffix) else { return nil }
+            let id = String(name.dropLast(Self.manifestSuffix.count))
+            guard names.contains(id), let attributes = Manifest.read(folder.appending(path: name)) else { return nil }
+            return Entry(id: id, attributes: attributes, file: folder.appending(path: id))
+        }
+    }
+
+    /// Gives an entry up.
+    /// - Throws: `fileManagerError`.
+    public func discard(_ entry: Entry) throws(SyncError) {
+        let manifest = folder.appending(path: entry.id + Self.manifestSuffix)
+        do {
+            // Without its manifest it is no entry any more.
+            try FileManager.default.removeItem(at: manifest)
+            try FileManager.default.removeItem(at: entry.file)
+        } catch CocoaError.fileNoSuchFile {
+            return
+        } catch { throw SyncError(.fileManagerError, fileUUID: entry.attributes.fileUUID) }
+    }
+
+    // MARK: The folder
+
+    // An entry is two files: the contents, and then a manifest with the attributes, by which it comes into being.
+    private static let manifestSuffix = ".json"
+    /// Contents without a manifest are left over from a process that ended between the two, if they are this old.
+    private static let leftoverAge: TimeInterval = 86_400
+
+    private func add(
+        _ attributes: SyncAttributes, _ makeContents: (LibraryFiles) throws(SyncError) -> LocalFileLocation
+    ) throws(SyncError) {
+        let manifest = try Manifest(attributes).encoded()
+        let id = makeID()
+        let contents = LibraryFiles(folder: folder, bases: [:], makeName: { id })
+        try contents.prepare()
+        let location = try makeContents(contents)
+        do throws(SyncError) {
+            let manifests = LibraryFiles(folder: folder, bases: [:], makeName: { id + Self.manifestSuffix })
+            _ = try manifests.write(manifest)
+        } catch {
+            contents.remove(location)
+            throw error
+        }
+    }
+
+    /// Removes what processes left behind that ended while they made an entry.
+    func sweep(now: Date) {
+        let names = Set((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
+        let oldest = Int64((now.timeIntervalSince1970 - Self.leftoverAge) * 1_000)
+        for name in names where !name.hasSuffix(Self.manifestSuffix) && !names.contains(name + Self.manifestSuffix) {
+            guard let made = name.split(separator: "-").first.flatMap({ Int64($0) }), made < oldest else { continue }
+            try? FileManager.default.removeItem(at: folder.appending(path: name))
+        }
+    }
+
+    /// The attributes that count for an upload, as a file.
+    private struct Manifest: Codable {
+        var fileUUID: String
+        var sharingGroupUUID: String
+        var mimeType: String
+        var fileGroupUUID: String?
+        var appMetaData: String?
+
+        init(_ attributes: SyncAttributes) throws(SyncError) {
+            guard let mimeType = attributes.mimeType else {
+                throw SyncError(.noMimeType, fileUUID: attributes.fileUUID)
+            }
+            fileUUID = attributes.fileUUID.rawValue
+            sharingGroupUUID = attributes.sharingGroupUUID.rawValue
+            self.mimeType = mimeType.rawValue
+            fileGroupUUID = attributes.fileGroupUUID?.rawValue
+            appMetaData = attributes.appMetaData
+        }
+
+        func encoded() throws(SyncError) -> Data {
+            do { return try JSONEncoder().encode(self) } catch { throw SyncError(.fileManagerError) }
+        }
+
+        /// Nil for a file that is not, or not any more, a manifest of ours.
+        static func read(_ file: URL) -> SyncAttributes? {
+            guard let data = try? Data(contentsOf: file),
+                let manifest = try? JSONDecoder().decode(Manifest.self, from: data),
+                let fileUUID = FileUUID(manifest.fileUUID), let group = SharingGroupUUID(manifest.sharingGroupUUID),
+                let mimeType = MIMEType(manifest.mimeType)
+            else { return nil }
+            var attributes = SyncAttributes(
+                fileUUID: fileUUID, sharingGroupUUID: group, mimeType: mimeType,
+                fileGroupUUID: manifest.fileGroupUUID.flatMap(FileGroupUUID.init))
+            attributes.appMetaData = manifest.appMetaData
+            return attributes
+        }
+    }
+}
