@@ -189,6 +189,7 @@ extension SyncError {
             case .notSupported: .notSupported
             case .refused, .gone, .serverFailed, .invalidRequest:
                 error.serverCode == .permissionTooLow ? .permissionDenied : .requestRefused
+            case .busy where error.status == 429: .requestRefused
             default: .networkError
             }
         self.init(code, sharingGroupUUID: sharingGroupUUID)

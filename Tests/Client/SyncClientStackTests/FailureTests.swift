@@ -247,7 +247,7 @@ struct FailureTests {
     func orphans() async throws {
         let phone = try await Device.signedUp(server)
         try phone.client.uploadData(Data("kept".utf8), withAttributes: phone.attributes(.random()))
-        let files = phone.folder.appending(path: "store").appending(path: "files")
+        let files = phone.storeFolder.appending(path: "files")
         try Data("orphan".utf8).write(to: files.appending(path: "orphan.partial"))
 
         let again = try await phone.relaunched()
@@ -260,14 +260,13 @@ struct FailureTests {
     @Test("One instance has a store at a time; a closed one says so")
     func oneAtATime() async throws {
         let phone = try await Device.signedUp(server)
-        #expect(
-            await refusal { try Device(phone.user, folder: phone.folder, group: phone.group) } == .storeInUse)
+        #expect(await refusal { try phone.onSameStore() } == .storeInUse)
 
         await phone.client.close()
 
         #expect(await refusal { try phone.upload("0") } == .closed)
         #expect(await refusal { try await phone.sync() } == .closed)
-        let again = try Device(phone.user, folder: phone.folder, group: phone.group)
+        let again = try phone.onSameStore()
         #expect(again.client.sharingGroups.map(\.sharingGroupUUID) == [phone.group])
     }
 
@@ -312,6 +311,22 @@ struct FailureTests {
             #expect(await refusal { try await phone.sync() } == .serverDown)
         }
         #expect(events == [.serverDown(message: "")] && phone.executor.endpoints.count == 1)
+    }
+
+    @Test(
+        "A server that has too much to do, and a quota that is used up, are refusals that may pass, not a lost network")
+    func tooManyRequests() async throws {
+        let phone = try await Device.signedUp(server)
+        phone.executor.decide { _, _ in .fails(429) }
+
+        let error = await #expect(throws: SyncError.self) { try await phone.sync() }
+        let asked = await #expect(throws: SyncError.self) {
+            try await phone.client.createSharingInvitation(withPermission: .read, sharingGroupUUID: phone.group)
+        }
+
+        for error in [error, asked] {
+            #expect(error?.code == .requestRefused && error?.status == 429 && error?.recovery == .retryLater)
+        }
     }
 
     @Test(

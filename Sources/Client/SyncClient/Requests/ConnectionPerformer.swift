@@ -243,6 +243,7 @@ extension RequestFailure {
         case .fileUnreadable, .fileUnwritable: self = .localFile
         case .refused, .gone, .serverFailed, .notSupported:
             self = .refused(status: error.status ?? 500, code: error.serverCode?.rawValue)
+        case .busy where error.status == 429: self = .refused(status: 429, code: error.serverCode?.rawValue)
         case .invalidRequest: self = .refused(status: 400, code: nil)
         default: self = .unreachable
         }

@@ -58,6 +58,8 @@ struct Failure: Error {
         case .noInvitationFound:
             self.init(.failed, "there is no such invitation: it was used, or it is older than a day")
         case .storeInUse: self.init(.busy, "another syncdir works with this directory or account")
+        case .requestRefused where error.status == 429:
+            self.init(.unavailable, "the server has too many requests, of yours or in all; try again later\(detail)")
         case .networkError: self.init(.unavailable, "the server cannot be reached")
         case .serverDown: self.init(.unavailable, "the server is closed" + (error.message.map { ": \($0)" } ?? ""))
         case .badServerVersion: self.init(.failed, "the server is too old for this syncdir")
