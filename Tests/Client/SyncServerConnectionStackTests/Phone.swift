@@ -15,7 +15,8 @@ struct Phone: Sendable {
     /// The group of the person's sign-up.
     let group: SharingGroupUUID
     /// For the device's files.
-    let folder: URL
+    private let scratch: ScratchFolder
+    private var folder: URL { scratch.url }
 
     /// A device of a person who has an account at a provider.
     /// - Parameter isOlderServer: Whether it finds the server without its extensions.
@@ -36,8 +37,7 @@ struct Phone: Sendable {
             environment: ConnectionEnvironment(
                 sleep: { _ in try Task.checkCancellation() }, randomFraction: { 0 }, now: { Date() }))
         group = SharingGroupUUID(user.group)!
-        folder = FileManager.default.temporaryDirectory.appending(path: "phone-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        scratch = try ScratchFolder("phone")
     }
 
     /// Someone who has just signed up, through the library.

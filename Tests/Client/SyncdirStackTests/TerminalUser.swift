@@ -8,6 +8,8 @@ final class TerminalUser: Sendable {
     let name: String
     let server: TestServer
     private let home: ScratchFolder
+    /// At a provider, where this person has a browser; nil for somebody who uses the sandbox's short cut.
+    private let account: SandboxAccount?
 
     /// The program beside this process's own.
     static let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
@@ -17,9 +19,34 @@ final class TerminalUser: Sendable {
     init(_ name: String, _ server: TestServer, signsIn: Bool = true) throws {
         self.name = name
         self.server = server
+        account = nil
         home = try ScratchFolder("terminal")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         if signsIn { try succeed("sign-in", "--server", address, "--sandbox", sandbox, "--sandbox-person", name) }
+    }
+
+    /// Somebody with a browser and an account of a provider, with whom the program is registered.
+    init(_ account: SandboxAccount, _ server: TestServer) throws {
+        name = account.id
+        self.server = server
+        self.account = account
+        home = try ScratchFolder("terminal")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let folder = home.url.appending(path: "config/syncdir")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        // The registrations of the sandbox (docs/sandbox.md).
+        let configuration = """
+            {
+              "google": {
+                "clientID": "1234567890-desktop.apps.googleusercontent.com",
+                "clientSecret": "sandbox-google-desktop-secret",
+                "serverClientID": "1234567890-server.apps.googleusercontent.com"
+              },
+              "dropbox": {"appKey": "sandboxdropboxkey", "ports": []},
+              "microsoft": {"clientID": "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"}
+            }
+            """
+        try Data(configuration.utf8).write(to: folder.appending(path: "config.json"))
     }
 
     /// The directory that the person keeps.
@@ -29,18 +56,30 @@ final class TerminalUser: Sendable {
     var address: String { "http://\(server.address.host):\(server.address.port)\(server.address.prefix)" }
     var sandbox: String { "http://\(server.sandbox.address.host):\(server.sandbox.address.port)" }
 
-    private func commandLine(_ arguments: [String]) -> [String] {
-        [
+    private func commandLine(_ arguments: [String]) throws -> [String] {
+        try browser + [
             "/usr/bin/env", "HOME=\(home.path)", "XDG_CONFIG_HOME=\(home.path)/config",
             "XDG_STATE_HOME=\(home.path)/state", Self.program,
         ] + arguments
+    }
+
+    /// What a command line of somebody with a browser begins with.
+    private var browser: [String] {
+        get throws {
+            guard let account else { return [] }
+            let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "person.py").path
+            return [
+                "/usr/bin/python3", script, try server.environment.value("SANDBOX_TLS_PORT"),
+                server.certificateAuthorityFile, sandbox, account.provider.rawValue, account.id,
+            ]
+        }
     }
 
     /// Runs a command to its end.
     func run(_ arguments: String...) throws -> Command { try run(arguments) }
 
     func run(_ arguments: [String]) throws -> Command {
-        let line = commandLine(arguments)
+        let line = try commandLine(arguments)
         return try Command(line[0], Array(line.dropFirst()))
     }
 
@@ -68,7 +107,14 @@ final class TerminalUser: Sendable {
         let log = home.url.appending(path: "watch.log")
         if !FileManager.default.fileExists(atPath: log.path) { try Data().write(to: log) }
         return try WatchProcess(
-            commandLine(["watch", directory.path, "--group", group, "--interval", "0.3", "--json"]), log: log)
+            try commandLine(["watch", directory.path, "--group", group, "--interval", "0.3", "--json"]), log: log)
+    }
+
+    /// Permissions of the file in which the account's tokens are; nil if there is none.
+    var credentialsMode: Int? {
+        let file = home.url.appending(path: "state/syncdir/accounts/default/credentials.json")
+        let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
+        return (attributes?[.posixPermissions] as? NSNumber)?.intValue
     }
 
     /// Makes the account's server one that does not answer, or the right one again.
