@@ -19,7 +19,35 @@ let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-// The module map: each target imports only what stands above it.
+/// A C library of the system, with the module map in `Sources/System`.
+func library(_ name: String, pkgConfig: String? = nil, apt package: String? = nil) -> Target {
+    .systemLibrary(
+        name: name, path: "Sources/System/\(name)", pkgConfig: pkgConfig, providers: package.map { [.apt([$0])] })
+}
+
+/// A module in one of the rooms below `Sources`.
+func module(
+    _ room: String, _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Sources/\(room)/\(name)", resources: resources,
+        swiftSettings: strict)
+}
+
+/// A program.
+func program(_ room: String, _ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies, path: "Sources/\(room)/\(name)", swiftSettings: strict)
+}
+
+/// Tests, in a folder below `Tests`.
+func tests(_ room: String, _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies, path: "Tests/\(room)/\(name)", exclude: exclude,
+        swiftSettings: strict)
+}
+
+// The map of modules, from the ground up: each imports only what it names here, all of which stands above it.
 let package = Package(
     name: "syncserver",
     // Of the client library; the server runs on Linux.
@@ -45,288 +73,169 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
-        // C libraries of the system.
-        .systemLibrary(name: "CPosix"),
-        .systemLibrary(name: "CFastCGI", pkgConfig: "fcgi", providers: [.apt(["libfcgi-dev"])]),
-        .systemLibrary(name: "CMariaDB", pkgConfig: "libmariadb", providers: [.apt(["libmariadb-dev"])]),
-        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        // System: the C libraries, and one safe wrapper each. No C type appears above this line.
+        library("CPosix"),
+        library("CFastCGI", pkgConfig: "fcgi", apt: "libfcgi-dev"),
+        library("CMariaDB", pkgConfig: "libmariadb", apt: "libmariadb-dev"),
+        library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+        library("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
+        library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+        module("System", "Posix", ["CPosix"]),
+        module("System", "FastCGI", ["CFastCGI"]),
+        module("System", "MariaDB", ["CMariaDB"]),
+        module("System", "Curl", ["CCurl"]),
+        module("System", "OpenSSLCrypto", ["COpenSSL"]),
+        module("System", "Gzip", ["CZlib"]),
 
-        // One safe wrapper each: values in and out, no C type above this line.
-        .target(name: "Posix", dependencies: ["CPosix"], swiftSettings: strict),
-        .target(name: "FastCGI", dependencies: ["CFastCGI"], swiftSettings: strict),
-        .target(name: "MariaDB", dependencies: ["CMariaDB"], swiftSettings: strict),
-        .target(name: "Curl", dependencies: ["CCurl"], swiftSettings: strict),
-        .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: strict),
-        .target(name: "Gzip", dependencies: ["CZlib"], swiftSettings: strict),
+        // Protocol: what servers and clients say to each other.
+        module("Protocol", "SyncProtocol"),
 
-        // Signed tokens: one safe wrapper of a Swift library.
-        .target(
-            name: "JSONWebTokens", dependencies: ["OpenSSLCrypto", "UntrustedInput"], swiftSettings: strict),
-
-        // The domain.
-        .target(name: "SyncProtocol", swiftSettings: strict),
-        .target(name: "UntrustedInput", swiftSettings: strict),
-        .target(name: "HTTPTransport", dependencies: [httpTypes], swiftSettings: strict),
-        .target(name: "CurlTransport", dependencies: ["Curl", "HTTPTransport", httpTypes], swiftSettings: strict),
-        .target(
-            name: "Store", dependencies: ["MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol"],
-            resources: [.embedInCode("Migrations")],
-            swiftSettings: strict),
-        .target(
-            name: "CloudStorage",
-            dependencies: ["HTTPTransport", "SyncProtocol", "OpenSSLCrypto", "UntrustedInput", httpTypes],
-            swiftSettings: strict),
-        .target(
-            name: "Accounts",
-            dependencies: [
-                "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "UntrustedInput", httpTypes,
-            ],
-            swiftSettings: strict),
-        .target(
-            name: "Push",
-            dependencies: [
-                "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "UntrustedInput", httpTypes,
-            ],
-            swiftSettings: strict),
-        .target(
-            name: "Metrics", dependencies: ["HTTPTransport", "Posix", "SyncProtocol", httpTypes],
-            swiftSettings: strict),
-        .target(
-            name: "UserStorage",
-            dependencies: [
-                "Store", "CloudStorage", "Accounts", "HTTPTransport", "SyncProtocol", "OpenSSLCrypto", httpTypes,
+        // Server: requests out, metadata, providers, credentials, and what phones ask for.
+        module("Server", "UntrustedInput"),
+        module("Server", "HTTPTransport", ["Curl", httpTypes]),
+        module("Server", "JSONWebTokens", ["OpenSSLCrypto", "UntrustedInput"]),
+        module(
+            "Server", "Store",
+            ["MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol"], resources: [.embedInCode("Migrations")]),
+        module(
+            "Server", "Providers",
+            ["OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "UntrustedInput", httpTypes]),
+        module(
+            "Server", "Vault",
+            ["OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "Providers", "Store", httpTypes, logging]),
+        module(
+            "Server", "SyncService",
+            [
+                "OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "Providers", "Store", "UntrustedInput", "Vault",
                 logging,
-            ],
-            swiftSettings: strict),
-        .target(
-            name: "Endpoints",
-            dependencies: [
-                "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "HTTPTransport", "SyncProtocol",
-                "OpenSSLCrypto", "UntrustedInput", logging,
-            ],
-            swiftSettings: strict),
-        .target(
-            name: "Jobs",
-            dependencies: [
-                "UserStorage", "Store", "CloudStorage", "Accounts", "Push", "HTTPTransport", "SyncProtocol", logging,
-            ],
-            swiftSettings: strict),
-        .target(name: "APIDescription", dependencies: ["SyncProtocol"], swiftSettings: strict),
-        .target(
-            name: "Import", dependencies: ["Store", "MariaDB", "Accounts", "OpenSSLCrypto", "SyncProtocol"],
-            swiftSettings: strict),
+            ]),
+        module("Server", "Metrics", ["Posix", "SyncProtocol", "HTTPTransport", httpTypes]),
+        module(
+            "Server", "Configuration",
+            [
+                "Curl", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens",
+                "Providers", "Store", "Vault",
+            ]),
+        module(
+            "Server", "Operations",
+            [
+                "Gzip", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Providers", "Store",
+                "Vault", logging,
+            ]),
 
-        .target(
-            name: "Administration",
-            dependencies: [
-                "Store", "MariaDB", "Accounts", "CloudStorage", "UserStorage", "HTTPTransport", "OpenSSLCrypto",
-                "SyncProtocol", "Posix", "Gzip", logging,
-            ],
-            swiftSettings: strict),
+        // Client: the library for apps, with no C library but SQLite.
+        module("Client", "SyncServerConnection", ["SyncProtocol", crypto, httpTypes, logging]),
+        module("Client", "SyncAccounts", ["SyncProtocol", "SyncServerConnection", crypto]),
+        module("Client", "SyncEngine", ["SyncProtocol"]),
+        module("Client", "SyncStore", ["SyncProtocol", "SyncEngine", grdb]),
+        module("Client", "SyncClient", ["SyncProtocol", "SyncEngine", "SyncServerConnection", "SyncStore", logging]),
+        module("Client", "SyncClientTesting", ["SyncProtocol", "SyncClient", "SyncEngine", "SyncStore"]),
+        module("Client", "SyncDirectory", ["SyncProtocol", crypto, grdb]),
 
-        // Composition roots.
-        .target(
-            name: "ServerConfiguration", dependencies: ["JSONWebTokens", "MariaDB", "Posix", "Push", "SyncProtocol"],
-            swiftSettings: strict),
-        .target(
-            name: "ServerAssembly",
-            dependencies: [
-                "ServerConfiguration", "Store", "SyncProtocol", "Accounts", "CloudStorage", "UserStorage",
-                "HTTPTransport", "Curl",
-                "OpenSSLCrypto",
-            ],
-            swiftSettings: strict),
-        .executableTarget(
-            name: "syncd",
-            dependencies: [
-                "Endpoints", "Jobs", "UserStorage", "Store", "CloudStorage", "Accounts", "Push",
-                "FastCGI", "Curl", "CurlTransport", "MariaDB", "Metrics",
-                "HTTPTransport", "OpenSSLCrypto", "SyncProtocol", "Posix", "ServerConfiguration", "ServerAssembly",
-                logging,
-                argumentParser,
-            ],
-            swiftSettings: strict),
-        // What `syncctl setup` decides.
-        .target(name: "HostSetup", swiftSettings: strict),
-        .executableTarget(
-            name: "syncctl",
-            dependencies: [
-                "Administration", "APIDescription", "HostSetup", "Import", "Store", "MariaDB", "Accounts",
-                "OpenSSLCrypto", "SyncProtocol", "Posix", "Curl", "CurlTransport", "HTTPTransport", "UserStorage",
-                "ServerConfiguration", "ServerAssembly", "Gzip", logging, argumentParser,
-            ],
-            swiftSettings: strict),
+        // Sandbox: emulated providers for development and tests, never linked into the server.
+        module("Sandbox", "Sandbox", ["OpenSSLCrypto", "Posix"]),
 
-        // Emulated providers for development and tests.
-        .target(name: "Sandbox", dependencies: ["OpenSSLCrypto", "Posix"], swiftSettings: strict),
-        .executableTarget(
-            name: "syncsandbox", dependencies: ["Sandbox", "SyncProtocol", "FastCGI", "Posix", argumentParser],
-            swiftSettings: strict),
-
-        // The client library: nothing of the server, no C library but SQLite.
-        .target(
-            name: "SyncAccounts", dependencies: ["SyncServerConnection", "SyncProtocol", crypto],
-            path: "Sources/Client/SyncAccounts",
-            swiftSettings: strict),
-        .target(
-            name: "SyncServerConnection", dependencies: ["SyncProtocol", crypto, httpTypes, logging],
-            path: "Sources/Client/SyncServerConnection", swiftSettings: strict),
-        .testTarget(
-            name: "SyncServerConnectionTests",
-            dependencies: ["SyncServerConnection", "SyncProtocol", httpTypes, logging],
-            path: "Tests/Client/SyncServerConnectionTests", swiftSettings: strict),
-        .testTarget(
-            name: "SyncServerConnectionStackTests",
-            dependencies: ["SyncServerConnection", "SyncProtocol", "TestSupport", httpTypes],
-            path: "Tests/Client/SyncServerConnectionStackTests", swiftSettings: strict),
-        .target(
-            name: "SyncEngine", dependencies: ["SyncProtocol"], path: "Sources/Client/SyncEngine",
-            swiftSettings: strict),
-        .target(
-            name: "SyncStore", dependencies: ["SyncEngine", "SyncProtocol", grdb], path: "Sources/Client/SyncStore",
-            swiftSettings: strict),
-        .target(
-            name: "SyncClient",
-            dependencies: ["SyncEngine", "SyncStore", "SyncServerConnection", "SyncProtocol", logging],
-            path: "Sources/Client/SyncClient", swiftSettings: strict),
-        .testTarget(
-            name: "SyncClientTests", dependencies: ["SyncClient", "SyncEngine", grdb],
-            path: "Tests/Client/SyncClientTests", swiftSettings: strict),
-        .testTarget(
-            name: "SyncClientStackTests",
-            dependencies: ["SyncClient", "SyncClientTesting", "SyncEngine", "TestSupport", httpTypes],
-            path: "Tests/Client/SyncClientStackTests", swiftSettings: strict),
-        .target(
-            name: "SyncClientTesting", dependencies: ["SyncClient", "SyncEngine", "SyncStore", "SyncProtocol"],
-            path: "Sources/Client/SyncClientTesting", swiftSettings: strict),
-        .target(
-            name: "SyncDirectory", dependencies: ["SyncProtocol", crypto, grdb], path: "Sources/Client/SyncDirectory",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "syncdir", dependencies: ["SyncAccounts", "SyncClient", "SyncDirectory", argumentParser],
-            path: "Sources/Client/syncdir", swiftSettings: strict),
+        // Programs.
+        program(
+            "Programs", "syncd",
+            [
+                "Curl", "FastCGI", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "Configuration",
+                "HTTPTransport", "Metrics", "Providers", "Store", "SyncService", "Vault", logging, argumentParser,
+            ]),
+        program(
+            "Programs", "syncctl",
+            [
+                "Curl", "Gzip", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "Configuration", "HTTPTransport",
+                "Operations", "Providers", "Store", "Vault", logging, argumentParser,
+            ]),
+        program("Programs", "syncsandbox", ["FastCGI", "Posix", "SyncProtocol", "Sandbox", argumentParser]),
+        program("Programs", "syncdir", ["SyncAccounts", "SyncClient", "SyncDirectory", argumentParser]),
+        program("Programs", "simulate", ["SyncClientTesting", argumentParser]),
         .executableTarget(
             name: "album", dependencies: ["SyncAccounts", "SyncClient", argumentParser], path: "Examples/album",
             exclude: ["README.md", "play", "pictures"], swiftSettings: strict),
-        .executableTarget(
-            name: "simulate", dependencies: ["SyncClientTesting", argumentParser], path: "Sources/Client/simulate",
-            swiftSettings: strict),
 
-        // Tests.
-        .target(
-            name: "TestSupport",
-            dependencies: ["HTTPTransport", "OpenSSLCrypto", "MariaDB", "Posix", httpTypes],
-            path: "Tests/TestSupport", swiftSettings: strict),
-        .testTarget(name: "PosixTests", dependencies: ["Posix", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "FastCGITests", dependencies: ["FastCGI", "Posix"], swiftSettings: strict),
-        .testTarget(name: "MariaDBTests", dependencies: ["MariaDB", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "CurlTests", dependencies: ["Curl", "Posix", "TestSupport"], swiftSettings: strict),
-        .testTarget(
-            name: "OpenSSLCryptoTests", dependencies: ["OpenSSLCrypto", "Posix", "TestSupport"], swiftSettings: strict),
-        .testTarget(
-            name: "JSONWebTokensTests", dependencies: ["JSONWebTokens", "OpenSSLCrypto", jwtKit], swiftSettings: strict),
-        .testTarget(
-            name: "SyncEngineTests", dependencies: ["SyncEngine", "SyncProtocol"], path: "Tests/Client/SyncEngineTests",
-            swiftSettings: strict),
-        .testTarget(
-            name: "SyncStoreTests", dependencies: ["SyncStore", "SyncEngine", "SyncProtocol", grdb],
-            path: "Tests/Client/SyncStoreTests", swiftSettings: strict),
-        .testTarget(
-            name: "SyncClientTestingTests",
-            dependencies: ["SyncClient", "SyncClientTesting", "SyncEngine", "SyncProtocol", logging],
-            path: "Tests/Client/SyncClientTestingTests", swiftSettings: strict),
-        .testTarget(
-            name: "SyncDirectoryTests", dependencies: ["SyncDirectory", "SyncProtocol"],
-            path: "Tests/Client/SyncDirectoryTests", swiftSettings: strict),
-        .testTarget(
-            name: "SyncdirStackTests",
-            dependencies: ["SyncClient", "SyncDirectory", "syncdir", "Posix", "TestSupport"],
-            path: "Tests/Client/SyncdirStackTests", exclude: ["person.py"], swiftSettings: strict),
-        .testTarget(
-            name: "AlbumStackTests", dependencies: ["album", "TestSupport"], path: "Tests/Client/AlbumStackTests",
-            exclude: ["terminal.py"], swiftSettings: strict),
-        .testTarget(name: "SyncProtocolTests", dependencies: ["SyncProtocol"], swiftSettings: strict),
-        .testTarget(
-            name: "StoreTests", dependencies: ["Store", "MariaDB", "SyncProtocol", "TestSupport"], swiftSettings: strict
-        ),
-        .testTarget(
-            name: "APIDescriptionTests", dependencies: ["APIDescription", "SyncProtocol"], swiftSettings: strict),
-        .testTarget(
-            name: "ImportTests",
-            dependencies: [
-                "Import", "syncctl", "Store", "MariaDB", "Accounts", "OpenSSLCrypto", "ServerConfiguration",
-                "SyncProtocol", "Posix", "TestSupport",
-            ],
-            exclude: ["Fixtures"], swiftSettings: strict),
-        .testTarget(
-            name: "AdministrationTests",
-            dependencies: [
-                "Administration", "Accounts", "MariaDB", "OpenSSLCrypto", "Store", "SyncProtocol", "TestSupport",
-                "syncctl",
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "EndpointsTests",
-            dependencies: [
-                "Endpoints", "Jobs", "Store", "CloudStorage", "Accounts", "Push", "SyncProtocol", "UserStorage",
-                "HTTPTransport", "JSONWebTokens",
-                "OpenSSLCrypto", "MariaDB", "Posix", "TestSupport", httpTypes, logging,
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "CloudStorageTests",
-            dependencies: [
-                "CloudStorage", "Accounts", "Curl", "CurlTransport", "HTTPTransport", "SyncProtocol", "TestSupport",
-                "UserStorage", httpTypes,
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "PushTests",
-            dependencies: [
-                "Push", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "SyncProtocol", "TestSupport", httpTypes,
-            ],
-            swiftSettings: strict),
-        .testTarget(
-            name: "AccountsTests",
-            dependencies: [
-                "Accounts", "HTTPTransport", "JSONWebTokens", "OpenSSLCrypto", "Posix", "SyncProtocol", "TestSupport",
+        // Tests of one module, or of a part of one.
+        tests("System", "PosixTests", ["Posix", "TestSupport"]),
+        tests("System", "FastCGITests", ["FastCGI", "Posix"]),
+        tests("System", "MariaDBTests", ["MariaDB", "TestSupport"]),
+        tests("System", "CurlTests", ["Curl", "Posix", "TestSupport"]),
+        tests("System", "OpenSSLCryptoTests", ["OpenSSLCrypto", "Posix", "TestSupport"]),
+        tests("Protocol", "SyncProtocolTests", ["SyncProtocol"]),
+        tests("Server", "UntrustedInputTests", ["UntrustedInput"]),
+        tests("Server", "HTTPTransportTests", ["Posix", "HTTPTransport", "TestSupport", httpTypes]),
+        tests("Server", "JSONWebTokensTests", ["OpenSSLCrypto", "JSONWebTokens", jwtKit]),
+        tests("Server", "StoreTests", ["MariaDB", "SyncProtocol", "Store", "TestSupport"]),
+        tests(
+            "Server/Providers", "SignInTests",
+            [
+                "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "Providers", "TestSupport",
                 httpTypes,
-            ],
-            swiftSettings: strict),
-        .testTarget(name: "UntrustedInputTests", dependencies: ["UntrustedInput"], swiftSettings: strict),
-        .testTarget(
-            name: "HTTPTransportTests", dependencies: ["HTTPTransport", "Posix", "TestSupport", httpTypes],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "ServerConfigurationTests",
-            dependencies: ["ServerConfiguration", "MariaDB", "SyncProtocol", "TestSupport"],
-            exclude: ["Fixtures"], swiftSettings: strict),
-        .testTarget(
-            name: "HostSetupTests",
-            dependencies: ["HostSetup", "MariaDB", "OpenSSLCrypto", "TestSupport", "syncctl"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "MetricsTests",
-            dependencies: ["Metrics", "HTTPTransport", "Posix", "SyncProtocol", "TestSupport", httpTypes],
-            swiftSettings: strict),
-        .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "OpenSSLCrypto", "Posix"], swiftSettings: strict),
-        .testTarget(
-            name: "SyncdTests",
-            dependencies: ["syncd", "MariaDB", "Posix", "Store", "SyncProtocol", "TestSupport", logging],
-            swiftSettings: strict),
-        .testTarget(
-            name: "SyncAccountsTests", dependencies: ["SyncAccounts", "SyncServerConnection", "SyncProtocol"],
-            path: "Tests/Client/SyncAccountsTests", swiftSettings: strict),
+            ]),
+        tests(
+            "Server/Providers", "CloudStorageTests",
+            ["Curl", "SyncProtocol", "HTTPTransport", "Providers", "Vault", "TestSupport", httpTypes]),
+        tests(
+            "Server/Providers", "PushTests",
+            ["OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "Providers", "TestSupport", httpTypes]),
+        tests("Server", "VaultTests", ["OpenSSLCrypto", "SyncProtocol", "Providers", "Vault"]),
+        tests(
+            "Server", "SyncServiceTests",
+            [
+                "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "Providers",
+                "Store", "SyncService", "Vault", "TestSupport", httpTypes, logging,
+            ]),
+        tests(
+            "Server", "MetricsTests",
+            ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "TestSupport", httpTypes]),
+        tests(
+            "Server", "ConfigurationTests",
+            ["MariaDB", "SyncProtocol", "Configuration", "TestSupport"], exclude: ["Fixtures"]),
+        tests(
+            "Server/Operations", "AdministrationTests",
+            [
+                "MariaDB", "OpenSSLCrypto", "SyncProtocol", "Operations", "Providers", "Store", "Vault", "TestSupport",
+                "syncctl",
+            ]),
+        tests("Server/Operations", "SetupTests", ["MariaDB", "OpenSSLCrypto", "Operations", "TestSupport", "syncctl"]),
+        tests(
+            "Server/Operations", "ImportTests",
+            [
+                "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "Configuration", "Operations", "Providers",
+                "Store", "Vault", "TestSupport", "syncctl",
+            ], exclude: ["Fixtures"]),
+        tests("Server/Operations", "OpenAPITests", ["SyncProtocol", "Operations"]),
+        tests("Client", "SyncServerConnectionTests", ["SyncProtocol", "SyncServerConnection", httpTypes, logging]),
+        tests(
+            "Client", "SyncServerConnectionStackTests",
+            ["SyncProtocol", "SyncServerConnection", "TestSupport", httpTypes]),
+        tests("Client", "SyncAccountsTests", ["SyncProtocol", "SyncAccounts", "SyncServerConnection"]),
+        tests("Client", "SyncEngineTests", ["SyncProtocol", "SyncEngine"]),
+        tests("Client", "SyncStoreTests", ["SyncProtocol", "SyncEngine", "SyncStore", grdb]),
+        tests("Client", "SyncClientTests", ["SyncClient", "SyncEngine", grdb]),
+        tests(
+            "Client", "SyncClientStackTests",
+            ["SyncClient", "SyncClientTesting", "SyncEngine", "TestSupport", httpTypes]),
+        tests(
+            "Client", "SyncClientTestingTests",
+            ["SyncProtocol", "SyncClient", "SyncClientTesting", "SyncEngine", logging]),
+        tests("Client", "SyncDirectoryTests", ["SyncProtocol", "SyncDirectory"]),
+        tests("Sandbox", "SandboxTests", ["OpenSSLCrypto", "Posix", "Sandbox"]),
+        tests("Programs", "SyncdTests", ["MariaDB", "Posix", "SyncProtocol", "Store", "syncd", "TestSupport", logging]),
+        tests(
+            "Programs", "SyncdirStackTests",
+            ["Posix", "SyncClient", "SyncDirectory", "syncdir", "TestSupport"], exclude: ["person.py"]),
+        tests("Programs", "AlbumStackTests", ["album", "TestSupport"], exclude: ["terminal.py"]),
+
+        // Tests of the whole, and what tests share.
+        .target(
+            name: "TestSupport", dependencies: ["MariaDB", "OpenSSLCrypto", "Posix", "HTTPTransport", httpTypes],
+            path: "Tests/TestSupport", swiftSettings: strict),
         .target(name: "SyncModel", path: "Tests/SyncModel", swiftSettings: strict),
         .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"], swiftSettings: strict),
         .testTarget(
             name: "AcceptanceTests",
-            dependencies: [
-                "TestSupport", "SyncModel", "OpenSSLCrypto", "Curl", "Posix", "SyncAccounts", "SyncProtocol",
-            ],
+            dependencies: ["Curl", "OpenSSLCrypto", "Posix", "SyncProtocol", "SyncAccounts", "TestSupport", "SyncModel"],
             swiftSettings: strict),
     ]
 )

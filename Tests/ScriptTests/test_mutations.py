@@ -59,7 +59,7 @@ class MutationTests(unittest.TestCase):
 
     def test_each_fault_names_tests_that_exist(self) -> None:
         sources = list((REPOSITORY / "Tests").rglob("*.swift"))
-        targets = {path.relative_to(REPOSITORY / "Tests").parts[0] for path in sources}
+        targets = {folder for path in sources for folder in path.relative_to(REPOSITORY / "Tests").parts[:-1]}
         suites = {name for path in sources
                   for name in re.findall(r"\b(?:struct|enum|class) (\w+Tests)\b", path.read_text(encoding="utf-8"))}
         for fault in load():

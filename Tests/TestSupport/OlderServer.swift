@@ -7,12 +7,12 @@ public struct OlderServer: Sendable {
     /// The database's name.
     public let database: String
 
-    /// Makes the database with its eight tables; see `Tests/ImportTests/Fixtures`.
+    /// Makes the database with its eight tables; see `Tests/Server/Operations/ImportTests/Fixtures`.
     public init(_ server: TestServer) throws {
         self.server = server
         socket = try server.environment.value("DB_SOCKET")
         database = "older_\(UUID().uuidString.replacingOccurrences(of: "-", with: "_"))"
-        let schema = PrivateStack.repository.appending(path: "Tests/ImportTests/Fixtures/schema.sql")
+        let schema = PrivateStack.repository.appending(path: "Tests/Server/Operations/ImportTests/Fixtures/schema.sql")
         try run("CREATE DATABASE \(database)", in: "mysql")
         try run(String(contentsOf: schema, encoding: .utf8))
     }

@@ -1,0 +1,34 @@
+import ArgumentParser
+import Configuration
+import MariaDB
+import OpenSSLCrypto
+import Operations
+import Vault
+
+/// Proves that a backup is good.
+struct VerifyBackup: ReportingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify-backup", abstract: "Checks that a backup is whole, or that it can be restored.",
+        discussion: """
+            Without an option it reads the file and compares all sums and counts; no database is needed. With \
+            --scratch-database it restores it there, runs fsck, and removes all of it again.
+            """)
+
+    @OptionGroup var options: CommonOptions
+    @Argument(help: "The backup.", completion: .file(extensions: ["gz"])) var path: String
+    @Option(help: "An empty database of the same server and user, to restore into.") var scratchDatabase: String?
+
+    func report() throws -> any Report {
+        let verifier = BackupVerifier(path: path)
+        guard let scratchDatabase else { return try verifier.verify() }
+        let configuration = try ServerConfiguration(readingFrom: options.file.path)
+        guard scratchDatabase != configuration.database.database else {
+            throw CommandFailure(.configuration, "\(scratchDatabase) is the server's own database")
+        }
+        ClientLibrary.initialize()
+        var settings = Installation.patient(configuration.database)
+        settings.database = scratchDatabase
+        return try verifier.verify(
+            restoringInto: settings, sealer: CredentialSealer(keys: try KeyRing(configuration)))
+    }
+}

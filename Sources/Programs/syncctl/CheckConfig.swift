@@ -1,0 +1,17 @@
+import ArgumentParser
+import Configuration
+import Operations
+
+/// Says everything that is wrong with a configuration file.
+struct CheckConfig: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check-config", abstract: "Says everything that is wrong with a configuration file.")
+
+    @OptionGroup var options: CommonOptions
+
+    func run() throws {
+        let report = ConfigurationReport(of: options.file.path)
+        try Output.write(report, asJSON: options.isJSON)
+        if !report.isGood { throw ExitCode(ExitStatus.configuration.rawValue) }
+    }
+}

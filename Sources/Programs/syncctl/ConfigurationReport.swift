@@ -1,0 +1,74 @@
+import Configuration
+import Operations
+
+/// What is wrong with a configuration file, and what else there is to know about it.
+struct ConfigurationReport: Report {
+    struct Finding: Encodable {
+        /// From 1; absent if it is about something that is not there.
+        var line: Int?
+        var column: Int?
+        var sentence: String
+    }
+
+    var path: String
+    /// With any of these the server does not start.
+    var problems: [Finding]
+    /// With these it starts.
+    var warnings: [Finding]
+    var notes: [Finding]
+    /// Where all calls to providers go instead of to them; absent on a server for real people.
+    var sandbox: String?
+
+    init(of path: String) {
+        self.path = path
+        let notes: [ConfigurationFinding]
+        do {
+            let configuration = try ServerConfiguration(readingFrom: path)
+            problems = []
+            notes = configuration.notes
+            sandbox = configuration.sandbox.map { "\($0.host):\($0.port)" }
+        } catch {
+            problems = error.problems.map(Finding.init)
+            notes = error.notes
+        }
+        warnings = notes.filter { $0.kind == .warning }.map(Finding.init)
+        self.notes = notes.filter { $0.kind == .note }.map(Finding.init)
+    }
+
+    var isGood: Bool { problems.isEmpty }
+
+    var lines: [String] {
+        var lines: [String] = []
+        if !isGood { lines += ["\(path) has \(Self.count(problems, "problem")):"] + problems.map(\.text) }
+        if !warnings.isEmpty {
+            lines += ["\(Self.count(warnings, "warning")), with which the server starts:"] + warnings.map(\.text)
+        }
+        if !notes.isEmpty { lines += ["Good to know:"] + notes.map(\.text) }
+        if let sandbox {
+            lines += [
+                "WARNING: sandbox is set: every call to a provider goes to \(sandbox).",
+                "         Nothing reaches a real cloud. Never run a server for real people like this.",
+            ]
+        }
+        if isGood { lines.append("\(path) is good.") }
+        return lines
+    }
+
+    private static func count(_ findings: [Finding], _ what: String) -> String {
+        "\(findings.count) \(what)\(findings.count == 1 ? "" : "s")"
+    }
+}
+
+extension ConfigurationReport.Finding {
+    init(_ finding: ConfigurationFinding) {
+        line = finding.place?.line
+        column = finding.place?.column
+        sentence = finding.sentence
+    }
+
+    /// As ``ConfigurationFinding`` writes it, in a list.
+    fileprivate var text: String {
+        guard let line, let column else { return "  - \(sentence)" }
+        return "  - \(TextPlace(line: line, column: column)): \(sentence)"
+    }
+}

@@ -1,0 +1,76 @@
+import Configuration
+import Gzip
+import MariaDB
+import OpenSSLCrypto
+import Operations
+import Posix
+import Store
+
+/// The exit statuses, those of sysexits.h where it has one: an interface, documented in docs/operations.md.
+enum ExitStatus: Int32 {
+    /// The command did its work and found something wrong, or what was asked for does not exist.
+    case foundSomething = 1
+    /// The database, the server or a provider cannot be reached.
+    case unavailable = 69
+    /// Something is not allowed: the database, or a file.
+    case noPermission = 77
+    /// The configuration, or the database's schema, is not as it must be.
+    case configuration = 78
+}
+
+/// A failure that a person can read.
+struct CommandFailure: Error {
+    var status: ExitStatus
+    var message: String
+
+    init(_ status: ExitStatus, _ message: String) {
+        self.status = status
+        self.message = message
+    }
+
+    /// What an error means for whoever ran the command; `nil` for errors of the command line itself.
+    init?(_ error: any Error) {
+        switch error {
+        case let error as CommandFailure: self = error
+        case let error as ConfigurationError: self.init(.configuration, "the configuration has mistakes\n\(error)")
+        case let error as MigrationError: self.init(.configuration, "\(error)")
+        case let error as StoreError: self.init(error)
+        case let error as MariaDBError: self.init(StoreError(error))
+        case let error as PosixError: self.init(error)
+        case GzipError.system(let call, let code):
+            self.init(PosixError(call: call, code: code))
+        case let error as GzipError: self.init(.foundSomething, "\(error)")
+        case let error as BackupError: self.init(.foundSomething, "\(error)")
+        case let error as RestoreError: self.init(.foundSomething, "\(error)")
+        case let error as CryptoError: self.init(.foundSomething, "\(error)")
+        default: return nil
+        }
+    }
+
+    private init(_ error: PosixError) {
+        self.init(error.isDenial ? .noPermission : .foundSomething, "\(error)")
+    }
+
+    private init(_ error: StoreError) {
+        switch error {
+        case .unavailable(let cause): self.init(.unavailable, "the database cannot be used: \(Self.detail(of: cause))")
+        case .busy, .contention: self.init(.unavailable, "the database is too busy: \(error)")
+        case .defect(.accessDenied(let code, let message)):
+            self.init(.noPermission, "the database refuses access: \(code) \(message)")
+        case .defect(let cause):
+            self.init(.foundSomething, "the database refuses a statement: \(Self.detail(of: cause))")
+        case .alreadyExists, .notFound, .corrupt: self.init(.foundSomething, "\(error)")
+        }
+    }
+
+    /// Code and text of the database itself; operators may see them.
+    private static func detail(of error: MariaDBError) -> String {
+        switch error {
+        case .unavailable(let code, let message), .inDoubt(let code, let message), .accessDenied(let code, let message),
+            .contention(let code, let message), .constraint(let code, let message),
+            .programming(let code, let message):
+            "\(code) \(message)"
+        case .poolExhausted, .duplicateKey, .unexpectedValue: "\(error)"
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import Configuration
+import MariaDB
+import Posix
+
+/// Where the older server's database is: options, its configuration file, or the file with options over it.
+struct ImportSource: ParsableArguments {
+    @Option(
+        name: .customLong("from-config"), help: "The older server's configuration file, Server.json.",
+        completion: .file(extensions: ["json"]))
+    var configurationPath: String?
+    @Option(name: .customLong("from-host"), help: "The database's host.") var host: String?
+    @Option(name: .customLong("from-port"), help: "The database's port; 3306 unless given.") var port: UInt16?
+    @Option(
+        name: .customLong("from-socket"), help: "The database's unix socket, instead of a host.", completion: .file())
+    var socket: String?
+    @Option(name: .customLong("from-database"), help: "The database's name.") var database: String?
+    @Option(name: .customLong("from-user"), help: "A user who may read it.") var user: String?
+    @Option(
+        name: .customLong("from-password-file"),
+        help: "A file with nothing but that user's password; none if the socket knows the user.", completion: .file())
+    var passwordFile: String?
+
+    func validate() throws {
+        guard host == nil || socket == nil else {
+            throw ValidationError("--from-host and --from-socket exclude each other.")
+        }
+        guard configurationPath != nil || (host ?? socket) != nil && database != nil && user != nil else {
+            throw ValidationError(
+                "Say where the older server's database is: --from-config, or --from-host or --from-socket together with "
+                    + "--from-database and --from-user.")
+        }
+    }
+
+    /// - Throws: ``ConfigurationError``, ``PosixError``.
+    func settings() throws -> ConnectionSettings {
+        var settings = try configurationPath.map { try OlderServerDatabase.settings(readingFrom: $0) }
+        if settings == nil {
+            settings = ConnectionSettings(address: .unixSocket(path: ""), user: "", password: "", database: nil)
+        }
+        guard var settings else { throw ExitCode.failure }
+        if let socket {
+            settings.address = .unixSocket(path: socket)
+        } else if let host {
+            settings.address = .tcp(host: host, port: port ?? 3_306)
+        } else if let port, case .tcp(let host, _) = settings.address {
+            settings.address = .tcp(host: host, port: port)
+        }
+        if let user { settings.user = user }
+        if let database { settings.database = database }
+        if let passwordFile {
+            var bytes = try TextFile.read(passwordFile)
+            while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") {
+                bytes.removeLast()
+            }
+            settings.password = String(decoding: bytes, as: UTF8.self)
+        }
+        // Whole tables are read; a group by group check of their rows may take its time.
+        settings.readTimeout = .seconds(300)
+        return settings
+    }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+import Operations
+import Store
+import SyncProtocol
+
+/// Files of groups.
+struct Files: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Lists the files of a group, or tells the story of one.",
+        subcommands: [FilesList.self, FilesExplain.self])
+}
+
+struct FilesList: ReportingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists the files of a group by their UUIDs.")
+
+    @OptionGroup var options: CommonOptions
+    @OptionGroup var page: PageOptions
+    @Argument(help: "The group's UUID.") var group: String
+    @Option(help: "Only files in this user's storage, by their number.") var owner: Int64?
+    @Flag(help: "Only deleted files.") var deleted = false
+    @Flag(help: "Only files that are not deleted.") var living = false
+    @Option(help: "Begin after this file's UUID.") var after: String?
+
+    func validate() throws {
+        guard !deleted || !living else { throw ValidationError("--deleted and --living exclude each other.") }
+    }
+
+    func report() throws -> any Report {
+        let installation = try Installation(options)
+        let uuid = try Installation.group(group)
+        let filter = FileFilter(owner: owner.map { UserID($0) }, isDeleted: deleted ? true : living ? false : nil)
+        let after = try after.map { try FilesExplain.file($0) }
+        let now = installation.now
+        let files = try installation.store.snapshot { session in
+            guard try session.groupDetails(uuid, at: now) != nil else {
+                throw CommandFailure(.foundSomething, "there is no group \(group)")
+            }
+            return try session.listFiles(of: uuid, filter, after: after, limit: page.limit + 1)
+        }
+        return Page(files, limit: page.limit) { $0.fileUUID.rawValue }
+    }
+}
+
+struct FilesExplain: ReportingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain", abstract: "Tells the history of one file as a story.",
+        discussion: """
+            Who uploaded which version when, as far as it is kept; deletion and undeletion; changes that wait for a \
+            commit; work in the outbox; whose storage the bytes are in; and what phones see now.
+            """)
+
+    @OptionGroup var options: CommonOptions
+    @Argument(help: "The file's UUID.") var file: String
+
+    func report() throws -> any Report {
+        let installation = try Installation(options)
+        let uuid = try Self.file(file)
+        let now = installation.now
+        let evidence = try installation.store.snapshot { try $0.evidence(of: uuid, at: now) }
+        guard !evidence.committed.isEmpty || !evidence.staged.isEmpty || !evidence.outbox.isEmpty else {
+            throw CommandFailure(.foundSomething, "nothing is known about a file \(file)")
+        }
+        return FileStory(evidence)
+    }
+
+    static func file(_ text: String) throws -> FileUUID {
+        guard let file = FileUUID(text) else {
+            throw CommandFailure(.foundSomething, "\(text) is no UUID, which all files have")
+        }
+        return file
+    }
+}

@@ -1,0 +1,62 @@
+public import ArgumentParser
+import Configuration
+import Operations
+import Store
+public import SyncProtocol
+
+/// People with an account.
+struct Users: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Lists users, or shows one.", subcommands: [UsersList.self, UsersShow.self],
+        defaultSubcommand: UsersList.self)
+}
+
+struct UsersList: ReportingCommand {
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists users by their numbers.")
+
+    @OptionGroup var options: CommonOptions
+    @OptionGroup var page: PageOptions
+    @Option(help: "Only accounts of this type.") var type: AccountType?
+    @Option(help: "Only names with this text in them.") var name: String?
+    @Option(help: "Only this account, by the provider's own identifier.") var account: String?
+    @Option(help: "Only members of this group, by its UUID.") var group: String?
+    @Flag(help: "Only users who have used 80 percent of a quota or more; looks at every user.") var nearQuota = false
+    @Option(help: "Begin after this number.") var after: Int64?
+
+    func report() throws -> any Report {
+        let installation = try Installation(options)
+        let filter = UserFilter(
+            accountType: type, namePart: name, providerUserID: account,
+            group: try group.map { try Installation.group($0) })
+        let after = after.map { UserID($0) }
+        let quotas = installation.configuration.quotas
+        let now = installation.now
+        let users = try installation.store.snapshot { session in
+            try nearQuota
+                ? session.listUsersNearQuota(filter, after: after, limit: page.limit + 1, quotas, at: now)
+                : session.listUsers(filter, after: after, limit: page.limit + 1, quotas, at: now)
+        }
+        return Page(users, limit: page.limit) { "\($0.userID)" }
+    }
+}
+
+struct UsersShow: ReportingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Shows a user with devices, groups and what they own.")
+
+    @OptionGroup var options: CommonOptions
+    @Argument(help: "The user's number.") var user: Int64
+
+    func report() throws -> any Report {
+        let installation = try Installation(options)
+        let quotas = installation.configuration.quotas
+        let now = installation.now
+        guard let details = try installation.store.snapshot({ try $0.userDetails(UserID(user), quotas, at: now) })
+        else {
+            throw CommandFailure(.foundSomething, "there is no user \(user)")
+        }
+        return details
+    }
+}
+
+extension AccountType: ExpressibleByArgument {}

@@ -1,0 +1,71 @@
+import Configuration
+import Curl
+import HTTPTransport
+import MariaDB
+import OpenSSLCrypto
+import Operations
+import Posix
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// The server that a command looks after: its configuration and its database.
+struct Installation {
+    let configuration: ServerConfiguration
+    let store: Store
+
+    /// Reads the configuration, connects, and makes sure that the schema is the one that this program knows.
+    init(_ options: CommonOptions) throws {
+        configuration = try ServerConfiguration(readingFrom: options.file.path)
+        ClientLibrary.initialize()
+        // Patience for statements that read whole tables.
+        let settings = Self.patient(configuration.database)
+        var runner = try MigrationRunner(settings, leaseOwner: try RandomBytes.uuidText())
+        try runner.verify()
+        store = Store(
+            pool: ConnectionPool(settings: settings, maximumConnections: 1, leaseTimeout: .seconds(30)),
+            pause: { Pause.sleep($0) })
+        store.open()
+        // From here on the database's time is known.
+        try store.check()
+    }
+
+    static func patient(_ settings: ConnectionSettings) -> ConnectionSettings {
+        var settings = settings
+        settings.readTimeout = .seconds(600)
+        return settings
+    }
+
+    /// The present by the database's clock, like all times in it.
+    var now: WireDate { store.now }
+
+    /// Where the database is, for people.
+    var databaseDescription: String {
+        let name = configuration.database.database ?? ""
+        return switch configuration.database.address {
+        case .unixSocket(let path): "\(name) at \(path) as \(configuration.database.user)"
+        case .tcp(let host, let port): "\(name) at \(host):\(port) as \(configuration.database.user)"
+        }
+    }
+
+    func keys() throws -> KeyRing { try KeyRing(configuration) }
+
+    func sealer() throws -> CredentialSealer { CredentialSealer(keys: try keys()) }
+
+    /// The way into people's storage.
+    func storage() throws -> StorageRegistry {
+        CurlLibrary.initialize()
+        return try StorageRegistry(configuration, store: store, backoff: Backoff(pause: { Pause.sleep($0) }))
+    }
+
+    func transport() -> Transport { CurlSenderPool(routing: Routing(configuration.sandbox)).transport }
+
+    /// - Throws: ``CommandFailure`` if the text is none.
+    static func group(_ text: String) throws -> SharingGroupUUID {
+        guard let group = SharingGroupUUID(text) else {
+            throw CommandFailure(.foundSomething, "a group's UUID has 1 to 36 characters")
+        }
+        return group
+    }
+}

@@ -1,0 +1,24 @@
+import ArgumentParser
+import Operations
+
+/// A command whose result is a report, for people or as JSON.
+protocol ReportingCommand: ParsableCommand {
+    var options: CommonOptions { get }
+    func report() throws -> any Report
+}
+
+extension ReportingCommand {
+    func run() throws {
+        let report = try report()
+        try Output.write(report, asJSON: options.isJSON)
+        if !report.isGood { throw ExitCode(ExitStatus.foundSomething.rawValue) }
+    }
+
+    /// Says how things go, unless a program reads.
+    func progress(_ lines: String...) { progress(lines) }
+
+    /// Says how things go, unless a program reads.
+    func progress(_ lines: [String]) {
+        if !options.isJSON { Output.complain(lines) }
+    }
+}

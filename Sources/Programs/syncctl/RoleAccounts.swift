@@ -1,0 +1,77 @@
+import Configuration
+import MariaDB
+import Operations
+import Store
+import SyncProtocol
+
+/// The accounts of the roles in the database, if the configuration has any.
+enum RoleAccounts {
+    /// Gives each account the rights that its role needs, and takes other rights to tables from it.
+    /// - Returns: the accounts whose rights have changed.
+    /// - Throws: ``StoreError``.
+    static func settle(_ configuration: ServerConfiguration) throws -> [String] {
+        var changed: [String] = []
+        for rights in try rights(configuration) where try rights.settle(as: configuration.database) {
+            changed.append(rights.account)
+        }
+        return changed
+    }
+
+    /// - Throws: ``CommandFailure`` if an account lacks rights; ``StoreError``.
+    static func requireRights(_ configuration: ServerConfiguration) throws {
+        for rights in try rights(configuration) where !rights.missing.isEmpty {
+            let list = rights.missing.map(\.description).joined(separator: ", ")
+            throw CommandFailure(
+                .configuration,
+                "the database account \(rights.account) lacks rights: \(list); syncctl migrate grants them")
+        }
+    }
+
+    /// Whether each account can get in, and may do what its role needs and nothing else.
+    static func diagnoses(_ configuration: ServerConfiguration) -> [Diagnosis] {
+        let accounts = configuration.roleAccounts
+        guard !accounts.isEmpty else {
+            return [
+                Diagnosis(
+                    "rights", .unknown,
+                    "all roles share one database account with all rights; docs/operations.md (section 3) says how to "
+                        + "give each one its own")
+            ]
+        }
+        return ServerRole.allCases.compactMap { role in
+            guard let settings = accounts[role] else { return nil }
+            do throws(StoreError) {
+                return diagnosis(role, try AccountRights(of: role, settings))
+            } catch {
+                return Diagnosis(
+                    "rights", .bad,
+                    "the role \(role.rawValue) cannot use its database account \(settings.user): \(error)",
+                    fix: "check database.roles.\(role.rawValue) and the password's file")
+            }
+        }
+    }
+
+    private static func diagnosis(_ role: ServerRole, _ rights: AccountRights) -> Diagnosis {
+        if !rights.missing.isEmpty {
+            let list = rights.missing.map(\.description).joined(separator: ", ")
+            return Diagnosis(
+                "rights", .bad, "the database account \(rights.account) lacks rights: \(list)", fix: "syncctl migrate")
+        }
+        let more = rights.surplus.map(\.description) + rights.wider
+        guard more.isEmpty else {
+            return Diagnosis(
+                "rights", .warning,
+                "the database account \(rights.account) may do more than the role \(role.rawValue) needs: "
+                    + more.joined(separator: ", "),
+                fix: rights.wider.isEmpty ? "syncctl migrate" : "REVOKE it in MariaDB, then syncctl migrate")
+        }
+        return Diagnosis(
+            "rights", .good, "the database account \(rights.account) may do what its role needs, and no more")
+    }
+
+    private static func rights(_ configuration: ServerConfiguration) throws -> [AccountRights] {
+        try ServerRole.allCases.compactMap { role in
+            try configuration.roleAccounts[role].map { try AccountRights(of: role, $0) }
+        }
+    }
+}

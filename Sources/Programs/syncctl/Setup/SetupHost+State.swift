@@ -1,0 +1,107 @@
+import Configuration
+import MariaDB
+import Operations
+import Posix
+
+extension SetupHost {
+    /// Looks at what is there; changes nothing.
+    ///
+    /// Where there is a configuration, its database counts and not that of the answers.
+    /// - Throws: ``SetupFailure``.
+    func observe(_ answers: inout SetupAnswers) throws -> HostState {
+        var state = HostState()
+        state.hasConfiguration = AtomicFile.exists(place(SetupPaths.configuration))
+        if state.hasConfiguration {
+            let configuration = try presentConfiguration()
+            takeDatabase(of: configuration, into: &answers)
+            let push = configuration.push
+            if push.apns != nil { state.configuredPush.insert(.apns) }
+            if push.fcm != nil { state.configuredPush.insert(.fcm) }
+            if push.sns != nil { state.configuredPush.insert(.sns) }
+        }
+        state.hasSecretsFolder = AtomicFile.exists(place(SetupPaths.secrets))
+        state.secrets = Set(SecretName.allCases.filter { AtomicFile.exists(place($0.path)) })
+        state.site = text(of: SetupPaths.site)
+        state.isSiteEnabled = AtomicFile.exists(place(SetupPaths.siteLink))
+        state.hasSandboxSite = AtomicFile.exists(place(SetupPaths.sandboxSite))
+        state.isSandboxSiteEnabled = AtomicFile.exists(place(SetupPaths.sandboxSiteLink))
+        state.nginxConnections = NginxSite.read(folder: place("/etc/nginx")).workerConnections
+        guard let template = text(of: SetupPaths.siteTemplate) else {
+            throw SetupFailure("\(place(SetupPaths.siteTemplate)) cannot be read; it belongs to the package syncserver")
+        }
+        state.siteTemplate = template
+        let files = SiteText.files(of: answers.certificate, host: answers.host)
+        state.hasCertificate = AtomicFile.exists(place(files.certificate)) && AtomicFile.exists(place(files.key))
+        if state.hasCertificate {
+            let outcome = try? ChildProcess.run(
+                ["openssl", "x509", "-in", place(files.certificate), "-noout", "-ocsp_uri"])
+            state.certificateNamesResponder = outcome?.status == 0 && outcome?.output.contains("://") == true
+        }
+        if administrator != nil { state.database = try observeDatabase(answers) }
+        return state
+    }
+
+    private func presentConfiguration() throws -> ServerConfiguration {
+        do { return try ServerConfiguration(readingFrom: place(SetupPaths.configuration)) } catch {
+            throw SetupFailure("there is a configuration, and it has mistakes; put them right first\n\(error)")
+        }
+    }
+
+    private func takeDatabase(of configuration: ServerConfiguration, into answers: inout SetupAnswers) {
+        switch configuration.database.address {
+        case .unixSocket(let path): answers.database = .socket(path)
+        case .tcp(let host, let port): answers.database = .tcp(host: host, port: Int(port))
+        }
+        answers.databaseName = configuration.database.database ?? ""
+        answers.databaseUser = configuration.database.user
+    }
+
+    private func observeDatabase(_ answers: SetupAnswers) throws -> HostState.Database {
+        let host = if case .socket = answers.database { "localhost" } else { "%" }
+        return try withAdministrator { connection throws(MariaDBError) in
+            var databases: Int64 = 0
+            var users: Int64 = 0
+            try connection.query(
+                "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", [.text(answers.databaseName)]
+            ) { row throws(MariaDBError) in databases = try row.int(0) }
+            try connection.query(
+                "SELECT COUNT(*) FROM mysql.user WHERE user = ? AND host = ?",
+                [.text(answers.databaseUser), .text(host)]
+            ) { row throws(MariaDBError) in users = try row.int(0) }
+            var roleUsers: Set<SecretName> = []
+            for name in SecretName.ofRoles {
+                try connection.query(
+                    "SELECT COUNT(*) FROM mysql.user WHERE user = ? AND host = ?",
+                    [.text(answers.databaseUser(ofRole: name.role ?? "")), .text(host)]
+                ) { row throws(MariaDBError) in if try row.int(0) > 0 { roleUsers.insert(name) } }
+            }
+            return HostState.Database(hasDatabase: databases > 0, hasUser: users > 0, roleUsers: roleUsers)
+        }
+    }
+
+    /// Runs statements as whoever may make databases and accounts.
+    func withAdministrator<Value>(
+        _ body: (inout Connection) throws(MariaDBError) -> Value
+    ) throws -> Value {
+        guard let administrator else { throw SetupFailure("the database is to be left alone") }
+        do {
+            var connection = try Connection(administrator)
+            return try body(&connection)
+        } catch {
+            throw SetupFailure(
+                "the database cannot be used as \(administrator.user): \(Self.detail(of: error))")
+        }
+    }
+
+    /// The database's own words, which quote no password.
+    static func detail(of error: MariaDBError) -> String {
+        switch error {
+        case .unavailable(let code, let message), .accessDenied(let code, let message): "\(message) (\(code))"
+        default: error.description
+        }
+    }
+
+    private func text(of path: String) -> String? {
+        (try? TextFile.read(place(path))).map { String(decoding: $0, as: UTF8.self) }
+    }
+}

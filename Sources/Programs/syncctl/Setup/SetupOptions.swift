@@ -1,0 +1,156 @@
+import ArgumentParser
+import Operations
+
+/// What `syncctl setup` can be told about the server. Secrets are given as files, since others can read a command line.
+struct SetupOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The name in DNS by which phones reach this server.", valueName: "name"))
+    var host: String?
+    @Option(
+        help: ArgumentHelp(
+            "The certificate with its chain, in PEM. Without it, one of Let's Encrypt where certbot puts it; setup "
+                + "prepares nginx for it and says how to get it.", valueName: "file"), completion: .file())
+    var certificate: String?
+    @Option(help: ArgumentHelp("The certificate's private key.", valueName: "file"), completion: .file())
+    var key: String?
+
+    @Option(help: ArgumentHelp("The server's OAuth client id at Google.", valueName: "id"))
+    var googleClientId: String?
+    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
+    var googleClientSecretFile: String?
+    @Option(help: ArgumentHelp("OAuth client id of an app at Google; may be repeated.", valueName: "id"))
+    var googleAppClientId: [String] = []
+    @Option(help: ArgumentHelp("The app's key at Dropbox.", valueName: "key"))
+    var dropboxAppKey: String?
+    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
+    var dropboxAppSecretFile: String?
+    @Option(help: ArgumentHelp("The application id at Microsoft.", valueName: "id"))
+    var microsoftClientId: String?
+    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
+    var microsoftClientSecretFile: String?
+    @Option(help: ArgumentHelp("The app's id at Facebook.", valueName: "id"))
+    var facebookAppId: String?
+    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
+    var facebookAppSecretFile: String?
+    @Option(help: ArgumentHelp("For Sign in with Apple: the app's identifier.", valueName: "id"))
+    var appleClientId: String?
+    @Option(help: ArgumentHelp("The developer team at Apple.", valueName: "id"))
+    var appleTeamId: String?
+    @Option(help: ArgumentHelp("The name of the key for Sign in with Apple.", valueName: "id"))
+    var appleKeyId: String?
+    @Option(help: ArgumentHelp("That key, the .p8 file.", valueName: "file"), completion: .file())
+    var applePrivateKeyFile: String?
+    @Option(help: ArgumentHelp("For push through Apple: the developer team.", valueName: "id"))
+    var apnsTeamId: String?
+    @Option(help: ArgumentHelp("The name of the key for push.", valueName: "id"))
+    var apnsKeyId: String?
+    @Option(help: ArgumentHelp("The topic: the app's bundle identifier.", valueName: "id"))
+    var apnsTopic: String?
+    @Option(help: ArgumentHelp("That key, the .p8 file.", valueName: "file"), completion: .file())
+    var apnsPrivateKeyFile: String?
+    @Option(
+        help: ArgumentHelp("For push through Firebase: the service account, a JSON file.", valueName: "file"),
+        completion: .file())
+    var fcmServiceAccountFile: String?
+    @Option(help: ArgumentHelp("For push through Amazon's SNS: the access key's id.", valueName: "id"))
+    var snsAccessKeyId: String?
+    @Option(help: ArgumentHelp("File with its secret.", valueName: "file"), completion: .file())
+    var snsSecretKeyFile: String?
+    @Option(help: ArgumentHelp("The region, such as us-west-2.", valueName: "name"))
+    var snsRegion: String?
+    @Option(help: ArgumentHelp("The platform application in it.", valueName: "arn"))
+    var snsPlatformApplicationArn: String?
+    @Flag(
+        help: ArgumentHelp(
+            "Use the emulated providers of the package syncsandbox, all four of them, instead of real ones."))
+    var sandbox = false
+
+    @Option(help: ArgumentHelp("MariaDB's unix socket.", valueName: "path"), completion: .file())
+    var databaseSocket = "/run/mysqld/mysqld.sock"
+    @Option(help: ArgumentHelp("A MariaDB on another host, instead of the socket.", valueName: "name"))
+    var databaseHost: String?
+    @Option(help: ArgumentHelp("Its port.", valueName: "number"))
+    var databasePort = 3306
+    @Option(help: ArgumentHelp("The name of the server's database.", valueName: "name"))
+    var databaseName = "syncserver"
+    @Option(help: ArgumentHelp("The server's account in it.", valueName: "name"))
+    var databaseUser = "syncd"
+    @Option(help: ArgumentHelp("Who may make databases and accounts.", valueName: "name"))
+    var databaseAdminUser = "root"
+    @Option(
+        help: ArgumentHelp(
+            "File with that account's password; without it, the socket has to know who runs setup.", valueName: "file"),
+        completion: .file())
+    var databaseAdminPasswordFile: String?
+    @Flag(
+        help: ArgumentHelp(
+            "Database and account are there: leave them alone. The password lies in "
+                + "/etc/syncd/secrets/database-password."))
+    var existingDatabase = false
+
+    func validate() throws {
+        guard (certificate == nil) == (key == nil) else {
+            throw ValidationError("--certificate and --key belong together.")
+        }
+        let companions: [(values: [String?], names: String)] = [
+            ([appleClientId, appleTeamId, appleKeyId], "--apple-client-id, --apple-team-id and --apple-key-id"),
+            ([apnsTeamId, apnsKeyId, apnsTopic], "--apns-team-id, --apns-key-id and --apns-topic"),
+            (
+                [snsAccessKeyId, snsRegion, snsPlatformApplicationArn],
+                "--sns-access-key-id, --sns-region and --sns-platform-application-arn"
+            ),
+        ]
+        for (values, names) in companions where Set(values.map { $0 == nil }).count > 1 {
+            throw ValidationError("\(names) belong together.")
+        }
+        let secrets = [
+            (googleClientId, googleClientSecretFile), (dropboxAppKey, dropboxAppSecretFile),
+            (microsoftClientId, microsoftClientSecretFile), (facebookAppId, facebookAppSecretFile),
+            (appleClientId, applePrivateKeyFile), (apnsKeyId, apnsPrivateKeyFile), (snsAccessKeyId, snsSecretKeyFile),
+        ]
+        guard !sandbox || fcmServiceAccountFile == nil && secrets.allSatisfy({ $0.0 == nil && $0.1 == nil }) else {
+            throw ValidationError("--sandbox has ids and secrets of its own.")
+        }
+        guard secrets.allSatisfy({ $0.0 != nil || $0.1 == nil }) else {
+            throw ValidationError("A secret was given without the id that it belongs to.")
+        }
+    }
+
+    /// The answers that are among the options.
+    var answers: SetupAnswers {
+        var answers = SetupAnswers()
+        answers.host = host ?? ""
+        if let certificate, let key { answers.certificate = .files(certificate: certificate, key: key) }
+        answers.database =
+            databaseHost.map { .tcp(host: $0, port: databasePort) } ?? .socket(databaseSocket)
+        answers.databaseName = databaseName
+        answers.databaseUser = databaseUser
+        answers.usesRoleAccounts = !existingDatabase
+        answers.google = registration(googleClientId, googleClientSecretFile)
+        answers.googleAppClientIDs = googleAppClientId
+        answers.dropbox = registration(dropboxAppKey, dropboxAppSecretFile)
+        answers.microsoft = registration(microsoftClientId, microsoftClientSecretFile)
+        answers.facebook = registration(facebookAppId, facebookAppSecretFile)
+        if let appleClientId, let appleTeamId, let appleKeyId {
+            answers.apple = SetupAnswers.Apple(
+                clientID: appleClientId, teamID: appleTeamId, keyID: appleKeyId,
+                keySource: applePrivateKeyFile.map { .file($0) })
+        }
+        if let apnsTeamId, let apnsKeyId, let apnsTopic {
+            answers.apns = SetupAnswers.APNs(
+                teamID: apnsTeamId, keyID: apnsKeyId, topic: apnsTopic,
+                keySource: apnsPrivateKeyFile.map { .file($0) })
+        }
+        answers.fcm = fcmServiceAccountFile.map { SetupAnswers.FCM(accountSource: .file($0)) }
+        if let snsAccessKeyId, let snsRegion, let snsPlatformApplicationArn {
+            answers.sns = SetupAnswers.SNS(
+                accessKeyID: snsAccessKeyId, region: snsRegion, platformApplicationARN: snsPlatformApplicationArn,
+                secretSource: snsSecretKeyFile.map { .file($0) })
+        }
+        if sandbox { answers.useSandbox() }
+        return answers
+    }
+
+    private func registration(_ id: String?, _ file: String?) -> SetupAnswers.Registration? {
+        id.map { SetupAnswers.Registration(id: $0, secretSource: file.map { .file($0) }) }
+    }
+}

@@ -1,0 +1,59 @@
+import ArgumentParser
+import Configuration
+import Glibc
+import Posix
+
+/// The operator's tool.
+@main
+struct Syncctl: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "syncctl", abstract: "Sets up and looks after a SyncServer.",
+        discussion: """
+            Exit status: 0 all is well; 1 something is wrong, or does not exist; 64 the command line is wrong; \
+            69 the database or a server cannot be reached; 77 not permitted; 78 the configuration or the schema is \
+            not as it must be.
+            """,
+        version: ServerRelease.text,
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Setting up",
+                subcommands: [Setup.self, CheckConfig.self, Migrate.self, GenerateKey.self, Import.self]),
+            CommandGroup(
+                name: "Looking", subcommands: [StatusCommand.self, Users.self, Groups.self, Files.self, Jobs.self]),
+            CommandGroup(name: "Checking", subcommands: [Doctor.self, FsckCommand.self]),
+            CommandGroup(
+                name: "Keeping", subcommands: [BackupCommand.self, Restore.self, VerifyBackup.self, RotateKeys.self]),
+            CommandGroup(name: "People's rights", subcommands: [ExportUser.self, EraseUser.self]),
+            CommandGroup(name: "For developers", subcommands: [OpenAPI.self, UnitSettingsCommand.self]),
+        ])
+
+    static func main() {
+        // A reader that has seen enough, such as head(1), is no reason to die.
+        Signals.ignoreBrokenPipes()
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch {
+            guard let failure = CommandFailure(error) else { end(with: error) }
+            Output.complain(text: "syncctl: \(failure.message)")
+            Glibc.exit(failure.status.rawValue)
+        }
+    }
+
+    /// Ends as ``ParsableArguments/exit(withError:)`` does, which writes by itself: help and versions are results, and
+    /// what is wrong with the command line is none.
+    private static func end(with error: any Error) -> Never {
+        let status = exitCode(for: error)
+        let text = fullMessage(for: error)
+        if !text.isEmpty {
+            if status.isSuccess { Output.write(text: text) } else { Output.complain(text: text) }
+        }
+        Glibc.exit(status.rawValue)
+    }
+}
+
+/// The option that every command on a server takes.
+struct ConfigurationFile: ParsableArguments {
+    @Option(name: .customLong("config"), help: "The configuration file.", completion: .file(extensions: ["json"]))
+    var path = "/etc/syncd/syncd.json"
+}

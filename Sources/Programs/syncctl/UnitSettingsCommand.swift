@@ -1,0 +1,46 @@
+import ArgumentParser
+import Configuration
+import MariaDB
+import Operations
+import Posix
+import SyncProtocol
+
+/// Writes what systemd has to know of the configuration; for its generator.
+struct UnitSettingsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unit-settings", abstract: "Writes drop-ins for the roles' units into a folder.",
+        discussion: """
+            For systemd's generator "syncserver", which runs it with each start of the machine and each systemctl \
+            daemon-reload: each role gets the secrets that it needs, and private networks are kept away where the \
+            configuration names nothing in them.
+            """, shouldDisplay: false)
+
+    @OptionGroup var file: ConfigurationFile
+    @Argument(help: "The folder, as systemd.generator(7) has it.", completion: .directory) var folder: String
+    @Option(help: "Where the name servers are listed.", completion: .file()) var resolvConf = "/etc/resolv.conf"
+
+    func run() throws {
+        let configuration = try ServerConfiguration(readingFrom: file.path)
+        let secretsFolder = (file.path.lastIndex(of: "/").map { String(file.path[..<$0]) } ?? ".") + "/secrets"
+        let resolvConf = (try? TextFile.read(resolvConf)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        var host: String?
+        if case .tcp(let name, _) = configuration.database.address { host = name }
+        let networks = UnitSettings.Networks(
+            database: host, usesSandbox: configuration.sandbox != nil, resolvConf: resolvConf)
+        for role in ServerRole.allCases {
+            let settings = UnitSettings(
+                role: role.rawValue, secrets: configuration.secrets(of: role), secretsFolder: secretsFolder,
+                networks: networks)
+            let path = "\(folder)/\(settings.path)"
+            try Directory.make(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+            try AtomicFile.write(Array(settings.text.utf8), to: path, permissions: 0o644)
+        }
+    }
+}
+
+extension ServerConfiguration {
+    /// Names of files in the folder of secrets that a role needs. Absolute paths are read where they are.
+    fileprivate func secrets(of role: ServerRole) -> [String] {
+        secretFiles.filter { $0.readers.contains(role) && !$0.name.hasPrefix("/") }.map(\.name)
+    }
+}

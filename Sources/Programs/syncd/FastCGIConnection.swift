@@ -1,0 +1,154 @@
+import FastCGI
+import Metrics
+import SyncProtocol
+import SyncService
+
+/// A phone behind nginx, as the endpoints see it; one per worker thread, for all its requests, unless one of these waits
+/// for its turn: then the connection goes on with the thread whose turn it gets.
+final class FastCGIConnection: ClientConnection {
+    private static let headerParameters = RequestHeader.allCases.map { ($0, $0.fastCGIParameter) }
+
+    private var slot: RequestSlot
+    private var activity: WorkerActivity
+    private let transferred: MetricsWiring.TransferObserver?
+    /// The least rate of a transfer, as it is at its beginning; `nil` where there is none.
+    private let slowestPace: TransferPace?
+    private var pace: TransferPace?
+    /// Whether bytes of the body may still come: then they are dropped at the end, in a moment.
+    private var hasUnreadBody = false
+    private var announcesLength = false
+    /// Of a file whose bytes this request moves.
+    private var direction: TransferDirection?
+    /// Whether the reply's head is sent: what follows is the file.
+    private var hasStarted = false
+
+    /// How long the web server may take to end its side, once it has a reply before the end of the body.
+    private static let endOfUnread: Duration = .seconds(2)
+
+    /// - Parameters:
+    ///   - slowestPace: what every transfer must keep.
+    ///   - transferred: told of the bytes of files, as they come and go.
+    init(
+        on socket: ListeningSocket, activity: WorkerActivity, slowestPace: TransferPace?,
+        transferred: MetricsWiring.TransferObserver?
+    ) throws(FastCGIError) {
+        self.slowestPace = slowestPace
+        slot = try RequestSlot(on: socket)
+        self.activity = activity
+        self.transferred = transferred
+    }
+
+    /// What somebody asks for.
+    enum Incoming {
+        case request(RequestHead)
+        /// The web server asks whether this request, a transfer, may begin. Only a location of its own says so.
+        case admission(RequestHead)
+        /// From this host itself: only a location of the web server's own says so, never a client.
+        case page(OperatorPage)
+    }
+
+    /// Waits for the next request; `nil` if something else ended the wait.
+    func next(wakingSignal: Int32) -> Incoming? {
+        guard slot.accept(wakingSignal: wakingSignal) == .request else { return nil }
+        activity.begin()
+        if let page = slot.parameter("SYNCD_PAGE").flatMap(OperatorPage.init) { return .page(page) }
+        var headers: [RequestHeader: String] = [:]
+        for (name, parameter) in Self.headerParameters {
+            if let value = slot.parameter(parameter) { headers[name] = value }
+        }
+        let path = slot.parameter("DOCUMENT_URI") ?? ""
+        let isAdmission = slot.parameter("SYNCD_ADMISSION") != nil
+        direction = isAdmission ? nil : Self.direction(of: path)
+        pace = direction == nil ? nil : slowestPace
+        hasUnreadBody = direction == .upload
+        if direction == .download, let pace { slot.limitWriting(to: pace.longestStandstill) }
+        let head = RequestHead(
+            method: slot.parameter("REQUEST_METHOD") ?? "", path: path, query: slot.parameter("QUERY_STRING") ?? "",
+            contentLength: slot.parameter("CONTENT_LENGTH").flatMap { Int64($0) },
+            clientAddress: slot.parameter("REMOTE_ADDR"), requestID: slot.parameter("REQUEST_ID"), headers: headers,
+            signInTicket: slot.parameter("SYNCD_SIGNED_IN").flatMap { $0.isEmpty ? nil : $0 })
+        return isAdmission ? .admission(head) : .request(head)
+    }
+
+    private static func direction(of path: String) -> TransferDirection? {
+        if path.hasPrefix("/UploadFile") { return .upload }
+        return path.hasPrefix("/DownloadFile") ? .download : nil
+    }
+
+    /// A thread that waits for a phone is not stuck, however slow the phone is: nginx decides when to give up on it.
+    private func waitForPhone() { activity.end() }
+
+    func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
+        waitForPhone()
+        defer { activity.progress() }
+        let count: Int
+        if pace == nil {
+            do { count = try slot.read(into: &buffer) } catch { throw ClientGone() }
+        } else {
+            count = try readKeepingPace(into: &buffer)
+        }
+        if count < buffer.count { hasUnreadBody = false }
+        if direction == .upload { transferred?(count, .upload) }
+        return count
+    }
+
+    /// Looks at the time whenever something has arrived: a phone may send byte by byte.
+    private func readKeepingPace(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
+        var filled = 0
+        while filled < buffer.count {
+            let began = ContinuousClock.now
+            let count: Int
+            do { count = try slot.readArriving(into: &buffer, at: filled) } catch { throw ClientGone() }
+            if count == 0 { break }
+            filled += count
+            try keepPace(count, since: began)
+        }
+        return filled
+    }
+
+    private func keepPace(_ bytes: Int, since began: ContinuousClock.Instant) throws(ClientGone) {
+        pace?.moved(bytes, in: began.duration(to: .now))
+        if let pace, !pace.isKept { throw ClientGone(.tooSlow) }
+    }
+
+    func goOn(onThreadOf other: any ClientConnection) {
+        guard let other = other as? FastCGIConnection else { preconditionFailure("all connections are of one kind") }
+        activity = other.activity
+        activity.begin()
+    }
+
+    func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone) {
+        announcesLength = headers.contains { $0.name == "content-length" }
+        // nginx copies it into the status line, where nothing but a blank and the phrase may follow (RFC 9112, section 4).
+        var text = "Status: \(status) \(HTTPStatus.phrase(status))\r\n"
+        for (name, value) in headers { text += "\(name): \(value)\r\n" }
+        text += "\r\n"
+        let bytes = Array(text.utf8)
+        hasStarted = false
+        try write(bytes.span)
+        hasStarted = true
+    }
+
+    var canWriteWithoutWaiting: Bool { slot.canWriteWithoutWaiting }
+
+    func write(_ bytes: Span<UInt8>) throws(ClientGone) {
+        waitForPhone()
+        defer { activity.progress() }
+        let began = ContinuousClock.now
+        do { try slot.write(bytes) } catch { throw ClientGone(error == .timedOut ? .tooSlow : .hungUp) }
+        guard direction == .download, hasStarted else { return }
+        try keepPace(bytes.count, since: began)
+        transferred?(bytes.count, .download)
+    }
+
+    func finish() {
+        if hasUnreadBody { slot.finishUnread(within: Self.endOfUnread) } else { slot.finish() }
+        activity.end()
+    }
+
+    func abandon() {
+        // A reply that ends before its Content-Length is complete makes nginx cut the phone off at once.
+        if announcesLength { slot.finish() } else { slot.abandon() }
+        activity.end()
+    }
+}

@@ -1,0 +1,42 @@
+import Configuration
+import HTTPTransport
+import Logging
+import Posix
+import SyncService
+import Vault
+
+/// What a thread of the `jobs` role does all day.
+struct JobsLoop: Sendable {
+    private static let idlePause: Duration = .milliseconds(500)
+    private static let pauseAfterError: Duration = .seconds(2)
+    private static let housekeepingInterval: Duration = .seconds(60)
+
+    let worker: OutboxWorker
+    let housekeeper: Housekeeper
+    let makeTransport: @Sendable () -> Transport
+    let logger: Logger
+
+    func run(activity: WorkerActivity, until stop: StopFlag) {
+        var nextHousekeeping = ContinuousClock.now
+        while !stop.isSet {
+            activity.begin()
+            let pause = round(activity, &nextHousekeeping)
+            activity.end()
+            if let pause { Pause.sleep(pause) }
+        }
+    }
+
+    /// Does what is due; returns how long to wait for more.
+    private func round(_ activity: WorkerActivity, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
+        do {
+            if nextHousekeeping <= .now {
+                try housekeeper.run()
+                nextHousekeeping = .now + Self.housekeepingInterval
+            }
+            return try worker.run(transport: makeTransport(), beforeItem: activity.progress) == 0 ? Self.idlePause : nil
+        } catch {
+            logger.warning("Jobs wait", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+            return Self.pauseAfterError
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Configuration
+import HTTPTransport
+import Logging
+import MariaDB
+import Metrics
+import Posix
+import Store
+import SyncProtocol
+import SyncService
+import Vault
+
+/// Connects the parts of this process with what counts them; without a directory for that, nothing is counted.
+struct MetricsWiring: Sendable {
+    /// Takes a number of bytes and which way they went.
+    typealias TransferObserver = @Sendable (Int, TransferDirection) -> Void
+
+    private let metrics: ServerMetrics?
+    private let pool: ConnectionPool
+    private let store: Store
+    private let now: @Sendable () -> WireDate
+
+    /// A directory that cannot be used is a warning: numbers are no reason not to serve.
+    init(
+        directory: String?, role: ServerRole, processID: String, pool: ConnectionPool, store: Store,
+        now: @escaping @Sendable () -> WireDate, logger: Logger
+    ) {
+        self.pool = pool
+        self.store = store
+        self.now = now
+        guard let directory else {
+            metrics = nil
+            return
+        }
+        do {
+            metrics = try ServerMetrics(
+                directory: directory, role: ProcessRole(role), processID: processID,
+                startedAt: WallClock.secondsSince1970(), version: ServerRelease.text)
+        } catch {
+            metrics = nil
+            logger.warning("No metrics: their directory cannot be used", metadata: .keyed([.reason: "\(error)"]))
+        }
+    }
+
+    var requestObserver: RequestObserver? {
+        guard let metrics else { return nil }
+        return RequestObserver(
+            began: { endpoint in metrics.requestBegan(endpoint) },
+            ended: { endpoint, status, isStale, took in
+                metrics.requestEnded(endpoint, status: status, isStale: isStale, took: took)
+            },
+            committed: { endpoint in metrics.committed(by: endpoint) },
+            refused: { quota in metrics.refused(for: quota) },
+            lackedOfflineAccess: { metrics.lackedOfflineAccess() })
+    }
+
+    var transferred: TransferObserver? {
+        guard let metrics else { return nil }
+        return { bytes, direction in metrics.transferred(bytes, direction) }
+    }
+
+    /// Takes by how many bytes the parts that uploads hold have grown.
+    var partBytesChanged: @Sendable (Int) -> Void {
+        guard let metrics else { return { _ in } }
+        return { bytes in metrics.partsGrew(by: bytes) }
+    }
+
+    /// Takes note of a sealed record that cannot be opened.
+    var unreadable: @Sendable () -> Void {
+        guard let metrics else { return {} }
+        return { metrics.couldNotOpenRecord() }
+    }
+
+    /// A transport whose requests are counted.
+    func measured(_ transport: Transport) -> Transport {
+        guard let metrics else { return transport }
+        return transport.measured { call, outcome, took in metrics.called(call, outcome, took: took) }
+    }
+
+    /// A host of a provider is no longer asked, or is asked again.
+    func circuitChanged(_ provider: ServiceProvider, isOpen: Bool) {
+        metrics?.circuitChanged(provider, isOpen: isOpen)
+    }
+
+    /// Takes over what the pool of connections has counted; now and then.
+    func readPool() {
+        guard let metrics else { return }
+        let statistics = pool.statistics
+        metrics.read(
+            ServerMetrics.PoolReading(
+                leased: statistics.leased, idle: statistics.idle, made: statistics.connectionsMade,
+                dropped: statistics.connectionsDropped, waits: statistics.leaseWaits, waited: statistics.leaseWaited,
+                timeouts: statistics.leaseTimeouts))
+    }
+
+    /// The numbers of all processes of this host, for Prometheus; `nil` if none are kept.
+    func text() throws -> (contentType: String, text: [UInt8])? {
+        guard let metrics else { return nil }
+        readPool()
+        let now = now()
+        let backlog = try? store.withSession { try $0.backlog(at: now) }
+        return (ServerMetrics.contentType, try metrics.exposition(backlog.map { BacklogReading($0, at: now) }))
+    }
+}
+
+extension ProcessRole {
+    fileprivate init(_ role: ServerRole) {
+        switch role {
+        case .api: self = .api
+        case .transfer: self = .transfer
+        case .jobs: self = .jobs
+        }
+    }
+}
+
+extension BacklogReading {
+    fileprivate init(_ backlog: Backlog, at now: WireDate) {
+        let age: (WireDate?) -> Int = { $0.map { max(0, Int(now.secondsSince1970 - $0.secondsSince1970)) } ?? 0 }
+        self.init(
+            outbox: OutboxItem.Kind.allCases.map { ($0.rawValue, backlog.outbox[$0.rawValue] ?? 0) }, due: backlog.due,
+            longestDueSeconds: age(backlog.firstDue), oldestRetriedSeconds: age(backlog.firstRetried),
+            staged: backlog.staged, oldestStagedSeconds: age(backlog.firstStaged))
+    }
+}

@@ -1,0 +1,188 @@
+import Configuration
+import Curl
+import FastCGI
+import HTTPTransport
+import Logging
+import MariaDB
+import Metrics
+import OpenSSLCrypto
+import Posix
+import Providers
+import Store
+import SyncProtocol
+import SyncService
+import Vault
+
+/// Everything that one process is made of, put together once.
+struct Server {
+    /// A database that is down must be noticed before phones give up; a lease that takes longer is refused.
+    private static let leaseTimeout: Duration = .seconds(5)
+
+    private static let jobsThreads = 4
+    /// One of those threads is always there for the other services.
+    private static let jobsGate = ProviderGate.Limits(calls: jobsThreads - 1, waiting: 1)
+
+    private let configuration: ServerConfiguration
+    private let logger: Logger
+    private let logFile: LogFile
+    private let store: Store
+    private let storage: StorageRegistry
+    private let push: PushServices
+    /// Calls to providers, counted and limited.
+    private let transport: @Sendable () -> Transport
+    private let processID: String
+    private let metrics: MetricsWiring
+
+    init(configuration: ServerConfiguration, role: ServerRole, logger: Logger, logFile: LogFile) throws {
+        self.configuration = configuration
+        self.logger = logger
+        self.logFile = logFile
+        let pause: @Sendable (Duration) -> Void = { Pause.sleep($0) }
+        let pool = ConnectionPool(
+            settings: configuration.database, maximumConnections: configuration.databaseConnections,
+            leaseTimeout: Self.leaseTimeout)
+        store = Store(pool: pool, pause: pause)
+        push = PushServices(configuration.push, now: { [store] in store.now.secondsSince1970 })
+        processID = try RandomBytes.uuidText()
+        let metrics = MetricsWiring(
+            directory: configuration.metricsDirectory, role: role, processID: processID, pool: pool, store: store,
+            now: { [store] in store.now }, logger: logger)
+        self.metrics = metrics
+        storage = try StorageRegistry(
+            configuration, store: store, backoff: Backoff(pause: pause), unreadable: metrics.unreadable)
+        let senders = CurlSenderPool(routing: Routing(configuration.sandbox))
+        let gate = ProviderGate(
+            limits: Self.gateLimits(of: role, configuration), pause: pause,
+            observer: { provider, host, isOpen in
+                metrics.circuitChanged(provider, isOpen: isOpen)
+                logger.warning(
+                    isOpen ? "Provider is not asked for a while: it keeps failing" : "Provider is asked again",
+                    metadata: .keyed([.providerHost: "\(host)"]))
+            })
+        transport = { metrics.measured(gate.guarding(senders.transport)) }
+    }
+
+    private static func gateLimits(
+        of role: ServerRole, _ configuration: ServerConfiguration
+    ) -> ProviderGate.Limits {
+        switch role {
+        case .api: .ofShortRequests(threads: configuration.apiThreads)
+        case .transfer: .ofTransfers(threads: configuration.transferThreads)
+        case .jobs: jobsGate
+        }
+    }
+
+    private var supervisor: Supervisor {
+        Supervisor(
+            store: store, database: configuration.database, processID: processID, metrics: metrics, logger: logger,
+            logFile: logFile)
+    }
+
+    // MARK: Roles api and transfer
+
+    /// Answers requests until it is asked to stop.
+    func respond(as role: ServerRole) throws {
+        let threads = role == .transfer ? configuration.transferThreads : configuration.apiThreads
+        let slowestPace = configuration.minimumTransferRate.map {
+            TransferPace(bytesPerSecond: $0, grace: configuration.transferGraceTime)
+        }
+        guard let socket = ListeningSocket.inherited() else {
+            StandardError.write(
+                "syncd: no listening socket: start me from a .socket unit, or with one as standard input")
+            throw ServerError.noSocket
+        }
+        let started = ContinuousClock.now
+        let store = store
+        let services = Services(
+            store: store, storage: storage, push: push,
+            signInCache: SignInCache(timeToLive: configuration.signInTokenTimeToLive, pause: { Pause.sleep($0) }),
+            failedSignIns: FailedSignIns(perMinute: configuration.failedSignInsPerMinute),
+            settings: Services.Settings(
+                serverVersion: ServerRelease.text, minimumIOSClientVersion: configuration.minimumIOSClientVersion,
+                maximumUploadBytes: configuration.maximumUploadBytes,
+                quotas: configuration.quotas, mimeTypes: .standard,
+                writesWarningFile: configuration.warningFile != nil,
+                redirectURIs: configuration.redirectURIs),
+            partBudget: PartBudget(observer: metrics.partBytesChanged), now: { store.now },
+            uptime: { started.duration(to: .now) },
+            makeUUID: { try RandomBytes.uuidText() },
+            background: { body in
+                try WorkerThread(name: "read-ahead") {
+                    ClientLibrary.threadStart()
+                    body()
+                    ClientLibrary.threadEnd()
+                }.detach()
+            },
+            signInTickets: SignInTickets(keys: try KeyRing(configuration)),
+            requestTurns: role == .api ? RequestTurns(maximumPerUser: configuration.maximumRequestsPerUser) : nil,
+            transferLimit: role == .transfer
+                ? TransferLimit(threads: threads, maximumPerUser: configuration.maximumTransfersPerUser) : nil)
+        let router = Router(services: services, observer: metrics.requestObserver, logger: logger)
+        let makeTransport = transport
+        let metrics = metrics
+        try supervisor.run {
+            try WorkerPool(threads: threads, name: "request") { _, activity, stop in
+                do {
+                    let transport = makeTransport()
+                    let makeConnection = { () throws(FastCGIError) in
+                        try FastCGIConnection(
+                            on: socket, activity: activity, slowestPace: slowestPace, transferred: metrics.transferred)
+                    }
+                    var connection = try makeConnection()
+                    while !stop.isSet {
+                        switch connection.next(wakingSignal: Signals.waking) {
+                        case .request(let head):
+                            guard router.handle(head, on: connection, transport: transport) == .waits else { continue }
+                            activity.end()
+                            connection = try makeConnection()
+                        case .admission(let head): router.admit(head, on: connection, transport: transport)
+                        case .page(let page): router.answer(page, on: connection, metrics: metrics.text)
+                        case nil: continue
+                        }
+                    }
+                } catch {
+                    router.report(error)
+                }
+            }
+        }
+    }
+
+    // MARK: Role jobs
+
+    /// Works off the outbox until it is asked to stop.
+    func work() throws {
+        let store = store
+        let housekeeper = Housekeeper(
+            store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, now: { store.now }, logger: logger)
+        // Each thread leases for itself: a lease that has run out must not look like its own to the other one.
+        let loops = try (0..<Self.jobsThreads).map { _ in
+            JobsLoop(
+                worker: OutboxWorker(
+                    store: store, storage: storage, push: push,
+                    warningFile: configuration.warningFile.map {
+                        OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
+                    }, leaseOwner: try RandomBytes.uuidText(), now: { store.now }, logger: logger),
+                housekeeper: housekeeper, makeTransport: transport, logger: logger)
+        }
+        try supervisor.run {
+            try WorkerPool(threads: loops.count, name: "jobs") { index, activity, stop in
+                loops[index].run(activity: activity, until: stop)
+            }
+        }
+    }
+}
+
+/// Why a process cannot do its work.
+enum ServerError: Error, CustomStringConvertible {
+    case noSocket
+    case workersDied
+    case stillBusy
+
+    var description: String {
+        switch self {
+        case .noSocket: "there is no listening socket"
+        case .workersDied: "a worker thread ended by itself"
+        case .stillBusy: "requests were still in progress when the time to stop was over"
+        }
+    }
+}

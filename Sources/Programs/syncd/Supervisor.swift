@@ -1,0 +1,101 @@
+import Configuration
+import Logging
+import MariaDB
+import Posix
+import Store
+import Vault
+
+/// What the main thread does while workers work: checks the schema, gives signs of life, stops in good order.
+struct Supervisor {
+    /// A request that goes so many signs of life without a byte moved makes the process count as stuck: 300 s by
+    /// `WatchdogSec=60` of the units.
+    private static let patienceInSigns = 10
+    /// How long requests in flight may take after the process was asked to stop. The service manager is less patient:
+    /// TimeoutStopSec of each role's unit says how long an upload in progress is worth waiting for.
+    private static let drainLimit: Duration = .seconds(3_600)
+    private static let tick: Duration = .milliseconds(500)
+
+    let store: Store
+    let database: ConnectionSettings
+    let processID: String
+    let metrics: MetricsWiring
+    let logger: Logger
+    let logFile: LogFile
+
+    /// Runs until the process is asked to stop and its requests are finished.
+    /// - Throws: ``MigrationError`` if the schema is not the right one; ``ServerError``.
+    func run(_ startWorkers: () throws -> WorkerPool) throws {
+        let manager = ServiceManager()
+        var schema = SchemaCheck(store: store, database: database, processID: processID, logger: logger)
+        try schema.tryOnce()
+        let pool = try startWorkers()
+        manager.ready(schema.isDone ? "Ready" : "Waiting for the database")
+        logger.notice("Ready", metadata: .keyed([.version: "\(ServerRelease.text)"]))
+        var nextSign = ContinuousClock.now
+        while true {
+            switch Signals.wait(upTo: Self.tick) {
+            case .stop:
+                manager.stopping()
+                logger.notice("Stopping")
+                guard pool.drain(within: Self.drainLimit) else { throw ServerError.stillBusy }
+                logger.notice("Stopped")
+                return
+            case .reopenLogs: logFile.reopen()
+            case .none: break
+            }
+            metrics.readPool()
+            try schema.tryOnce()
+            guard !pool.hasLostWorkers else { throw ServerError.workersDied }
+            if let interval = manager.watchdogInterval, nextSign <= .now {
+                // That the check comes back counts, not what it says: a database that is down is no reason to restart.
+                do { try store.check() } catch {}
+                if pool.longestTimeWithoutProgress < interval * Self.patienceInSigns { manager.aliveNow() }
+                nextSign = .now + interval
+            }
+        }
+    }
+}
+
+/// Opens the store as soon as the database is there and has the right schema.
+struct SchemaCheck {
+    let store: Store
+    let database: ConnectionSettings
+    let processID: String
+    let logger: Logger
+    private(set) var isDone = false
+    private var hasComplained = false
+
+    init(store: Store, database: ConnectionSettings, processID: String, logger: Logger) {
+        self.store = store
+        self.database = database
+        self.processID = processID
+        self.logger = logger
+    }
+
+    /// - Throws: ``MigrationError`` if the schema is another one, which no waiting mends.
+    mutating func tryOnce() throws {
+        guard !isDone else { return }
+        do {
+            var runner = try MigrationRunner(database, leaseOwner: processID)
+            try runner.verify()
+            store.open()
+            isDone = true
+            if hasComplained { logger.notice("The database is there") }
+        } catch let error as StoreError {
+            if !hasComplained { complain(of: error) }
+            hasComplained = true
+        } catch let error as MigrationError {
+            logger.error("The schema cannot be used", metadata: .keyed([.reason: "\(error)"]))
+            throw error
+        }
+    }
+
+    /// One that is away will be back; one that refuses needs somebody who changes an account, or the configuration.
+    private func complain(of error: StoreError) {
+        let reason = Logger.Metadata.keyed([.reason: "\(String(reflecting: error))"])
+        switch error {
+        case .defect: logger.error("Waiting for the database, which refuses this server", metadata: reason)
+        default: logger.warning("Waiting for the database", metadata: reason)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+public import ArgumentParser
+import Configuration
+import Curl
+import FastCGI
+import Logging
+import MariaDB
+import OpenSSLCrypto
+import Posix
+public import SyncProtocol
+import Vault
+
+/// The server: one process in one role.
+@main
+struct Syncd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "syncd",
+        abstract: "Lets devices and friends share files that stay in their owners' cloud storage.",
+        discussion: """
+            Takes FastCGI requests on the socket that it is started with: descriptor 3 by the protocol of \
+            sd_listen_fds(3), or standard input. The role "jobs" takes none; it does what must still happen in the clouds.
+            """,
+        version: ServerRelease.text)
+
+    @Option(help: "What this process does: \(ServerRole.allCases.map(\.rawValue).joined(separator: ", ")).")
+    var role: ServerRole
+
+    @Option(help: "The configuration file.", completion: .file(extensions: ["json"]))
+    var config = "/etc/syncd/syncd.json"
+
+    func run() throws {
+        // Before the configuration, whose keys are read with it.
+        CryptoLibrary.initialize()
+        MemoryAllocator.returnLargeBlocks()
+        Signals.ignoreBrokenPipes()
+        Signals.prepareWaking()
+        Signals.block()
+        let configuration: ServerConfiguration
+        do {
+            configuration = try ServerConfiguration(readingFrom: config, for: role)
+        } catch {
+            StandardError.write("syncd: the configuration has mistakes\n\(error)")
+            throw ExitCode(78)  // EX_CONFIG of sysexits.h
+        }
+        let logFile = try logFile(of: configuration)
+        let logger = LineLogHandler.logger(to: logFile, level: configuration.log.level, role: role.rawValue)
+        for finding in configuration.notes where finding.kind == .warning {
+            logger.warning("Configuration", metadata: .keyed([.reason: "\(finding)"]))
+        }
+        try FastCGILibrary.initialize()
+        CurlLibrary.initialize()
+        ClientLibrary.initialize()
+        if let sandbox = configuration.sandbox {
+            logger.warning(
+                "SANDBOX: every call to a provider goes to this machine; nothing reaches a real cloud",
+                metadata: .keyed([.reason: "\(sandbox.host):\(sandbox.port)"]))
+        }
+        let server = try Server(
+            configuration: configuration, role: role, logger: logger, logFile: logFile)
+        switch role {
+        case .api, .transfer: try server.respond(as: role)
+        case .jobs: try server.work()
+        }
+    }
+
+    /// Where log lines go. A file that cannot be written is a mistake in the configuration: trying again would not mend it.
+    private func logFile(of configuration: ServerConfiguration) throws -> LogFile {
+        guard let path = configuration.log.file else { return .standardError }
+        do { return try LogFile(path: path) } catch {
+            StandardError.write("syncd: log.file names \(path), which cannot be written: \(error)")
+            throw ExitCode(78)  // EX_CONFIG of sysexits.h
+        }
+    }
+}
+
+extension ServerRole: ExpressibleByArgument {}
+
+/// Says something before the log exists.
+enum StandardError {
+    static func write(_ text: String) {
+        let file = LogFile.standardError
+        let lines = text.split(separator: "\n").map { PrintableText.escaping(String($0)) }
+        guard file.isJournal else { return file.write(line: lines.joined(separator: "\n")) }
+        // Each line is a record of its own there; 3 is an error (sd-daemon(3)).
+        for line in lines { file.write(line: "<3>\(line)") }
+    }
+}

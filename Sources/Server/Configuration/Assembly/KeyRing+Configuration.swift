@@ -1,0 +1,22 @@
+public import OpenSSLCrypto
+
+extension KeyRing {
+    /// The sealing key of a configuration, and the former ones whose records can still be opened.
+    /// - Throws: ``ConfigurationError`` naming the setting whose key cannot be used.
+    public init(_ configuration: ServerConfiguration) throws(ConfigurationError) {
+        let current = try Self.key(configuration.sealingKey, setting: "sealing.keyFile")
+        var former: [SealingKey] = []
+        for (index, secret) in configuration.formerSealingKeys.enumerated() {
+            former.append(try Self.key(secret, setting: "sealing.formerKeyFiles, number \(index + 1)"))
+        }
+        self.init(current: current, older: former)
+    }
+
+    private static func key(_ secret: Secret, setting: String) throws(ConfigurationError) -> SealingKey {
+        do { return try SealingKey(base64: secret.value) } catch {
+            throw ConfigurationError(
+                path: "configuration",
+                problems: ["\(setting): the file must hold 32 bytes in base64, as syncctl generate-key prints them"])
+        }
+    }
+}

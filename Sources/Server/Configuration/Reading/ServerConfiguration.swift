@@ -1,0 +1,239 @@
+public import JSONWebTokens
+public import MariaDB
+import Posix
+public import Providers
+public import SyncProtocol
+
+/// What the server reads from its JSON file at start; immutable afterwards. docs/operations.md explains each key.
+public struct ServerConfiguration: Sendable {
+    public struct Google: Sendable {
+        public var clientID: String
+        public var clientSecret: Secret
+        public var otherClientIDs: [String]
+    }
+
+    public struct Facebook: Sendable {
+        public var appID: String
+        public var appSecret: Secret
+        /// Such as `v25.0`.
+        public var graphVersion: String
+    }
+
+    public struct Microsoft: Sendable {
+        public var clientID: String
+        public var clientSecret: Secret
+    }
+
+    public struct Dropbox: Sendable {
+        public var appKey: String
+        public var appSecret: Secret
+        /// With which those ask for codes who name none; `nil` if without one.
+        public var redirectURI: String?
+        /// Whether a token without a code is enough.
+        public var allowsBareTokens: Bool
+    }
+
+    public struct Apple: Sendable {
+        /// The app's identifier.
+        public var clientID: String
+        public var teamID: String
+        public var keyID: String
+        public var key: SigningKey
+        public var redirectURI: String?
+    }
+
+    public struct WarningFile: Sendable {
+        public var name: String
+        public var contents: String
+    }
+
+    /// Amazon's push service, as the predecessor used it.
+    public struct SNS: Sendable {
+        public var accessKeyID: String
+        /// `nil` if the role that the file was read for does not need it; likewise the keys of the others.
+        public var secretKey: Secret?
+        /// Such as `us-west-2`.
+        public var region: String
+        public var platformApplicationARN: String
+    }
+
+    /// Apple's push service.
+    public struct APNs: Sendable {
+        public var teamID: String
+        public var keyID: String
+        public var key: SigningKey?
+        /// The app's bundle identifier.
+        public var topic: String
+        /// Whether devices that do not say otherwise are those of developers.
+        public var isSandbox: Bool
+    }
+
+    /// Firebase's push service.
+    public struct FCM: Sendable {
+        public var account: ServiceAccount?
+    }
+
+    /// The push services in use; any may be missing.
+    public struct Push: Sendable {
+        public var sns: SNS?
+        public var apns: APNs?
+        public var fcm: FCM?
+    }
+
+    /// Sends every call to a provider to the sandbox instead.
+    public struct Sandbox: Sendable {
+        public var host: String
+        public var port: Int
+        public var caFile: String
+    }
+
+    public struct Log: Sendable {
+        /// `nil` for standard error.
+        public var file: String?
+        public var level: String
+    }
+
+    /// With the account of the role that the file was read for, if it has one of its own, else with the owner's.
+    public var database: ConnectionSettings
+    /// The accounts of roles that have one of their own; empty if the file was read for a role.
+    public var roleAccounts: [ServerRole: ConnectionSettings] = [:]
+    /// The secrets that are in files, by the setting that names each; those that the role does not need as well.
+    public var secretFiles: [SecretFile] = []
+    /// In base64.
+    public var sealingKey: Secret
+    /// Keys that sealed tokens before, in base64: what they sealed can still be opened.
+    public var formerSealingKeys: [Secret]
+    /// `nil` if people may not sign in with Google.
+    public var google: Google?
+    /// `nil` if people may not sign in with Facebook.
+    public var facebook: Facebook?
+    /// `nil` if people may not sign in with Apple.
+    public var apple: Apple?
+    /// `nil` if people may not sign in with Microsoft.
+    public var microsoft: Microsoft?
+    /// `nil` if people may not sign in with Dropbox.
+    public var dropbox: Dropbox?
+    /// Redirect URIs, apart from those on loopback, that may come along with authorization codes; Dropbox's among them.
+    public var redirectURIs: Set<String> = []
+    public var push: Push
+    public var warningFile: WarningFile?
+    public var maximumUploadBytes: Int64
+    /// Threads of an `api` process, 1 to 1,024.
+    public var apiThreads: Int
+    /// Threads of a `transfer` process, 1 to 4,096.
+    public var transferThreads: Int
+    /// Uploads and downloads of one user that a `transfer` process has in progress at once.
+    public var maximumTransfersPerUser: Int
+    /// Requests of one user that an `api` process has in progress at once; others wait.
+    public var maximumRequestsPerUser: Int
+    /// In bytes a second; `nil` if a transfer may be as slow as it likes.
+    public var minimumTransferRate: Int?
+    /// For how long a transfer may stand still at its beginning.
+    public var transferGraceTime: Duration
+    /// Connections of one process, 1 to 256; its threads share them, leased one transaction at a time.
+    public var databaseConnections: Int
+    public var signInTokenTimeToLive: Duration
+    /// Tokens of one address (IPv6: one network of 64 bits) that providers may reject in a minute, for each process.
+    public var failedSignInsPerMinute: Int
+    /// What each user may have and do.
+    public var quotas: Quotas
+    public var minimumIOSClientVersion: String?
+    /// After how many days without a commit staged changes are withdrawn.
+    public var stagingLifetimeDays: Int
+    public var sandbox: Sandbox?
+    /// Where the processes of this host keep what they count; `nil` if nothing is counted.
+    public var metricsDirectory: String?
+    public var log: Log
+    /// What an operator should know about the file, although the server starts with it: warnings, then notes.
+    public var notes: [ConfigurationFinding] = []
+
+    /// What keeps the file from being read, and what to do about it.
+    private static func problem(onReading error: PosixError) -> String {
+        if error.isAbsence { return "there is no such file: syncctl setup makes it, --config names another one" }
+        return error.isDenial
+            ? "the file cannot be read: \(error); root can read it" : "the file cannot be read: \(error)"
+    }
+
+    /// Reads the file at `path` and the secrets that it names.
+    /// - Parameter role: reads only the secrets that it needs, and takes its account in the database; `nil`: all secrets, for
+    ///   the operator, who has the owner's account.
+    /// - Throws: ``ConfigurationError`` with everything that is wrong.
+    public init(readingFrom path: String, for role: ServerRole? = nil) throws(ConfigurationError) {
+        let bytes: [UInt8]
+        do { bytes = try TextFile.read(path) } catch {
+            throw ConfigurationError(
+                path: path,
+                problems: [Self.problem(onReading: error)])
+        }
+        // A mode that cannot be told counts as the worst.
+        let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
+        try self.init(bytes, at: path, permissions, SecretFiles(configurationPath: path), for: role)
+    }
+
+    /// Reads a text that is to become the file at `path`, to know beforehand whether the server would start with it.
+    /// - Parameter secrets: what is to become the files that the text names; others are there already.
+    /// - Throws: ``ConfigurationError`` with everything that is wrong.
+    public init(proposed text: String, at path: String, secrets: [String: Secret]) throws(ConfigurationError) {
+        try self.init(
+            Array(text.utf8), at: path, 0o600, SecretFiles(configurationPath: path, coming: secrets), for: nil)
+    }
+
+    private init(
+        _ bytes: [UInt8], at path: String, _ permissions: UInt32, _ files: SecretFiles, for role: ServerRole?
+    ) throws(ConfigurationError) {
+        let root: LocatedJSON
+        do { root = try LocatedJSONParser.parse(bytes) } catch {
+            throw ConfigurationError(
+                path: path,
+                problems: [ConfigurationFinding(kind: .problem, place: error.place, sentence: error.sentence)])
+        }
+        var settings = SettingsReader(
+            reader: ConfigurationReader(root), files: files, permissions: permissions, role: role)
+        var result = settings.read()
+        result.notes = settings.reader.notes
+        result.secretFiles = settings.secretFiles
+        guard settings.reader.problems.isEmpty else {
+            throw ConfigurationError(path: path, problems: settings.reader.problems, notes: result.notes)
+        }
+        self = result
+    }
+
+    init(
+        database: ConnectionSettings, sealingKey: Secret, formerSealingKeys: [Secret], google: Google?,
+        facebook: Facebook?,
+        dropbox: Dropbox?, microsoft: Microsoft?, apple: Apple?, push: Push, warningFile: WarningFile?,
+        maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
+        maximumTransfersPerUser: Int, maximumRequestsPerUser: Int, minimumTransferRate: Int?,
+        transferGraceTime: Duration,
+        databaseConnections: Int, signInTokenTimeToLive: Duration, failedSignInsPerMinute: Int, quotas: Quotas,
+        minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?,
+        metricsDirectory: String?, log: Log
+    ) {
+        self.database = database
+        self.sealingKey = sealingKey
+        self.formerSealingKeys = formerSealingKeys
+        self.google = google
+        self.facebook = facebook
+        self.apple = apple
+        self.microsoft = microsoft
+        self.dropbox = dropbox
+        self.push = push
+        self.warningFile = warningFile
+        self.maximumUploadBytes = maximumUploadBytes
+        self.apiThreads = apiThreads
+        self.transferThreads = transferThreads
+        self.maximumTransfersPerUser = maximumTransfersPerUser
+        self.maximumRequestsPerUser = maximumRequestsPerUser
+        self.minimumTransferRate = minimumTransferRate
+        self.transferGraceTime = transferGraceTime
+        self.databaseConnections = databaseConnections
+        self.signInTokenTimeToLive = signInTokenTimeToLive
+        self.failedSignInsPerMinute = failedSignInsPerMinute
+        self.quotas = quotas
+        self.minimumIOSClientVersion = minimumIOSClientVersion
+        self.stagingLifetimeDays = stagingLifetimeDays
+        self.sandbox = sandbox
+        self.metricsDirectory = metricsDirectory
+        self.log = log
+    }
+}

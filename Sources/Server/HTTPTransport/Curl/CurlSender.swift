@@ -1,0 +1,96 @@
+import Curl
+import HTTPTypes
+
+/// Sends requests to providers through one libcurl handle, keeping connections alive between them.
+///
+/// Used by one thread at a time, as the handle inside must be.
+final class CurlSender {
+    private static let connectTimeout: Duration = .seconds(10)
+    private var handle: EasyHandle
+
+    /// Connects to nothing yet.
+    ///
+    /// - Parameter routing: where connections go: to the hosts in the URLs, or to emulated providers.
+    /// - Throws: ``CurlError/outOfMemory``.
+    init(routing: Routing = .direct) throws(CurlError) {
+        handle = try EasyHandle(routing: routing)
+    }
+
+    /// Sends a request and returns the whole reply.
+    func send(_ outgoing: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Reply {
+        var request = try request(outgoing, deadline)
+        request.totalTimeout = deadline.remaining
+        request.responseBodyLimit = outgoing.replyLimitBytes
+        do {
+            let response = try handle.perform(request)
+            return Reply(head: Self.head(response.head), body: response.body)
+        } catch {
+            throw TransportError(error)
+        }
+    }
+
+    /// Sends a request and hands over the reply as it arrives.
+    func stream(
+        _ outgoing: OutgoingRequest, by deadline: Deadline, head: (ReplyHead) -> Bool, body: (Span<UInt8>) -> Bool
+    ) throws(TransportError) -> ReplyHead {
+        var request = try request(outgoing, deadline)
+        // No limit for the whole, since bodies may be long; but it must keep flowing.
+        request.totalTimeout = nil
+        request.lowSpeedTime = max(.seconds(1), deadline.remaining)
+        var received: ReplyHead?
+        var isBodyWanted = true
+        do {
+            try handle.perform(
+                request,
+                onHead: { response in
+                    let replyHead = Self.head(response)
+                    received = replyHead
+                    isBodyWanted = head(replyHead)
+                    return isBodyWanted
+                }, onBody: body)
+        } catch {
+            if case .cancelled = error, let received, !isBodyWanted { return received }
+            throw TransportError(error)
+        }
+        guard let received else { throw .interrupted }
+        return received
+    }
+
+    private func request(_ outgoing: OutgoingRequest, _ deadline: Deadline) throws(TransportError) -> Request {
+        guard !deadline.hasPassed else { throw .notSent }
+        var request = Request(
+            method: outgoing.method.rawValue, url: outgoing.url,
+            headers: outgoing.headers.map { (name: $0.name.rawName, value: $0.value) },
+            body: outgoing.body.map { .bytes($0) } ?? .none)
+        // A handle that has sent one large part would keep a large buffer for ever.
+        request.uploadBufferBytes = min(512 * 1024, max(64 * 1024, outgoing.body?.count ?? 0))
+        request.usesFreshConnection = !outgoing.isRepeatable
+        if outgoing.requiresHTTP2 { request.httpVersion = .http2Only }
+        request.connectTimeout = min(Self.connectTimeout, deadline.remaining)
+        return request
+    }
+
+    private static func head(_ head: ResponseHead) -> ReplyHead {
+        var fields = HTTPFields()
+        for (name, value) in head.headers {
+            if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
+        }
+        return ReplyHead(status: head.status, headers: fields)
+    }
+}
+
+extension TransportError {
+    init(_ error: CurlError) {
+        switch error {
+        case .notSent: self = .notSent
+        case .tls: self = .refused("TLS: the provider's certificate does not verify")
+        case .interrupted, .partial: self = .interrupted
+        case .timedOut, .tooSlow: self = .timedOut
+        case .responseTooLarge: self = .replyTooLarge
+        case .otherHTTPVersion: self = .refused("the server does not speak HTTP/2")
+        case .cancelled: self = .cancelled
+        case .invalidRequest(let reason): self = .refused("request: \(reason)")
+        case .outOfMemory: self = .notSent
+        }
+    }
+}

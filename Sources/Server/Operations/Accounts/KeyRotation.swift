@@ -1,0 +1,147 @@
+public import OpenSSLCrypto
+public import Store
+import SyncProtocol
+import Vault
+
+/// Seals all tokens anew with the current key, so that former keys can be thrown away.
+///
+/// May run while the server works, be interrupted and run again: a record is exchanged only if it is still the one that
+/// was opened, a page of them in one transaction, and those under the current key are passed over.
+public struct KeyRotation: Sendable {
+    /// Records in a transaction.
+    public static let page = 100
+
+    private let store: Store
+    private let keys: KeyRing
+    private let sealer: CredentialSealer
+
+    /// - Parameter keys: the current key and all former ones.
+    public init(store: Store, keys: KeyRing) {
+        self.store = store
+        self.keys = keys
+        sealer = CredentialSealer(keys: keys)
+    }
+
+    /// Seals anew whatever is not under the current key.
+    ///
+    /// - Parameter beforePage: called before each page; for tests, which interrupt there.
+    /// - Throws: ``StoreError``, `CryptoError` if OpenSSL has no randomness.
+    public func run(beforePage: () throws -> Void = {}) throws -> KeyRotationReport {
+        var report = KeyRotationReport(currentKey: KeyRotationReport.name(of: keys.current.identifier))
+        // People may be removed meanwhile: where their tokens go then comes after where they were.
+        for read in Self.sources {
+            var last: SealedRecord?
+            repeat {
+                try beforePage()
+                last = try reseal(&report) { session in try read(&session, last) }
+            } while last != nil
+        }
+        return report
+    }
+
+    /// What reads the page that follows a record, for each kind of place.
+    private static let sources: [@Sendable (inout StoreSession, SealedRecord?) throws -> [SealedRecord]] = [
+        { try $0.sealedCredentials(after: $1?.userID, limit: page) },
+        { try $0.sealedFormerCredentials(after: $1?.userID, limit: page) },
+        { try $0.sealedDepartures(after: $1?.userID, limit: page) },
+        { try $0.sealedGrants(after: $1?.outboxID, limit: page) },
+        { try $0.sealedCodes(after: $1?.codeHash, limit: page) },
+    ]
+
+    /// Seals one page anew.
+    /// - Returns: the last record of the page; `nil` if there was none.
+    private func reseal(
+        _ report: inout KeyRotationReport, _ read: (inout StoreSession) throws -> [SealedRecord]
+    ) throws -> SealedRecord? {
+        let outcome = try store.transaction { session in
+            // The transaction may run again: it counts from the beginning.
+            var page = report
+            let records = try read(&session)
+            for record in records { try reseal(record, &session, &page) }
+            return (report: page, last: records.last)
+        }
+        report = outcome.report
+        return outcome.last
+    }
+
+    private func reseal(
+        _ record: SealedRecord, _ session: inout StoreSession, _ report: inout KeyRotationReport
+    ) throws {
+        guard SealedBox.keyIdentifier(of: record.bytes) != keys.current.identifier else {
+            report.alreadyCurrent += 1
+            return
+        }
+        let fresh: [UInt8]
+        do {
+            let credentials = try sealer.open(record.bytes, from: record.sealedPlace)
+            fresh = try sealer.seal(credentials, for: record.sealedPlace)
+        } catch {
+            report.unreadable.append(record.name)
+            return
+        }
+        if try session.reseal(record, as: fresh) {
+            report.resealed += 1
+        } else {
+            // Somebody has stored newer tokens meanwhile, sealed with their own current key.
+            report.changedMeanwhile += 1
+        }
+    }
+}
+
+/// What a rotation of keys did.
+public struct KeyRotationReport: Report, Equatable {
+    /// Names the key; not secret.
+    public var currentKey: String
+    public var resealed = 0
+    public var alreadyCurrent = 0
+    /// Records that changed while they were being sealed anew; run the command again.
+    public var changedMeanwhile = 0
+    /// Records that no key in the configuration opens.
+    public var unreadable: [String] = []
+
+    static func name(of identifier: UInt32) -> String {
+        let digits = String(identifier, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
+    }
+
+    public var isGood: Bool { changedMeanwhile == 0 && unreadable.isEmpty }
+
+    public var lines: [String] {
+        var lines = ["\(resealed) sealed anew with key \(currentKey), \(alreadyCurrent) already were"]
+        if changedMeanwhile > 0 { lines.append("\(changedMeanwhile) changed meanwhile: run rotate-keys again") }
+        for record in unreadable { lines.append("no key opens the tokens of \(record): they have to sign in again") }
+        lines.append(
+            isGood
+                ? "no record needs a former key: once every server runs with the new one, remove sealing.formerKeyFiles"
+                : "KEEP the former keys")
+        return lines
+    }
+}
+
+extension SealedRecord {
+    fileprivate var userID: UserID? {
+        switch place {
+        case .user(let userID), .formerOfUser(let userID), .departedUser(let userID), .grant(_, let userID): userID
+        case .code: nil
+        }
+    }
+    fileprivate var outboxID: OutboxID? { if case .grant(let item, _) = place { item } else { nil } }
+    fileprivate var codeHash: [UInt8]? { if case .code(let hash) = place { hash } else { nil } }
+
+    fileprivate var sealedPlace: CredentialSealer.Place {
+        switch place {
+        case .user(let userID), .formerOfUser(let userID), .departedUser(let userID), .grant(_, let userID):
+            .user(userID)
+        case .code(let hash): .code(hash)
+        }
+    }
+
+    fileprivate var name: String {
+        switch place {
+        case .user(let userID): "user \(userID)"
+        case .formerOfUser(let userID): "user \(userID), set aside"
+        case .departedUser(let userID), .grant(_, let userID): "user \(userID), who was removed"
+        case .code: "an authorization code"
+        }
+    }
+}

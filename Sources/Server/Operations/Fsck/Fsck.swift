@@ -1,0 +1,108 @@
+import OpenSSLCrypto
+public import Store
+public import SyncProtocol
+public import Vault
+
+/// Checks every rule that the stored rows must follow.
+///
+/// All rules are checked on one snapshot, so it may run at any time beside the server. Nothing is changed but by
+/// ``repair(_:at:)``.
+public struct Fsck: Sendable {
+    /// Sealed records read at a time.
+    private static let page = 500
+
+    private let store: Store
+    private let sealer: CredentialSealer
+    private let rowLimit: Int
+
+    /// - Parameter rowLimit: rows named for each finding; more are only mentioned.
+    public init(store: Store, sealer: CredentialSealer, rowLimit: Int) {
+        self.store = store
+        self.sealer = sealer
+        self.rowLimit = rowLimit
+    }
+
+    /// Everything that is not as it must be, the worst first.
+    /// - Throws: ``StoreError``.
+    public func run() throws -> [Finding] {
+        let findings = try store.snapshot { session in
+            var found: [Finding] = []
+            for rule in GroupInvariant.allCases {
+                found += try finding(rule, rule.judgement, &session)
+            }
+            for rule in FileInvariant.allCases {
+                found += try finding(rule, rule.judgement, &session)
+            }
+            for rule in WorkInvariant.allCases {
+                found += try finding(rule, rule.judgement, &session)
+            }
+            return found
+        }
+        return (try findings + sealedRecords()).sorted { $1.severity < $0.severity }
+    }
+
+    private func finding(
+        _ rule: some Invariant, _ judgement: Judgement, _ session: inout StoreSession
+    ) throws -> [Finding] {
+        let rows = try session.violations(of: rule, limit: rowLimit + 1)
+        guard !rows.isEmpty else { return [] }
+        return [
+            Finding(
+                code: rule.rawValue, severity: judgement.severity, meaning: judgement.meaning,
+                repair: judgement.repair, rows: Array(rows.prefix(rowLimit)), more: rows.count > rowLimit)
+        ]
+    }
+
+    /// Tokens that nobody can open.
+    private func sealedRecords() throws -> [Finding] {
+        var unknownKey: [Violation] = []
+        var unreadable: [Violation] = []
+        var last: UserID?
+        while true {
+            let records = try store.withSession { try $0.sealedCredentials(after: last, limit: Self.page) }
+            for case let record in records {
+                guard case .user(let userID) = record.place else { continue }
+                last = userID
+                do {
+                    _ = try sealer.open(record.bytes, from: .user(userID))
+                } catch CryptoError.unknownKey(let identifier) {
+                    unknownKey.append(
+                        Violation(row: "user \(userID)", detail: "key \(String(identifier, radix: 16))"))
+                } catch {
+                    unreadable.append(Violation(row: "user \(userID)", detail: "damaged, or of another user"))
+                }
+            }
+            if records.count < Self.page { break }
+        }
+        return [
+            tokens(
+                "tokensUnderUnknownKey", "Tokens are sealed with a key that the configuration does not name.",
+                unknownKey),
+            tokens("tokensUnreadable", "Tokens cannot be opened: their owners have to sign in again.", unreadable),
+        ].compactMap(\.self)
+    }
+
+    private func tokens(_ code: String, _ meaning: String, _ rows: [Violation]) -> Finding? {
+        guard !rows.isEmpty else { return nil }
+        return Finding(
+            code: code, severity: .error, meaning: meaning, rows: Array(rows.prefix(rowLimit)),
+            more: rows.count > rowLimit)
+    }
+
+    /// Sets right what can be without losing anything; each rule in a transaction of its own.
+    /// - Throws: ``StoreError``.
+    public func repair(_ findings: [Finding], at now: WireDate) throws -> [FsckReport.Repair] {
+        var repairs: [FsckReport.Repair] = []
+        for finding in findings {
+            guard let action = finding.repair else { continue }
+            let rows = try store.transaction { session in
+                if let rule = GroupInvariant(rawValue: finding.code) { return try session.repair(rule, at: now) }
+                if let rule = FileInvariant(rawValue: finding.code) { return try session.repair(rule, at: now) }
+                if let rule = WorkInvariant(rawValue: finding.code) { return try session.repair(rule, at: now) }
+                return 0
+            }
+            repairs.append(FsckReport.Repair(code: finding.code, action: action, rows: rows))
+        }
+        return repairs
+    }
+}

@@ -1,0 +1,88 @@
+import SyncProtocol
+
+/// Schemas of what stands in replies.
+enum Schemas {
+    static let int64: JSON = ["type": "integer", "format": "int64", "minimum": 0]
+    static let int32: JSON = ["type": "integer", "format": "int32", "minimum": 0, "maximum": 2_147_483_647]
+    static let bool: JSON = ["type": "boolean"]
+    static let text: JSON = ["type": "string"]
+    static let uuid = ParameterDescription.uuid
+    static let identifier = ParameterDescription.identifier
+    static let permission = ParameterDescription.permission
+    static let date: JSON = [
+        "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$",
+        "description": "UTC, yyyy-MM-dd HH:mm:ss",
+    ]
+    static let storageType: JSON = ["type": "string", "enum": ["Google", "Dropbox", "Microsoft"]]
+    static let version: JSON = ["type": "string", "pattern": "^[0-9]+\\.[0-9]+\\.[0-9]+$"]
+
+    /// An object with these members and no others.
+    static func object(_ required: [String: JSON], optional: [String: JSON] = [:]) -> JSON {
+        [
+            "type": "object", "properties": .object(required.merging(optional) { $1 }),
+            "required": .array(required.keys.sorted().map { .string($0) }), "additionalProperties": false,
+        ]
+    }
+
+    static func array(of items: JSON) -> JSON { ["type": "array", "items": items] }
+
+    static func reference(_ name: String) -> JSON { ["$ref": .string("#/components/schemas/\(name)")] }
+
+    static let empty = object([:])
+    static let stale = reference("Stale")
+    static func orStale(_ success: JSON) -> JSON { ["oneOf": [success, stale]] }
+
+    /// What several endpoints have in common.
+    static let components: [String: JSON] = [
+        "Stale": object(["masterVersionUpdate": int64]).adding([
+            "description": "The client's master version is not the group's; nothing has happened."
+        ]),
+        // Not closed: later releases may add members.
+        "Error": [
+            "type": "object",
+            "properties": [
+                "error": ["type": "string", "description": "A sentence for developers."], "code": text,
+                "requestId": text, "retryable": bool,
+                "goneReason": ["type": "string", "enum": ["userRemoved", "authTokenExpiredOrRevoked"]],
+                "title": text, "status": ["type": "integer"], "detail": text,
+            ], "required": ["error", "code", "requestId", "retryable"],
+        ],
+        "UserID": object(["userId": int64]),
+        "Member": object(["name": text, "userId": int64]),
+        "SharingGroup": object(
+            [
+                "sharingGroupUUID": identifier, "deleted": bool, "masterVersion": int64, "permission": permission,
+                "sharingGroupUsers": array(of: reference("Member")),
+            ], optional: ["sharingGroupName": text, "cloudStorageType": storageType]),
+        "File": object(
+            [
+                "fileUUID": uuid, "deviceUUID": uuid, "sharingGroupUUID": identifier, "creationDate": date,
+                "updateDate": date, "mimeType": text, "deleted": bool, "fileVersion": int32, "owningUserId": int64,
+                "cloudStorageType": storageType,
+            ], optional: ["fileGroupUUID": identifier, "appMetaDataVersion": int32]),
+        "StagedFile": object(
+            ["fileUUID": uuid, "sharingGroupUUID": identifier, "deleted": bool],
+            optional: [
+                "batchUUID": uuid, "fileGroupUUID": identifier, "creationDate": date, "updateDate": date,
+                "mimeType": text,
+                "fileVersion": int32, "appMetaDataVersion": int32,
+            ]),
+        "Invitation": object([
+            "sharingInvitationUUID": uuid, "permission": permission, "allowSocialAcceptance": bool,
+            "numberOfAcceptors": int32, "expirationDate": date, "invitingUserId": int64,
+        ]),
+        "GroupMember": object(
+            ["userId": int64, "name": text, "permission": permission], optional: ["owningUserId": int64]),
+        "StagedAndPerhapsCommitted": object([:], optional: ["committedMasterVersion": int64]).adding([
+            "description": "`committedMasterVersion` if the request completed a batch, which is committed then."
+        ]),
+    ]
+
+    /// An error with one of these codes.
+    static func error(_ codes: [ErrorCode]) -> JSON {
+        [
+            "allOf": [reference("Error")],
+            "properties": ["code": ["enum": .array(codes.map { .string($0.rawValue) })]],
+        ]
+    }
+}

@@ -1,0 +1,77 @@
+import HTTPTransport
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// What an object is now, in the terms of the phones: the checksum to announce, and whether it is another one than that of
+/// the committed version.
+///
+/// Google and Dropbox report that checksum. OneDrive has a hash of its own: as long as it is the stored one, so are the
+/// contents; otherwise the object is read once, and what was found out is remembered.
+struct PresentContents {
+    /// The largest object that is read while a phone waits.
+    private static let readLimitBytes: Int64 = 100 << 20
+    /// What is left of a request's time for the download itself.
+    private static let timeForDownload: Duration = .seconds(5)
+
+    let checkSum: CheckSum
+    let hasChanged: Bool
+
+    private init(_ checkSum: CheckSum, of file: FileRecord) {
+        self.checkSum = checkSum
+        hasChanged = file.checkSum.map { $0 != checkSum } ?? false
+    }
+
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the provider does not tell the object's hash, or if the object
+    ///   is yet to be read by the jobs role.
+    init(of object: StoredObject, as file: FileRecord, _ storage: UserStorage, _ context: RequestContext) throws {
+        let storageType = file.owningUser.storageType
+        if let checkSum = file.checkSum, Self.isUnchanged(object, file, checkSum) {
+            self.init(checkSum, of: file)
+        } else if !storageType.reportsCheckSum {
+            self.init(try Self.checkSum(of: object, file.owningUser, storage, context), of: file)
+        } else if let hash = object.providerHash,
+            let present = CheckSum(hash)?.canonical(as: storageType.checkSumFlavour)
+        {
+            self.init(present, of: file)
+        } else {
+            throw CloudStorageError.unavailable(detail: "the provider does not tell the object's hash")
+        }
+    }
+
+    private static func isUnchanged(_ object: StoredObject, _ file: FileRecord, _ checkSum: CheckSum) -> Bool {
+        if let hash = object.providerHash { return hash == file.providerHash ?? checkSum.rawValue }
+        // A provider that has not hashed the object yet still tells whether it was touched.
+        return object.revision != nil && object.revision == file.objectRevision && object.sizeBytes == file.sizeBytes
+    }
+
+    /// What was found out before about the same bytes, or what reading them says.
+    private static func checkSum(
+        of object: StoredObject, _ owner: OwningUser, _ storage: UserStorage, _ context: RequestContext
+    ) throws -> CheckSum {
+        let known = try context.store.withSession { try $0.knownContent(of: object.objectID, in: owner) }
+        if let known, known.providerHash == object.providerHash { return known.checkSum }
+        guard object.sizeBytes <= readLimitBytes else { return try leaveToJobs(object, owner, context) }
+        do {
+            let content = try ContentReading.contents(of: object, in: storage) {
+                context.deadline.remaining > timeForDownload
+            }
+            try context.store.transaction { session in
+                try session.remember(content, of: object.objectID, in: owner, at: context.now)
+            }
+            return content.checkSum
+        } catch CloudStorageError.downloadCancelled {
+            return try leaveToJobs(object, owner, context)
+        }
+    }
+
+    private static func leaveToJobs(
+        _ object: StoredObject, _ owner: OwningUser, _ context: RequestContext
+    ) throws -> CheckSum {
+        try context.store.transaction { session in
+            try session.addHashing(of: object.objectID, in: owner, availableAt: context.now, at: context.now)
+        }
+        throw CloudStorageError.unavailable(detail: "the object's checksum is being worked out")
+    }
+}

@@ -1,0 +1,322 @@
+public import HTTPTransport
+public import Logging
+import Store
+import SyncProtocol
+import Vault
+
+/// Takes every request from its first line to the end of its reply.
+///
+/// Shared by all threads; each call runs on the thread that makes it.
+public struct Router: Sendable {
+    private let services: Services
+    private let observer: RequestObserver?
+    private let logger: Logger
+
+    /// - Parameter observer: told of every request, for statistics.
+    public init(services: Services, observer: RequestObserver? = nil, logger: Logger) {
+        self.services = services
+        self.observer = observer
+        self.logger = logger
+    }
+
+    /// What has become of a request.
+    public enum Handling: Sendable {
+        case answered
+        /// It waits for its turn. The connection belongs to another thread now, and is lost to this one.
+        case waits
+    }
+
+    /// Answers one request, whatever happens, and writes one line about it to the log.
+    ///
+    /// If the user has as many requests in progress as they may, the request waits, and the thread that ends one of them
+    /// goes on with it; so this may answer requests that others have begun.
+    @discardableResult
+    public func handle(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) -> Handling {
+        let visit = visit(head, on: connection, transport: transport)
+        do { try prepare(visit) } catch { visit.refuse(error) }
+        guard let turns = services.requestTurns, let user = visit.user else {
+            finish(visit)
+            return .answered
+        }
+        switch turns.enter(user, visit) {
+        case .waits: return .waits
+        case .refused:
+            visit.refuse(EndpointError.tooManySimultaneousRequests)
+            finish(visit)
+        case .goesOn:
+            finish(visit)
+            while let next = turns.leave(user) {
+                next.context.connection.goOn(onThreadOf: connection)
+                if next.started.duration(to: .now) > turns.longestWait {
+                    next.refuse(EndpointError.tooManySimultaneousRequests)
+                }
+                finish(next)
+            }
+        }
+        return .answered
+    }
+
+    func visit(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) -> Visit {
+        var logger = logger
+        logger[metadataKey: LogKey.requestID.rawValue] = "\(head.requestID ?? "-")"
+        return Visit(
+            RequestContext(
+                head: head, connection: connection, services: services, transport: transport.logged(by: logger),
+                logger: logger))
+    }
+
+    /// Answers, and writes the line.
+    private func finish(_ visit: Visit) {
+        answer(visit)
+        report(visit)
+    }
+
+    /// The same for a request that ends before anything was done.
+    func reportEarlyEnd(of visit: Visit) {
+        if let endpoint = visit.outcome.endpoint { observer?.began(endpoint) }
+        report(visit)
+    }
+
+    private func report(_ visit: Visit) {
+        let (context, outcome) = (visit.context, visit.outcome)
+        let took = visit.started.duration(to: .now)
+        if context.hasCommitted, let endpoint = outcome.endpoint { observer?.committed(endpoint) }
+        if let quota = context.refusedQuota { observer?.refused(quota) }
+        if context.hasSignedInWithoutOfflineAccess { observer?.lackedOfflineAccess() }
+        observer?.ended(outcome.endpoint, outcome.status, outcome.isStale, took)
+        context.logger.notice(
+            "Request",
+            metadata: .keyed([
+                .endpoint: "\(outcome.endpoint?.rawValue ?? "-")", .status: "\(outcome.status)",
+                .code: "\(outcome.code ?? "-")",
+                .durationMilliseconds: "\(took.milliseconds)", .bytesReceived: "\(context.body.receivedBytes)",
+                .bytesSent: "\(outcome.bytesSent)",
+            ]))
+    }
+
+    /// Says in the log that a thread could not begin its work.
+    public func report(_ error: any Error) {
+        logger.error("Worker thread ended", metadata: .keyed([.reason: "\(error)"]))
+    }
+
+    /// - Throws: ``StoreError/unavailable(_:)`` if the database does not answer or is not the right one.
+    func checkStore() throws { try services.store.check() }
+
+    /// Finds out who asks for what; what is left to do is the visit's work then.
+    private func prepare(_ visit: Visit) throws {
+        let route = try route(visit.context.head)
+        visit.outcome.endpoint = route.endpoint
+        observer?.began(route.endpoint)
+        visit.work = Visit.Work(route: route, run: try work(of: route, in: visit.context))
+    }
+
+    private func answer(_ visit: Visit) {
+        let context = visit.context
+        do {
+            do {
+                try takingShare(visit) {
+                    let reply = try visit.work.run()
+                    if let route = visit.work.route { try send(reply, to: route, in: context, &visit.outcome) }
+                }
+            } catch let gone as ClientGone where !context.body.isLeft {
+                throw gone
+            } catch let interrupted as ReplyInterrupted {
+                throw interrupted
+            } catch {
+                try send(refusal(of: visit, error is ClientGone ? EndpointError.transferTooSlow : error), in: context)
+            }
+            context.connection.finish()
+        } catch {
+            // Either the phone is gone, or it must not take what it has for the whole.
+            context.connection.abandon()
+            visit.outcome.status = 499
+            visit.outcome.code =
+                switch error {
+                case let gone as ClientGone: gone.reason == .tooSlow ? "transfer_too_slow" : "client_gone"
+                default: "reply_interrupted"
+                }
+            if let interrupted = error as? ReplyInterrupted {
+                context.logger.warning("Reply cut off", metadata: .keyed([.reason: "\(interrupted.reason)"]))
+            }
+        }
+    }
+
+    /// Transfers take a share of the threads that there are for their user and their direction. Whoever gets none is told so
+    /// at once, and their body left unread.
+    private func takingShare(_ visit: Visit, _ body: () throws -> Void) throws {
+        guard let limit = services.transferLimit, let user = visit.user,
+            let direction = visit.work.route?.endpoint.transferDirection
+        else { return try body() }
+        do { try limit.enter(user, direction) } catch {
+            visit.context.body.leave()
+            throw error
+        }
+        defer { limit.leave(user, direction) }
+        try body()
+    }
+
+    /// What the phone is told of an error; the log is told, too.
+    func refusal(of visit: Visit, _ error: any Error) -> ErrorReply {
+        let response = ErrorResponse(for: error)
+        visit.outcome.code = response.code
+        visit.outcome.status = response.status
+        note(error, response, visit.context.logger)
+        return ErrorReply(
+            response, requestID: visit.context.head.requestID, accept: visit.context.head.header(.accept),
+            commonHeaders: services.commonHeaders)
+    }
+
+    func route(_ head: RequestHead) throws -> EndpointRoute {
+        switch RouteLookup(method: head.method, path: head.path, debug: DebuggingAids.areIncluded) {
+        case .found(let route): return route
+        case .methodNotAllowed(let allowed): throw EndpointError.methodNotAllowed(allowed: allowed.rawValue)
+        case .unknownPath: throw EndpointError.endpointUnknown
+        }
+    }
+
+    private func work(of route: EndpointRoute, in context: RequestContext) throws -> () throws -> EndpointReply {
+        switch route.endpoint {
+        case .healthCheck: try run(HealthCheckEndpoint(), route, context)
+        case .checkCreds: try run(CheckCredsEndpoint(), route, context)
+        case .addUser: try run(AddUserEndpoint(), route, context)
+        case .index: try run(IndexEndpoint(), route, context)
+        case .uploadFile: try run(UploadFileEndpoint(), route, context)
+        case .getUploads: try run(GetUploadsEndpoint(), route, context)
+        case .doneUploads: try run(DoneUploadsEndpoint(), route, context)
+        case .downloadFile: try run(DownloadFileEndpoint(), route, context)
+        case .createSharingInvitation: try run(CreateSharingInvitationEndpoint(), route, context)
+        case .getSharingInvitationInfo: try run(GetSharingInvitationInfoEndpoint(), route, context)
+        case .redeemSharingInvitation: try run(RedeemSharingInvitationEndpoint(), route, context)
+        case .appleNotifications: try run(AppleNotificationsEndpoint(), route, context)
+        case .removeUser: try run(RemoveUserEndpoint(), route, context)
+        case .uploadAppMetaData: try run(UploadAppMetaDataEndpoint(), route, context)
+        case .uploadDeletion: try run(UploadDeletionEndpoint(), route, context)
+        case .downloadAppMetaData: try run(DownloadAppMetaDataEndpoint(), route, context)
+        case .createSharingGroup: try run(CreateSharingGroupEndpoint(), route, context)
+        case .updateSharingGroup: try run(UpdateSharingGroupEndpoint(), route, context)
+        case .removeSharingGroup: try run(RemoveSharingGroupEndpoint(), route, context)
+        case .removeUserFromSharingGroup: try run(RemoveUserFromSharingGroupEndpoint(), route, context)
+        case .checkPrimaryCreds: try runDebuggingAid(route, context)
+        case .discardUploads: try run(DiscardUploadsEndpoint(), route, context)
+        case .getSharingInvitations: try run(GetSharingInvitationsEndpoint(), route, context)
+        case .revokeSharingInvitation: try run(RevokeSharingInvitationEndpoint(), route, context)
+        case .getSharingGroupMembers: try run(GetSharingGroupMembersEndpoint(), route, context)
+        case .updateSharingGroupMember: try run(UpdateSharingGroupMemberEndpoint(), route, context)
+        case .removeSharingGroupMember: try run(RemoveSharingGroupMemberEndpoint(), route, context)
+        case .registerPushNotificationToken: try run(RegisterPushNotificationTokenEndpoint(), route, context)
+        }
+    }
+
+    /// Checks in the order that decides what a doubly wrong request is told: token, parameters, user.
+    private func run<E: Endpoint>(
+        _ endpoint: E, _ route: EndpointRoute, _ context: RequestContext
+    ) throws -> () throws -> EndpointReply {
+        if route.authentication != .none { try context.signIn() }
+        let request = try E.Request(query: context.head.query)
+        if route.authentication == .secondary { try context.findUser() }
+        try DebuggingAids.failIfAsked(by: context.head)
+        return { try endpoint.respond(to: request, in: context) }
+    }
+
+    /// CheckPrimaryCreds is all there is, and only in debugging builds.
+    private func runDebuggingAid(
+        _ route: EndpointRoute, _ context: RequestContext
+    ) throws -> () throws -> EndpointReply {
+        #if DEBUG
+            try run(CheckPrimaryCredsEndpoint(), route, context)
+        #else
+            throw EndpointError.endpointUnknown
+        #endif
+    }
+
+    // MARK: Replies
+
+    private func send(
+        _ reply: EndpointReply, to route: EndpointRoute, in context: RequestContext, _ outcome: inout Visit.Outcome
+    ) throws {
+        switch reply {
+        case .json(let body, let isStale):
+            outcome.isStale = isStale
+            try context.body.drain()
+            try start(200, context.replyHeaders + [("content-type", "application/json")], body, context)
+            outcome.bytesSent = Int64(body.count)
+        case .header(let text, let isStale):
+            outcome.isStale = isStale
+            try context.body.drain()
+            let contentType = route.responseKind == .data ? "application/octet-stream" : "application/json"
+            let headers =
+                context.replyHeaders + [
+                    (ResponseHeader.messageParams.rawValue, text), (name: "content-type", value: contentType),
+                ]
+            try start(200, headers, [], context)
+        case .notModified:
+            try context.body.drain()
+            // Without a Content-Length: it would have to be that of the reply which is not sent.
+            outcome.status = 304
+            try context.connection.start(status: 304, headers: services.commonHeaders + context.replyHeaders)
+        case .sent(let bytes):
+            outcome.bytesSent = bytes
+        }
+    }
+
+    private func send(_ reply: ErrorReply, in context: RequestContext) throws {
+        try context.body.drain()
+        try context.connection.start(status: reply.status, headers: reply.headers + [Self.length(of: reply.body)])
+        try context.connection.write(reply.body.span)
+    }
+
+    private static func length(of body: [UInt8]) -> (name: String, value: String) {
+        (name: "content-length", value: "\(body.count)")
+    }
+
+    private func start(
+        _ status: Int, _ headers: [(name: String, value: String)], _ body: [UInt8], _ context: RequestContext
+    ) throws {
+        try context.connection.start(
+            status: status, headers: services.commonHeaders + headers + [Self.length(of: body)])
+        if !body.isEmpty { try context.connection.write(body.span) }
+    }
+
+    /// Writes to the log what only operators may read: errors that somebody should look at, and those that healed.
+    private func note(_ error: any Error, _ response: ErrorResponse, _ logger: Logger) {
+        switch response.status {
+        case 500:
+            logger.error("Request failed by a defect", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        case 502...507:
+            logger.warning("Request failed", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        default: logger.debug("Request refused", metadata: .keyed([.reason: "\(String(reflecting: error))"]))
+        }
+    }
+}
+
+/// A reply that had begun cannot be completed; it must be cut off so that nobody takes it for the whole.
+struct ReplyInterrupted: Error {
+    var reason: String
+}
+
+extension Services {
+    /// The headers of every reply.
+    var commonHeaders: [(name: String, value: String)] {
+        var headers = [(name: ResponseHeader.serverVersion.rawValue, value: settings.serverVersion)]
+        if let minimum = settings.minimumIOSClientVersion {
+            headers.append((name: ResponseHeader.minimumIOSClientAppVersion.rawValue, value: minimum))
+        }
+        return headers
+    }
+}
+
+extension EndpointName {
+    /// Which way the endpoint moves files, if it does.
+    fileprivate var transferDirection: TransferShares.Direction? {
+        switch self {
+        case .uploadFile: .upload
+        case .downloadFile: .download
+        default: nil
+        }
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds.
+    var milliseconds: Int64 { components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000 }
+}

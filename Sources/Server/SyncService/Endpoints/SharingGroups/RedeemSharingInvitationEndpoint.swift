@@ -1,0 +1,129 @@
+import Providers
+import Store
+import SyncProtocol
+
+/// Makes the caller a member of the group they were invited to, and a user if they are none yet.
+///
+/// A repeated request finds the membership that came from the same invitation and gets the same reply. Everything is one
+/// transaction: a failure leaves acceptances and master version as they were.
+struct RedeemSharingInvitationEndpoint: Endpoint {
+    func respond(to request: RedeemSharingInvitationRequest, in context: RequestContext) throws -> EndpointReply {
+        let exchange = try CredentialExchange(context)
+        let redeemer = Redeemer(invitation: request.sharingInvitationUUID, exchange: exchange, context: context)
+        if let done = try redeemer.earlierRedemption() { return .json(done) }
+        do {
+            return .json(try EarlierGrant.settled { try redeem(request, redeemer, exchange, context) })
+        } catch {
+            // Perhaps another redemption of the same person was faster; then the refusal is only its consequence.
+            switch error {
+            case EndpointError.invitationUnknown, EndpointError.alreadyMember, StoreError.alreadyExists:
+                if let done = try redeemer.earlierRedemption() { return .json(done) }
+            default: break
+            }
+            if case StoreError.alreadyExists = error { throw EndpointError.alreadyMember }
+            throw error
+        }
+    }
+
+    private func redeem(
+        _ request: RedeemSharingInvitationRequest, _ redeemer: Redeemer, _ exchange: CredentialExchange,
+        _ context: RequestContext
+    ) throws -> RedeemSharingInvitationResponse {
+        // Providers are asked before the transaction; a refusal that can be known now is not worth asking for.
+        let isNew = try redeemer.checkBeforehand()
+        var newUser: NewUser?
+        if isNew {
+            let folderName = try NewUser.folderName(request.cloudFolderName, for: exchange.presented.accountType)
+            newUser = try NewUser(exchange, folderName: folderName, in: context)
+        }
+        let response = try redeemer.redeem(as: newUser)
+        if isNew { addReplacementToken(exchange, context) }
+        if let newUser { OfflineAccess.note(newUser.credentials, of: newUser.accountType, isNew: true, context) }
+        return response
+    }
+}
+
+/// One person redeeming one invitation.
+private struct Redeemer {
+    let invitation: SharingInvitationUUID
+    let exchange: CredentialExchange
+    let context: RequestContext
+
+    private var accountType: AccountType { exchange.presented.accountType }
+
+    /// The reply of a request that has done this before.
+    func earlierRedemption() throws -> RedeemSharingInvitationResponse? {
+        try context.store.snapshot { session in
+            guard let user = try self.user(&session),
+                let group = try session.group(joinedBy: user.userID, through: invitation)
+            else { return nil }
+            return RedeemSharingInvitationResponse(userId: user.userID, sharingGroupUUID: group)
+        }
+    }
+
+    /// Throws what the transaction would throw.
+    /// - Returns: whether the caller is no user yet.
+    func checkBeforehand() throws -> Bool {
+        try context.store.snapshot { session in
+            let offer = try self.offer(&session)
+            guard let user = try self.user(&session) else { return true }
+            guard try !session.isMember(user.userID, of: offer.groupID) else { throw EndpointError.alreadyMember }
+            return false
+        }
+    }
+
+    func redeem(as newUser: NewUser?) throws -> RedeemSharingInvitationResponse {
+        try context.store.transaction { session in
+            guard let groupID = try session.invitation(invitation, at: context.now)?.groupID else {
+                throw EndpointError.invitationUnknown
+            }
+            // The group's row is locked first, as everywhere; a group that has ended meanwhile has no invitations.
+            let version: MasterVersion
+            do {
+                version = try session.lockMasterVersion(of: groupID)
+            } catch StoreError.notFound {
+                throw EndpointError.invitationUnknown
+            }
+            let offer = try self.offer(&session)
+            guard try session.isMember(offer.owningUserID, of: groupID) else { throw EndpointError.ownerMissing }
+            guard try session.useAcceptance(of: invitation, at: context.now) else {
+                throw EndpointError.invitationUnknown
+            }
+            let userID: UserID
+            if let newUser {
+                userID = try newUser.add(to: &session, in: context)
+                if let storageType = accountType.cloudStorageType, context.services.settings.writesWarningFile {
+                    try session.addWarningFile(
+                        for: OwningUser(userID: userID, storageType: storageType), at: context.now)
+                }
+            } else {
+                guard let user = try self.user(&session), try session.lockUser(user.userID) else {
+                    throw EndpointError.userUnknown
+                }
+                userID = user.userID
+            }
+            try session.addMember(
+                userID, to: groupID, permission: offer.permission,
+                owningUserID: accountType.cloudStorageType == nil ? offer.owningUserID : nil, invitation: invitation,
+                at: context.now)
+            try context.checkGroups(of: userID, in: &session)
+            _ = try session.advanceMasterVersion(of: groupID, from: version)
+            return RedeemSharingInvitationResponse(userId: userID, sharingGroupUUID: offer.groupUUID)
+        }
+    }
+
+    /// What the invitation offers to this caller.
+    private func offer(_ session: inout StoreSession) throws -> InvitationRecord {
+        guard let offer = try session.invitation(invitation, at: context.now) else {
+            throw EndpointError.invitationUnknown
+        }
+        guard offer.allowsSocialAcceptance || accountType.cloudStorageType != nil else {
+            throw EndpointError.storageAccountRequired
+        }
+        return offer
+    }
+
+    private func user(_ session: inout StoreSession) throws -> UserRecord? {
+        try session.user(accountType, context.profile.providerUserID, device: nil)?.user
+    }
+}

@@ -1,0 +1,339 @@
+import Providers
+import HTTPTransport
+import Store
+import SyncProtocol
+import Vault
+
+/// Streams a file version from the phone into its owner's storage and stages it for the next commit.
+///
+/// Everything that can be checked is checked before the first byte goes out, and again when the row is staged, since no
+/// lock is held in between. An intent committed beforehand makes sure that an object nobody refers to is deleted,
+/// wherever this stops. A request that arrives twice finds its row and gets the same dates; of two that run at the
+/// same moment, the second to stage gives up its own object only. The last upload of a batch commits the batch
+/// (``BatchMember``); a repetition that comes after that finds the commit.
+struct UploadFileEndpoint: TransferEndpoint {
+    func admit(_ request: UploadFileRequest, in context: RequestContext) throws {
+        _ = try checkAnnouncement(request, in: context)
+        _ = try context.membership(in: request.sharingGroupUUID, needing: .write)
+    }
+
+    /// What the head of the request says of the file: its length, and the name's extension.
+    private func checkAnnouncement(
+        _ request: UploadFileRequest, in context: RequestContext
+    ) throws(EndpointError) -> (length: Int64, fileExtension: String) {
+        let settings = context.services.settings
+        guard let length = context.head.contentLength else { throw .lengthRequired }
+        guard length <= settings.maximumUploadBytes else {
+            throw .bodyTooLarge(maximumBytes: settings.maximumUploadBytes)
+        }
+        guard let fileExtension = settings.mimeTypes.fileExtension(for: request.mimeType) else {
+            throw .unknownMIMEType
+        }
+        guard request.fileGroupUUID == nil || request.fileVersion == .first else {
+            throw .outOfRange("fileGroupUUID can be given with version 0 only")
+        }
+        return (length, fileExtension)
+    }
+
+    func respond(to request: UploadFileRequest, in context: RequestContext) throws -> EndpointReply {
+        let (length, fileExtension) = try checkAnnouncement(request, in: context)
+        let plan: UploadPlan
+        let step: StagingStep
+        switch try checkOrWithdraw(request, in: context) {
+        case .stale(let current): return .header(UploadFileResponse.stale(current: current))
+        case .answered(let response): return .header(response)
+        case .decided(let decision, let grounds):
+            step = StagingStep(request: request, grounds: grounds, context: context)
+            guard case .upload(let decided) = decision else { return .header(try step.stageAgain()) }
+            plan = decided
+        }
+        let name = CloudFileName(
+            fileUUID: request.fileUUID, deviceUUID: context.device, fileVersion: request.fileVersion,
+            fileExtension: fileExtension)
+        let upload = try Upload(name: name, mimeType: request.mimeType, length: length, plan: plan, context: context)
+        do {
+            let content = try upload.run()
+            context.restartClock()
+            return .header(try step.stage(content, upload.intent))
+        } catch {
+            upload.intent.giveUp()
+            throw error
+        }
+    }
+
+    private enum Check {
+        case stale(MasterVersion)
+        case answered(UploadFileResponse)
+        case decided(UploadDecision, UploadGrounds)
+    }
+
+    /// The checks; a phone that is told that its new file has no owner any more has nothing of that file staged afterwards,
+    /// so that it can commit the rest.
+    private func checkOrWithdraw(_ request: UploadFileRequest, in context: RequestContext) throws -> Check {
+        do {
+            return try check(request, in: context)
+        } catch EndpointError.ownerRemoved {
+            try context.store.transaction { session in
+                let membership = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
+                _ = try session.holdMasterVersion(of: membership.groupID)
+                try session.withdrawWithoutContent(
+                    request.fileUUID,
+                    in: StagingArea(
+                        userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID))
+            }
+            throw EndpointError.ownerRemoved
+        }
+    }
+
+    /// The checks before the first byte, on one snapshot.
+    private func check(_ request: UploadFileRequest, in context: RequestContext) throws -> Check {
+        let check: (inout StoreSession) throws -> Check = { try self.check(request, in: context, &$0) }
+        // A new file takes one statement, which is a snapshot by itself.
+        return request.fileVersion == .first && request.batch == nil
+            ? try context.store.withSession(check) : try context.store.snapshot(check)
+    }
+
+    private func check(
+        _ request: UploadFileRequest, in context: RequestContext, _ session: inout StoreSession
+    ) throws -> Check {
+        let situation = try session.uploadSituation(
+            of: request.fileUUID, by: context.caller, on: context.device, in: request.sharingGroupUUID)
+        let membership = try context.allowed(situation?.membership, needing: .write)
+        let area = StagingArea(
+            userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
+        if let committed = try request.batchMember(in: context)?.commit(in: area, &session) {
+            return .answered(try UploadFileResponse(committed))
+        }
+        guard membership.masterVersion == request.masterVersion else { return .stale(membership.masterVersion) }
+        var grounds = UploadGrounds(
+            membership: membership, current: situation?.current, isLiveElsewhere: situation?.isLiveElsewhere ?? false)
+        if let owner = grounds.current?.owningUser, owner != membership.owningUser {
+            grounds.isOwnerHere = try session.isMember(owner.userID, of: membership.groupID)
+        }
+        let staged = situation?.staged
+        let decision = try UploadDecision.of(request, on: grounds, staged: staged)
+        if case .repeated(let creationDate, let updateDate) = decision, request.batch == nil, staged?.batchUUID == nil {
+            return .answered(.staged(creationDate: creationDate, updateDate: updateDate))
+        }
+        return .decided(decision, grounds)
+    }
+}
+
+/// What an upload is decided on, besides what the device has staged.
+///
+/// Read before the first byte goes out. All of it but ``isLiveElsewhere`` changes only together with the group's master
+/// version, so it need not be read again when that turns out, under the group's lock, to be the same; whether a file is
+/// live in another group is asked again, with locks, by the commit.
+private struct UploadGrounds {
+    var membership: Membership
+    var current: FileRecord?
+    var isLiveElsewhere: Bool
+    var isOwnerHere = true
+}
+
+extension UploadDecision {
+    fileprivate static func of(
+        _ request: UploadFileRequest, on grounds: UploadGrounds, staged: StagedChange?
+    ) throws(EndpointError) -> UploadDecision {
+        try of(
+            request, by: grounds.membership, current: grounds.current, staged: staged,
+            isLiveElsewhere: grounds.isLiveElsewhere, isOwnerHere: grounds.isOwnerHere)
+    }
+}
+
+/// The bytes' way from the phone to the cloud.
+private struct Upload {
+    let name: CloudFileName
+    let mimeType: MIMEType
+    let plan: UploadPlan
+    let storage: UserStorage
+    let intent: UploadIntent
+    let content: PhoneUpload
+
+    init(
+        name: CloudFileName, mimeType: MIMEType, length: Int64, plan: UploadPlan, context: RequestContext
+    ) throws {
+        self.name = name
+        self.mimeType = mimeType
+        self.plan = plan
+        storage = try context.storage(of: plan.owner)
+        let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
+        let intent = try UploadIntent(toStore: reservation, in: plan.owner, context: context)
+        self.intent = intent
+        content = PhoneUpload(
+            context.body, lengthBytes: length, expected: plan.checkSum, storageType: plan.owner.storageType,
+            budget: context.services.partBudget, background: context.services.background,
+            keepAlive: { try intent.keepAlive() },
+            beforeLastPart: { try intent.confirm() })
+    }
+
+    func run() throws -> StoredContent {
+        defer { content.stopReading() }
+        // Parts have deadlines of their own, from the moment each has arrived; slow phones are nginx's business.
+        let stored: StoredObject
+        do {
+            stored = try storage.provider.upload(
+                content, as: intent.reservation, mimeType: mimeType.rawValue, to: storage.access)
+        } catch .contentFailed(let cause) {
+            // What the phone sent, or that it is gone, is no failure of the cloud.
+            throw cause
+        }
+        guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
+        return StoredContent(
+            owningUser: plan.owner, checkSum: hashes.checkSum, sha256: hashes.sha256,
+            sizeBytes: content.lengthBytes, objectID: stored.objectID, objectRevision: stored.revision,
+            providerHash: stored.providerHash == hashes.checkSum.rawValue ? nil : stored.providerHash)
+    }
+}
+
+/// Writes the staged row, after everything has been checked once more under the group's lock.
+private struct StagingStep {
+    /// After so many seconds a provider that had no hash yet is asked for it.
+    private static let hashDelaySeconds: Int64 = 30
+
+    let request: UploadFileRequest
+    let grounds: UploadGrounds
+    let context: RequestContext
+
+    private var area: StagingArea {
+        StagingArea(
+            userID: context.caller.userID, deviceUUID: context.device, groupID: grounds.membership.groupID)
+    }
+
+    /// - Parameters:
+    ///   - content: what has been stored.
+    ///   - intent: goes once the row refers to the object.
+    func stage(_ content: StoredContent, _ intent: UploadIntent) throws -> UploadFileResponse {
+        let outcome = try run(content, intent)
+        if !outcome.isObjectUsed { intent.giveUp() }
+        return outcome.response
+    }
+
+    /// Stages what is staged already as a member of another batch, or of none.
+    func stageAgain() throws -> UploadFileResponse {
+        try run(nil, nil).response
+    }
+
+    private func run(
+        _ content: StoredContent?, _ intent: UploadIntent?
+    ) throws -> (response: UploadFileResponse, isObjectUsed: Bool) {
+        let member = request.batchMember(in: context)
+        let outcome: (response: UploadFileResponse, isObjectUsed: Bool, isCommit: Bool)
+        outcome = try context.store.transaction { session in
+            // The last of a batch commits, so members of batches come one after the other.
+            let version =
+                try member == nil
+                ? session.holdMasterVersion(of: area.groupID) : session.lockMasterVersion(of: area.groupID)
+            if let committed = try member?.commit(in: area, &session) {
+                return (try UploadFileResponse(committed), false, false)
+            }
+            guard version == request.masterVersion else {
+                // The change that was faster may have taken the caller out of the group.
+                _ = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
+                return (.stale(current: version), false, false)
+            }
+            let dates: (creation: WireDate, update: WireDate)
+            switch try place(content, &session) {
+            case .repeated(let creationDate, let updateDate):
+                dates = (creationDate, updateDate)
+            case .upload(let plan):
+                dates = (plan.existingCreationDate ?? context.now, context.now)
+                guard let content, let intent else { throw EndpointError.uploadConflict }
+                try take(over: content, from: intent, &session)
+                try context.checkStagedChanges(in: &session)
+                let committed = try member?.join(in: area, by: grounds.membership, &session)
+                return (.staged(dates.creation, dates.update, committedAs: committed), true, committed != nil)
+            }
+            let committed = try member?.join(in: area, by: grounds.membership, &session)
+            return (.staged(dates.creation, dates.update, committedAs: committed), false, committed != nil)
+        }
+        context.hasCommitted = outcome.isCommit
+        return (outcome.response, outcome.isObjectUsed)
+    }
+
+    /// Writes the staged row, unless the same upload is staged already.
+    private func place(_ content: StoredContent?, _ session: inout StoreSession) throws -> UploadDecision {
+        let now = context.now
+        if let content, case .upload(let plan) = try UploadDecision.of(request, on: grounds, staged: nil),
+            plan.owner == content.owningUser,
+            try session.stageFirst(change(content, plan, at: now), in: area, at: now)
+        {
+            return .upload(plan)
+        }
+        let staged = try session.claimStaging(of: request.fileUUID, in: area, at: now)
+        let decision = try UploadDecision.of(request, on: grounds, staged: staged)
+        guard case .upload(let plan) = decision else {
+            if request.batch == nil, staged?.batchUUID != nil {
+                try session.leaveBatch(with: request.fileUUID, in: area)
+            }
+            return decision
+        }
+        guard let content else { throw EndpointError.uploadConflict }
+        guard plan.owner == content.owningUser else { throw EndpointError.ownerRemoved }
+        let replacement = StagedReplacement.of(
+            change(content, plan, at: now), over: staged, current: grounds.current)
+        try replacement.apply(in: area, at: now, &session)
+        return decision
+    }
+
+    /// Ends the intent, now that a row refers to the object.
+    private func take(
+        over content: StoredContent, from intent: UploadIntent, _ session: inout StoreSession
+    ) throws {
+        if let objectID = content.objectID, try intent.isDoomed(objectID, using: &session) {
+            throw EndpointError.uploadConflict
+        }
+        guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
+        if content.providerHash == nil, !content.owningUser.storageType.reportsCheckSum, let id = content.objectID {
+            let now = context.now
+            try session.addHashing(
+                of: id, in: content.owningUser,
+                availableAt: WireDate(secondsSince1970: now.secondsSince1970 + Self.hashDelaySeconds), at: now)
+        }
+    }
+
+    private func change(
+        _ content: StoredContent, _ plan: UploadPlan, at now: WireDate
+    ) -> StagedChange {
+        var change = StagedChange(fileUUID: request.fileUUID, kind: plan.kind)
+        change.fileGroupUUID = request.fileGroupUUID
+        change.createdAt = plan.existingCreationDate == nil ? now : nil
+        change.updatedAt = now
+        change.mimeType = request.mimeType
+        change.fileVersion = request.fileVersion
+        change.content = content
+        change.appMetaData = request.appMetaData?.contents
+        change.appMetaDataVersion = request.appMetaData?.version
+        return change
+    }
+}
+
+extension UploadFileRequest {
+    /// What the request is to the batch that it belongs to, if any.
+    fileprivate func batchMember(in context: RequestContext) -> BatchMember? {
+        guard let batch else { return nil }
+        let bare = UploadFileRequest(
+            fileUUID: fileUUID, sharingGroupUUID: sharingGroupUUID, mimeType: mimeType, fileVersion: fileVersion,
+            masterVersion: MasterVersion(0), checkSum: checkSum, fileGroupUUID: fileGroupUUID,
+            appMetaData: appMetaData, undeleteServerFile: undeleteServerFile)
+        return BatchMember(
+            of: batch, changing: fileUUID, from: masterVersion, asking: bare, context: context)
+    }
+}
+
+extension UploadFileResponse {
+    fileprivate init(_ committed: (masterVersion: MasterVersion, member: CommittedMember)) throws {
+        guard let creationDate = committed.member.createdAt, let updateDate = committed.member.updatedAt else {
+            throw StoreError.corrupt(table: "commit_members", column: "updated_at")
+        }
+        self = .committed(
+            creationDate: creationDate, updateDate: updateDate, masterVersion: committed.masterVersion)
+    }
+
+    fileprivate static func staged(
+        _ creationDate: WireDate, _ updateDate: WireDate, committedAs version: MasterVersion?
+    ) -> UploadFileResponse {
+        guard let version else { return .staged(creationDate: creationDate, updateDate: updateDate) }
+        return .committed(creationDate: creationDate, updateDate: updateDate, masterVersion: version)
+    }
+}

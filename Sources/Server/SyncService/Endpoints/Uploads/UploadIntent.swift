@@ -1,0 +1,115 @@
+import Logging
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// The promise, committed before the first byte goes to a cloud, that an upload will clean up after itself.
+///
+/// It is a leased row of the outbox. If this process dies, the lease runs out and the jobs role deletes the object.
+final class UploadIntent {
+    /// How long the jobs role leaves the object alone after a sign of life. At least 75 of these seconds are left when the
+    /// last part goes out: more than that part and the staging may take.
+    private static let leaseSeconds: Int64 = 90
+    private static let renewalInterval: Duration = .seconds(15)
+    private static let confirmationAge: Duration = .milliseconds(50)
+    private static let confirmationLimit: Duration = .seconds(3)
+
+    /// More objects about to be deleted than that are not looked through.
+    private static let maximumDoomed = 500
+
+    let item: OutboxID
+    let leaseOwner: String
+    /// What to upload to: the plain name only if no other upload may mean the same.
+    let reservation: ObjectReservation
+    /// Objects that were about to be deleted when the upload began; what has their contents must not count as stored.
+    private let doomed: Set<String>
+    private let owner: OwningUser
+    private let context: RequestContext
+    private var renewed = ContinuousClock.now
+
+    init(
+        toStore reservation: ObjectReservation, in owner: OwningUser, context: RequestContext
+    ) throws {
+        let leaseOwner = try context.services.makeUUID()
+        do {
+            item = try context.store.withSession { session in
+                try session.addIntent(
+                    toStore: reservation.objectID,
+                    named: [reservation.name, reservation.spareName].compactMap(\.self), in: owner,
+                    leaseOwner: leaseOwner, until: Self.leaseEnd(context), at: context.services.now())
+            }
+        } catch StoreError.notFound {
+            throw EndpointError.ownerRemoved
+        }
+        self.leaseOwner = leaseOwner
+        self.owner = owner
+        self.context = context
+        (self.reservation, doomed) = try Self.settle(reservation, item, leaseOwner, owner, context)
+    }
+
+    /// Decides, where names are unique, whether the plain name can be used.
+    private static func settle(
+        _ reservation: ObjectReservation, _ item: OutboxID, _ leaseOwner: String, _ owner: OwningUser,
+        _ context: RequestContext
+    ) throws -> (ObjectReservation, Set<String>) {
+        guard let spareName = reservation.spareName else { return (reservation, []) }
+        return try context.store.withSession { session in
+            let doomed = try session.doomedObjects(of: owner, limit: maximumDoomed)
+            guard
+                try doomed.count == maximumDoomed
+                    || session.isNamedElsewhere(reservation.name, of: owner, than: item)
+            else { return (reservation, doomed) }
+            try session.restrict(item, by: leaseOwner, toName: spareName)
+            return (ObjectReservation(name: spareName, objectID: nil, folderID: reservation.folderID), [])
+        }
+    }
+
+    /// Whether an object, to which a row refers now, may be deleted all the same. Ask in that row's transaction.
+    func isDoomed(_ objectID: String, using session: inout StoreSession) throws -> Bool {
+        if reservation.objectID != nil { return false }
+        if doomed.contains(objectID) { return true }
+        return try session.isDoomed(objectID, of: owner)
+    }
+
+    /// Gives a sign of life if it is time for one.
+    /// - Throws: ``EndpointError/uploadConflict`` if the object may be deleted at any moment.
+    func keepAlive() throws {
+        guard renewed.duration(to: .now) > Self.renewalInterval else { return }
+        try renew()
+    }
+
+    private func renew() throws {
+        let isOurs = try context.store.transaction { session in
+            try session.renewLease(of: item, by: leaseOwner, until: Self.leaseEnd(context))
+        }
+        guard isOurs else { throw EndpointError.uploadConflict }
+        renewed = .now
+    }
+
+    /// Makes sure that the object about to exist can still be staged: that the database is there, and the lease ours for
+    /// long enough.
+    ///
+    /// A sign of life that is a moment old is proof enough.
+    /// - Throws: ``StoreError``, ``EndpointError/uploadConflict``.
+    func confirm() throws {
+        let age = renewed.duration(to: .now)
+        guard age > Self.confirmationAge else { return }
+        guard age < Self.confirmationLimit else { return try renew() }
+        let isOurs = try context.store.withSession { try $0.isLeased(item, by: leaseOwner) }
+        guard isOurs else { throw EndpointError.uploadConflict }
+    }
+
+    /// Gives the object up: the jobs role deletes it at once, if it exists. Errors do not matter, since the lease ends.
+    func giveUp() {
+        do {
+            try context.store.withSession { try $0.releaseLease(of: item, by: leaseOwner, at: context.services.now()) }
+        } catch {
+            context.logger.info("Upload intent left to its lease", metadata: .keyed([.reason: "\(error)"]))
+        }
+    }
+
+    private static func leaseEnd(_ context: RequestContext) -> WireDate {
+        WireDate(secondsSince1970: context.services.now().secondsSince1970 + leaseSeconds)
+    }
+}

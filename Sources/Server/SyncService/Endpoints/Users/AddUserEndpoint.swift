@@ -1,0 +1,61 @@
+import Providers
+import Store
+import SyncProtocol
+
+/// Makes a user with storage, and their first sharing group.
+///
+/// A second request of the same user for the same group finds both and gets the same reply; everything is one
+/// transaction, so there is no half of it. The warning file is written later by the jobs role.
+struct AddUserEndpoint: Endpoint {
+    func respond(to request: AddUserRequest, in context: RequestContext) throws -> EndpointReply {
+        let exchange = try CredentialExchange(context)
+        let accountType = exchange.presented.accountType
+        if let userID = try existingUser(request, accountType, context) { return reply(userID) }
+        guard let storageType = accountType.cloudStorageType else { throw EndpointError.owningAccountRequired }
+        let folderName = try NewUser.folderName(request.cloudFolderName, for: accountType)
+        do {
+            let (userID, credentials) = try EarlierGrant.settled {
+                let newUser = try NewUser(exchange, folderName: folderName, in: context)
+                let userID = try context.store.transaction { session in
+                    let userID = try newUser.add(to: &session, in: context)
+                    try session.addGroup(
+                        request.sharingGroupUUID, name: request.sharingGroupName, creator: userID, at: context.now)
+                    // Removing the account and signing up again is making groups, too.
+                    try context.use(.groupsPerHour, in: &session)
+                    if context.services.settings.writesWarningFile {
+                        try session.addWarningFile(
+                            for: OwningUser(userID: userID, storageType: storageType), at: context.now)
+                    }
+                    return userID
+                }
+                return (userID, newUser.credentials)
+            }
+            OfflineAccess.note(credentials, of: accountType, isNew: true, context)
+            return reply(userID)
+        } catch StoreError.alreadyExists(let key) {
+            // Perhaps the same request, arriving twice, was faster.
+            if let userID = try existingUser(request, accountType, context) { return reply(userID) }
+            throw key == "sharing_group_uuid" ? EndpointError.groupExists : EndpointError.userExists
+        }
+    }
+
+    /// The caller's user if it came from this very request; `nil` if the account has no user.
+    /// - Throws: ``EndpointError/userExists`` if the user came from another request.
+    private func existingUser(
+        _ request: AddUserRequest, _ accountType: AccountType, _ context: RequestContext
+    ) throws -> UserID? {
+        try context.store.snapshot { session in
+            guard let found = try session.user(accountType, context.profile.providerUserID, device: nil) else {
+                return nil
+            }
+            let userID = found.user.userID
+            let membership = try session.membership(of: userID, in: request.sharingGroupUUID)
+            guard let membership, membership.permission == .admin, membership.invitation == nil else {
+                throw EndpointError.userExists
+            }
+            return userID
+        }
+    }
+
+    private func reply(_ userID: UserID) -> EndpointReply { .json(UserIDResponse(userId: userID)) }
+}

@@ -1,0 +1,79 @@
+import FoundationEssentials
+import Logging
+import OpenSSLCrypto
+import Providers
+import Store
+import SyncProtocol
+import UntrustedInput
+import Vault
+
+/// Takes what Apple tells the server about people: whoever withdraws their consent, or deletes their account at Apple, is
+/// removed as if they had asked for it themselves.
+///
+/// Apple proves itself by its signature. A notice that comes again is known by its identifier, which is noted in the
+/// transaction that has the effect, so it has none a second time; not even for a person who has signed up anew since.
+struct AppleNotificationsEndpoint: Endpoint {
+    /// Longest body in bytes; notices have about one thousand.
+    static let maximumBytes = 65_536
+
+    func respond(to request: AppleNotificationsRequest, in context: RequestContext) throws -> EndpointReply {
+        guard let account = context.services.storage.account(.appleSignIn) as? AppleAccount else {
+            throw EndpointError.endpointUnknown
+        }
+        let body = try readBody(of: context)
+        guard let envelope = try? UntrustedJSON.decode(Envelope.self, from: body) else {
+            throw EndpointError.outOfRange("the body must be a JSON object with the text payload")
+        }
+        let notice = try account.notice(in: envelope.payload, through: context.accountClient)
+        switch notice.event {
+        case .other(let type):
+            context.logger.info("Notice of Apple without effect", metadata: .keyed([.reason: "\(type)"]))
+        case .leaves(let providerUserID):
+            if notice.isStale {
+                context.logger.warning("Notice of Apple is too old to have an effect")
+            } else {
+                try remove(providerUserID, notice, context)
+            }
+        }
+        return .json(EmptyResponse())
+    }
+
+    private func remove(_ providerUserID: String, _ notice: AppleNotice, _ context: RequestContext) throws {
+        let identifierHash = IncrementalDigest.digest(of: Array(notice.identifier.utf8), .sha256)
+        do {
+            let removed = try context.store.transaction { session -> UserID? in
+                // Removal locks the groups and must come first. Should the notice turn out to be known, all is undone.
+                let user = try session.user(.appleSignIn, providerUserID, device: nil)?.user
+                let isRemoved = try user.map { try session.removeUser($0.userID, at: context.now) } ?? false
+                guard try session.noteAppleNotice(identifierHash, at: context.now) else { throw NoticeKnown() }
+                return isRemoved ? user?.userID : nil
+            }
+            if let removed {
+                context.logger.notice("User removed on Apple's notice", metadata: .keyed([.userID: "\(removed)"]))
+            }
+        } catch is NoticeKnown {
+            context.logger.info("Notice of Apple came again")
+        }
+    }
+
+    /// The whole body. One that is longer than allowed is read to the end, so that the reply arrives.
+    private func readBody(of context: RequestContext) throws -> [UInt8] {
+        var body: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = try context.body.read(into: &buffer)
+            guard count > 0 else { return body }
+            body += buffer.prefix(count)
+            guard body.count <= Self.maximumBytes else {
+                throw EndpointError.bodyTooLarge(maximumBytes: Int64(Self.maximumBytes))
+            }
+        }
+    }
+
+    private struct Envelope: Decodable {
+        let payload: String
+    }
+}
+
+/// Ends a transaction that would have repeated what was done before.
+private struct NoticeKnown: Error {}

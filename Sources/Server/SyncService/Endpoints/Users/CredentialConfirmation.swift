@@ -1,0 +1,63 @@
+import Providers
+import HTTPTransport
+import Logging
+import Store
+import SyncProtocol
+import Vault
+
+/// Asks a provider from time to time whether a user's stored credentials still count, where the server has to (Apple).
+///
+/// Of several requests at once one asks, as the provider allows it once a day; the others go on without.
+struct CredentialConfirmation {
+    private static let maximumAttempts = 5
+    /// How long to wait for a twin of this request that is asking.
+    private static let waitLimit: Duration = .seconds(5)
+
+    let context: RequestContext
+    let account: any AccountProvider
+
+    /// Asks if it is time to. A provider that cannot be asked is asked again by the next request, and locks nobody out.
+    /// - Throws: ``AccountError/revoked`` if the provider says that the person has withdrawn their consent; they must sign
+    ///   in again, and no older token of theirs counts.
+    func confirmIfDue() throws {
+        guard try isDue() else { return }
+        let turn = RefreshTurn(
+            of: context.caller.userID, store: context.store, backoff: context.services.storage.backoff)
+        _ = try turn.take(by: context.deadline.orAfter(Self.waitLimit), unless: { try !isDue() }, confirm)
+    }
+
+    private func confirm() throws {
+        guard let stored = try load()?.credentials else { return }
+        let client = AccountClient(
+            transport: context.transport, deadline: context.deadline.orAfter(RefreshTurn.askingLimit),
+            backoff: context.services.storage.backoff)
+        do {
+            let confirmed = try account.confirm(stored, through: client)
+            try keep { $0.updated(with: confirmed) }
+        } catch AccountError.revoked {
+            context.logger.notice("Consent withdrawn at the provider")
+            try keep { account.withdrawn($0) }
+            throw AccountError.revoked
+        } catch let error as AccountError {
+            context.logger.warning("Credentials not confirmed", metadata: .keyed([.reason: "\(error)"]))
+        }
+    }
+
+    private func isDue() throws -> Bool {
+        guard let stored = try load()?.credentials else { return false }
+        return account.isConfirmationDue(stored)
+    }
+
+    private func keep(_ change: (StoredCredentials) -> StoredCredentials) throws {
+        let vault = context.services.storage.vault
+        for _ in 0..<Self.maximumAttempts {
+            guard let kept = try load(), let stored = kept.credentials else { return }
+            if try vault.keep(change(stored), of: context.caller.userID, over: kept) { return }
+        }
+        throw StoreError.busy
+    }
+
+    private func load() throws -> CredentialVault.Kept? {
+        try context.services.storage.vault.load(context.caller.userID, context.logger)
+    }
+}

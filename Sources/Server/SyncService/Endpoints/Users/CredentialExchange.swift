@@ -1,0 +1,202 @@
+import Providers
+import HTTPTransport
+import Logging
+import OpenSSLCrypto
+import Store
+import SyncProtocol
+import Vault
+
+/// Turns what a phone presents into credentials that the server may keep.
+///
+/// A code works once, but requests arrive twice, also at the same moment: one of them reserves the exchange by a committed
+/// row under the hash of the code, and keeps the result there at once, sealed; the others wait for it. All of this happens
+/// outside the endpoint's transaction.
+struct CredentialExchange {
+    private static let pollInterval: Duration = .milliseconds(50)
+    /// Longer than asking the provider may take, ``RequestContext/signInTime``.
+    private static let leaseSeconds = 45
+
+    let context: RequestContext
+    let presented: PresentedCredentials
+    let account: any AccountProvider
+
+    init(_ context: RequestContext) throws {
+        guard let presented = context.presented,
+            let account = context.services.storage.account(presented.accountType)
+        else { throw EndpointError.signInTypeNotAllowed }
+        self.context = context
+        self.presented = presented
+        self.account = account
+    }
+
+    /// Credentials for a new user.
+    /// - Parameter earlier: what the account had granted before its user was removed, if that still counts.
+    /// - Throws: ``AccountError``, ``StoreError``.
+    func credentialsOfNewUser(keeping earlier: StoredCredentials?) throws -> StoredCredentials {
+        let fromToken = account.credentials(from: presented)
+        if let earlier { return fromToken.updated(with: try update(of: earlier) ?? earlier) }
+        if let code = presented.code, let exchanged = try exchange(code) {
+            return fromToken.updated(with: exchanged)
+        }
+        guard let exchanged = try exchangeToken() else { return fromToken }
+        return fromToken.updated(with: exchanged)
+    }
+
+    private func exchangeToken() throws -> StoredCredentials? {
+        guard account.exchangesTokens else { return nil }
+        try context.store.transaction { try context.use(.codeExchangesPerHour, in: &$0) }
+        return try account.exchange(presented, of: context.profile, through: context.accountClient)
+    }
+
+    /// What to store for a user for whom there is nothing that counts.
+    ///
+    /// - Parameter isReplacement: whether something is stored that cannot be opened. Then the presented code may be the very
+    ///   one that its tokens came from, so that a code that no longer works is no reason to turn the user away.
+    func replacement(isReplacement: Bool) throws -> StoredCredentials {
+        do {
+            return try credentialsOfNewUser(keeping: nil)
+        } catch AccountError.codeRejected where isReplacement {
+            context.logger.warning("Authorization code refused; what was stored cannot be opened")
+            var credentials = account.credentials(from: presented)
+            // Apps send a code again and again: this one is not to be tried again.
+            credentials.codeHash = presented.code.map { Self.hash($0).hexLowercase }
+            return credentials
+        }
+    }
+
+    /// What to store for a user who has `stored`; `nil` if nothing is new.
+    ///
+    /// A code that no longer works matters only to someone for whom no refresh token is stored.
+    func update(of stored: StoredCredentials) throws -> StoredCredentials? {
+        var updated = stored
+        let isCodeKnown = presented.code.map { Self.hash($0).hexLowercase == stored.codeHash } ?? false
+        if let code = presented.code, !isCodeKnown {
+            do {
+                if let exchanged = try exchange(code) {
+                    updated = stored.updated(with: exchanged)
+                }
+            } catch AccountError.codeRejected where stored.refreshToken != nil {
+                context.logger.warning("Authorization code refused; the stored refresh token is kept")
+            }
+        } else if !isCodeKnown, let exchanged = try exchangeToken(unlessFor: stored) {
+            updated = stored.updated(with: exchanged)
+        } else if stored.refreshToken == nil {
+            updated = stored.updated(with: account.credentials(from: presented))
+        }
+        return updated == stored ? nil : updated
+    }
+
+    /// Exchanges the token itself, if that is what this kind of account does and `stored` did not come from it.
+    private func exchangeToken(unlessFor stored: StoredCredentials) throws -> StoredCredentials? {
+        guard Self.hash(presented.accessToken).hexLowercase != stored.codeHash else { return nil }
+        do {
+            return try exchangeToken()
+        } catch let error as AccountError
+            where (error == .rejected || error == .scopeMissing) && stored.refreshToken != nil
+        {
+            context.logger.warning("Token exchange refused; the stored refresh token is kept")
+            return nil
+        }
+    }
+
+    /// Makes sure that the presented code is one that we have exchanged for the caller's account, or exchanges it.
+    /// - Throws: ``AccountError/rejected`` if it is not; ``StoreError``.
+    func requireExchangedCode() throws {
+        guard let code = presented.code else { throw AccountError.rejected }
+        let hash = Self.hash(code)
+        if try rememberedResult(hash) != nil { return }
+        let user = try context.store.withSession { session in
+            try session.user(presented.accountType, context.profile.providerUserID, device: nil)?.user.userID
+        }
+        if let user, let kept = try context.services.storage.vault.load(user, context.logger),
+            kept.credentials?.codeHash == hash.hexLowercase
+        {
+            return
+        }
+        do {
+            guard try exchange(code) != nil else { throw AccountError.rejected }
+        } catch AccountError.codeRejected {
+            throw AccountError.rejected
+        }
+    }
+
+    /// What a code is good for, whoever exchanges it; `nil` if this kind of account has no codes.
+    ///
+    /// - Throws: ``AccountError/codeRejected`` if the provider refuses the code, or was asked before without a result that
+    ///   is still there: a code is never sent twice, unless the provider has surely not seen it.
+    private func exchange(_ code: PresentedCode) throws -> StoredCredentials? {
+        let key = Self.key(Self.hash(code), context.profile)
+        let owner = try context.services.makeUUID()
+        // Who waits for another request's exchange holds a thread as well.
+        let deadline = context.deadline.orAfter(RequestContext.signInTime)
+        repeat {
+            let reservation = try context.store.transaction { session in
+                let reservation = try session.reserveCode(
+                    key, of: presented.accountType, context.profile.providerUserID, for: owner,
+                    seconds: Self.leaseSeconds, at: context.now)
+                if reservation == .reserved { try context.use(.codeExchangesPerHour, in: &session) }
+                return reservation
+            }
+            switch reservation {
+            case .reserved: return try exchange(code, under: key, as: owner)
+            case .exchanged(let record):
+                guard let result = try open(record, key) else { throw AccountError.codeRejected }
+                return result
+            case .spent: throw AccountError.codeRejected
+            case .underWay: break
+            }
+        } while context.services.storage.backoff.pause(Self.pollInterval, deadline: deadline)
+        throw AccountError.timedOut
+    }
+
+    private func exchange(_ code: PresentedCode, under key: [UInt8], as owner: String) throws -> StoredCredentials? {
+        let credentials: StoredCredentials
+        do {
+            guard
+                let exchanged = try account.exchange(code: code, of: context.profile, through: context.accountClient)
+            else {
+                try giveBack(key, owner)
+                return nil
+            }
+            credentials = exchanged
+        } catch {
+            switch error {
+            case AccountError.notAsked, AccountError.withheld, AccountError.misconfigured: try giveBack(key, owner)
+            default: _ = try context.store.transaction { try $0.endCodeExchange(key, by: owner, credentials: nil) }
+            }
+            throw error
+        }
+        let record = try context.services.storage.sealer.seal(credentials, for: .code(key))
+        let isKept = try context.store.transaction { session in
+            try session.endCodeExchange(key, by: owner, credentials: record)
+        }
+        guard isKept else { throw AccountError.codeRejected }
+        return credentials
+    }
+
+    private func giveBack(_ key: [UInt8], _ owner: String) throws {
+        try context.store.transaction { try $0.giveBackCode(key, by: owner) }
+    }
+
+    private func rememberedResult(_ hash: [UInt8]) throws -> StoredCredentials? {
+        let key = Self.key(hash, context.profile)
+        guard let record = try context.store.withSession({ try $0.exchangedCode(key) }) else { return nil }
+        return try open(record, key)
+    }
+
+    private func open(_ record: [UInt8], _ key: [UInt8]) throws -> StoredCredentials? {
+        try context.services.storage.vault.open(record, from: .code(key), context.logger)
+    }
+
+    /// Of the code alone: what it was asked for with does not make another code of it.
+    private static func hash(_ code: PresentedCode) -> [UInt8] { hash(code.value) }
+
+    private static func hash(_ text: String) -> [UInt8] {
+        IncrementalDigest.digest(of: Array(text.utf8), .sha256)
+    }
+
+    /// Under which a result is kept: bound to the account, so that nobody profits from another person's code.
+    private static func key(_ hash: [UInt8], _ profile: SignInProfile) -> [UInt8] {
+        IncrementalDigest.digest(of: hash + Array(profile.providerUserID.utf8), .sha256)
+    }
+}

@@ -1,0 +1,47 @@
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// A user about to be added, with everything that had to be asked from providers.
+struct NewUser {
+    var accountType: AccountType
+    var profile: SignInProfile
+    var folderName: String?
+    var credentials: StoredCredentials
+    var earlierGrant: EarlierGrant
+
+    /// Asks the provider for what the server may keep of the caller's account.
+    /// - Throws: ``AccountError``, ``StoreError``.
+    init(_ exchange: CredentialExchange, folderName: String?, in context: RequestContext) throws {
+        accountType = exchange.presented.accountType
+        profile = context.profile
+        self.folderName = folderName
+        earlierGrant = try EarlierGrant(of: accountType, in: context)
+        credentials = try exchange.credentialsOfNewUser(keeping: earlierGrant.credentials)
+    }
+
+    /// The folder to remember for an account: required where the storage has folders that people name, ignored elsewhere.
+    /// - Throws: ``EndpointError/missingParameter(_:)``.
+    static func folderName(_ name: String?, for accountType: AccountType) throws -> String? {
+        guard accountType.needsCloudFolderName else { return nil }
+        guard let name, name.contains(where: { !$0.isWhitespace }) else {
+            throw EndpointError.missingParameter(.cloudFolderName)
+        }
+        return name
+    }
+
+    /// Adds the user and their sealed credentials.
+    /// - Throws: ``StoreError/alreadyExists(key:)`` if the account has a user; ``EarlierGrant/Lost``.
+    func add(to session: inout StoreSession, in context: RequestContext) throws -> UserID {
+        let userID = try session.addUser(
+            accountType, profile.providerUserID, displayName: profile.displayName, cloudFolderName: folderName,
+            at: context.now)
+        try earlierGrant.keep(in: &session)
+        // The user's number is bound into the record, so it can be sealed only now.
+        let record = try context.services.storage.sealer.seal(credentials, for: .user(userID))
+        try session.storeCredentials(
+            NewCredentials(record, hasRefreshToken: credentials.refreshToken != nil), of: userID)
+        return userID
+    }
+}

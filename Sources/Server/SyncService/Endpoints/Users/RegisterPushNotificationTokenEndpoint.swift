@@ -1,0 +1,86 @@
+import HTTPTransport
+import Providers
+import Store
+import SyncProtocol
+
+/// Remembers where the calling device is reached by push notifications.
+///
+/// A repeated request finds or makes the same things and stores the same row; whatever the token was registered for
+/// before, on another device or by another person, ends.
+struct RegisterPushNotificationTokenEndpoint: Endpoint {
+    func respond(to request: RegisterPushNotificationTokenRequest, in context: RequestContext) throws -> EndpointReply {
+        guard !request.pushNotificationToken.isEmpty else {
+            throw EndpointError.outOfRange("pushNotificationToken must not be empty")
+        }
+        let service = try service(for: request.pushNotificationKind, of: context.services.push)
+        // Counted by itself: Amazon is asked before anything else is stored.
+        try context.store.transaction { try context.use(.pushRegistrationsPerHour, in: &$0) }
+        switch service {
+        case .sns(let sns): try subscribe(request.pushNotificationToken, at: sns, context)
+        case .apns:
+            guard APNs.isDeviceToken(request.pushNotificationToken) else {
+                throw EndpointError.outOfRange("pushNotificationToken must be 2 to 512 hexadecimal digits, in pairs")
+            }
+            try register(
+                PushRegistration(
+                    kind: .apns, token: request.pushNotificationToken.lowercased(),
+                    environment: request.pushNotificationEnvironment), context)
+        case .fcm: try register(PushRegistration(kind: .fcm, token: request.pushNotificationToken), context)
+        }
+        return .json(EmptyResponse())
+    }
+
+    private enum Service {
+        case apns
+        case fcm
+        case sns(SNS)
+    }
+
+    /// Clients that name no service have a token of APNs and were made for SNS.
+    private func service(for kind: PushNotificationKind?, of services: PushServices) throws -> Service {
+        switch kind {
+        case .apns where services.has(.apns): return .apns
+        case .fcm where services.has(.fcm): return .fcm
+        case nil:
+            if let sns = services.sns { return .sns(sns) }
+            if services.has(.apns) { return .apns }
+        case .apns, .fcm: break
+        }
+        throw EndpointError.pushNotConfigured
+    }
+
+    private func subscribe(_ token: String, at sns: SNS, _ context: RequestContext) throws {
+        let client = PushClient(transport: context.transport, deadline: context.deadline)
+        let subscription = try sns.subscribe(deviceToken: token, of: context.caller.userID, through: client)
+        try register(
+            PushRegistration(
+                kind: .sns, token: token, endpointARN: subscription.endpointARN,
+                subscriptionARN: subscription.subscriptionARN),
+            topic: subscription.topicARN, context)
+    }
+
+    private func register(
+        _ registration: PushRegistration, topic: String? = nil, _ context: RequestContext
+    ) throws {
+        try endSubscriptions(replacedBy: registration, context)
+        try context.store.transaction { session in
+            guard try session.holdUser(context.caller.userID) else { throw EndpointError.userUnknown }
+            if let topic { try session.storePushTopic(topic, of: context.caller.userID) }
+            try session.register(registration, of: context.caller.userID, on: context.device, at: context.now)
+        }
+    }
+
+    /// Makes a device stop listening to the topics of others, before it is forgotten that it does: what is meant for one
+    /// person must not appear on a device that is now another's.
+    private func endSubscriptions(replacedBy registration: PushRegistration, _ context: RequestContext) throws {
+        guard let sns = context.services.push.sns else { return }
+        let replaced = try context.store.withSession { session in
+            try session.pushSubscriptions(
+                replacedBy: registration.token, of: context.caller.userID, on: context.device)
+        }
+        let client = PushClient(transport: context.transport, deadline: context.deadline)
+        for arn in Set(replaced) where arn != registration.subscriptionARN {
+            try sns.unsubscribe(arn, through: client)
+        }
+    }
+}

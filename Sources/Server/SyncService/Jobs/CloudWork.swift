@@ -1,0 +1,158 @@
+import Providers
+import HTTPTransport
+import Logging
+import Store
+import SyncProtocol
+import Vault
+
+/// The part of the outbox that happens in people's storage.
+struct CloudWork: Sendable {
+    private static let itemTime: Duration = .seconds(60)
+
+    let store: Store
+    let storage: StorageRegistry
+    let warningFile: OutboxWorker.WarningFile?
+    let leaseOwner: String
+    let now: @Sendable () -> WireDate
+
+    /// Does one piece of work; doing it again changes nothing.
+    /// - Throws: `CloudStorageError`, `StoreError`.
+    func carryOut(
+        _ item: OutboxItem, _ transport: Transport, _ logger: Logger, _ signOfLife: () -> Void
+    ) throws {
+        guard let owner = item.owner else { return }
+        guard let storage = try open(owner, transport, logger) else {
+            // Unless another user has the work by now, nobody can do it.
+            return logger.warning("No way into the storage: its user is gone")
+        }
+        switch item.kind {
+        case .deleteObject: try deleteObject(item, of: owner, storage)
+        case .writeWarningFile: try writeWarningFile(item, storage)
+        case .hashObject: try hashObject(item, of: owner, storage, signOfLife)
+        case .sendPush, .removePushTopic, .revokeGrant: preconditionFailure("this work is not done in storage")
+        }
+    }
+
+    /// The owner's storage; `nil` if their account is gone, and with it our access.
+    private func open(_ owner: OwningUser, _ transport: Transport, _ logger: Logger) throws -> UserStorage? {
+        let deadline = Deadline.after(Self.itemTime)
+        if let user = try store.withSession({ try $0.user(owner.userID) }) {
+            return try storage.storage(of: user, transport: transport, deadline: deadline, logger: logger)
+        }
+        guard let departed = try store.withSession({ try $0.departedUser(owner.userID) }) else { return nil }
+        return try storage.storage(
+            ofDeparted: departed.user, sealed: departed.credentials, transport: transport, deadline: deadline,
+            logger: logger)
+    }
+
+    private func deleteObject(_ item: OutboxItem, of owner: OwningUser, _ storage: UserStorage) throws {
+        if let objectID = item.objectID {
+            let isAwaited = try store.withSession { session in
+                try session.hasOlderUpload(than: item.id, of: owner, at: now())
+            }
+            // That upload may have found the object with the very contents that it brings.
+            if isAwaited { throw CloudStorageError.unavailable(detail: "an upload is under way") }
+            try deleteUnlessReferenced(objectID, of: owner, for: item, storage)
+            // With several names, the identifier may be that of the first object found by them.
+            guard item.objectNames.count > 1 else { return }
+        }
+        // Left by an upload that died before it learned its object's identifier, or stored by an older server.
+        for name in item.objectNames {
+            guard let found = try storage.provider.find(name: name, in: storage.access) else { continue }
+            // Recorded before the decision, so that nobody adopts the object from then on.
+            try store.transaction { session in
+                try session.record(objectID: found.objectID, in: item.id, by: leaseOwner)
+            }
+            try deleteUnlessReferenced(found.objectID, of: owner, for: item, storage)
+        }
+    }
+
+    private func deleteUnlessReferenced(
+        _ objectID: String, of owner: OwningUser, for item: OutboxItem, _ storage: UserStorage
+    ) throws {
+        let names = item.objectNames.compactMap { CloudFileName($0) }
+        let isReferenced = try store.transaction { session in
+            if try session.isReferenced(objectID, of: owner) { return true }
+            for name in names where try session.isReferenced(name, of: owner) { return true }
+            return false
+        }
+        // From here on nobody adopts the object: while this row exists, adoption is refused.
+        if !isReferenced { try storage.provider.delete(objectID: objectID, in: storage.access) }
+    }
+
+    private func writeWarningFile(_ item: OutboxItem, _ storage: UserStorage) throws {
+        guard let warningFile else { return }
+        var reservation = try storage.provider.reserve(name: warningFile.name, in: storage.access)
+        // Under another name it would be of no use.
+        reservation.spareName = nil
+        if let objectID = item.objectID {
+            reservation.objectID = objectID
+        } else {
+            // A file of that name may be the person's own, or from an earlier account of theirs: it is left alone.
+            if try storage.provider.find(name: warningFile.name, in: storage.access) != nil { return }
+            if let objectID = reservation.objectID {
+                try store.transaction { session in
+                    try session.record(objectID: objectID, in: item.id, by: leaseOwner)
+                }
+            }
+        }
+        let content = BytesContent(warningFile.contents, for: storage.provider.storageType)
+        _ = try storage.provider.upload(content, as: reservation, mimeType: "text/plain", to: storage.access)
+    }
+
+    /// Finds out what the bytes of an object are, and whether the provider's own hash, which may have come late, fits.
+    private func hashObject(
+        _ item: OutboxItem, of owner: OwningUser, _ storage: UserStorage, _ signOfLife: () -> Void
+    ) throws {
+        guard let objectID = item.objectID else { return }
+        do {
+            let object = try storage.provider.describe(objectID: objectID, in: storage.access)
+            guard object.providerHash != nil || item.attempts >= OutboxWorker.maximumAttempts else {
+                throw CloudStorageError.unavailable(detail: "the provider has no hash yet")
+            }
+            let known = try store.withSession { try $0.knownContent(of: objectID, in: owner) }
+            let content: KnownContent
+            if let known, known.providerHash == object.providerHash {
+                content = known
+            } else {
+                content = try ContentReading.contents(of: object, in: storage) {
+                    signOfLife()
+                    return true
+                }
+            }
+            try store.transaction { session in
+                try session.remember(content, of: objectID, in: owner, at: now())
+            }
+        } catch CloudStorageError.notFound {
+            // Gone in the meantime: there is nothing left to find out.
+        }
+    }
+
+    /// A word for log and table that holds nothing of what the provider wrote.
+    static func word(for error: CloudStorageError) -> String {
+        switch error {
+        case .notFound: "not found"
+        case .authorizationRevoked: "authorization revoked"
+        case .quotaExceeded: "quota exceeded"
+        case .rateLimited: "rate limited"
+        case .withheld: "withheld"
+        case .unavailable: "unavailable"
+        case .timedOut: "timed out"
+        case .contentMismatch: "content mismatch"
+        case .rejected(let code): "rejected: \(code)"
+        case .contentFailed, .downloadCancelled: "content failed"
+        case .localFailure: "local failure"
+        }
+    }
+}
+
+extension CloudStorageError {
+    /// How long to wait before asking again, if that is known.
+    var retryAfter: Duration? {
+        switch self {
+        case .rateLimited(let told): told
+        case .withheld(.circuitOpen(let delay)): delay
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,95 @@
+public import Logging
+public import Store
+public import SyncProtocol
+import Vault
+
+/// Removes what has outlived its use: expired invitations, staged changes without a commit, results of old codes, commits
+/// that nobody will ask about again.
+///
+/// Any number may run; each step is a transaction of its own over a bounded number of rows.
+public struct Housekeeper: Sendable {
+    private static let batch = 500
+    /// Commits forgotten in one round; a round a minute keeps up with 80 of them a second.
+    private static let commitBatch = 5_000
+    /// How long the result of an exchanged authorization code is kept, in seconds: far longer than a request is repeated.
+    private static let codeLifetimeSeconds: Int64 = 86_400
+    /// How long a commit is remembered by its id, in seconds: as long as a system lets background transfers take.
+    private static let commitLifetimeSeconds: Int64 = 7 * 86_400
+    /// How long it is remembered what an object's bytes are, in seconds: it can be found out again.
+    private static let contentLifetimeSeconds: Int64 = 90 * 86_400
+
+    /// How long Apple's notices are remembered, in seconds: twice as long as one is believed.
+    private static let noticeLifetimeSeconds: Int64 = 60 * 86_400
+
+    /// How far back uploads of people who left meanwhile are looked for, in seconds: far longer than from one round to the
+    /// next.
+    private static let departureSeconds: Int64 = 3_600
+
+    private let store: Store
+    private let stagingLifetimeSeconds: Int64
+    private let now: @Sendable () -> WireDate
+    private let logger: Logger
+
+    /// - Parameter stagingLifetimeDays: after how many days without a commit staged changes are withdrawn.
+    public init(
+        store: Store, stagingLifetimeDays: Int, now: @escaping @Sendable () -> WireDate, logger: Logger
+    ) {
+        self.store = store
+        stagingLifetimeSeconds = Int64(stagingLifetimeDays) * 86_400
+        self.now = now
+        self.logger = logger
+    }
+
+    /// Does one round.
+    /// - Throws: ``StoreError``.
+    public func run() throws {
+        let invitations = try store.transaction { session in
+            try session.removeExpiredInvitations(at: now(), limit: Self.batch)
+        }
+        report("Expired invitations removed", invitations)
+        let changes = try store.transaction { session in
+            try session.withdrawAbandoned(
+                stagedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch, at: now())
+        }
+        report("Abandoned uploads withdrawn", changes)
+        let orphans = try store.transaction { session in
+            try session.withdrawStagedByStrangers(
+                since: time(ago: Self.departureSeconds), limit: Self.batch, at: now())
+        }
+        report("Uploads of people who left meanwhile withdrawn", orphans)
+        let batches = try store.transaction { session in
+            try session.forgetBatches(changedBefore: time(ago: stagingLifetimeSeconds), limit: Self.batch)
+        }
+        report("Incomplete batches forgotten", batches)
+        let commits = try store.transaction { session in
+            try session.forgetCommits(before: time(ago: Self.commitLifetimeSeconds), limit: Self.commitBatch)
+        }
+        report("Old commits forgotten", commits)
+        let codes = try store.transaction { session in
+            try session.forgetExchangedCodes(before: time(ago: Self.codeLifetimeSeconds), limit: Self.batch)
+        }
+        report("Results of old authorization codes forgotten", codes)
+        let hours = try store.transaction { try $0.forgetQuotaWindows(limit: Self.commitBatch) }
+        report("Hours of quotas forgotten", hours)
+        let notices = try store.transaction { session in
+            try session.forgetAppleNotices(before: time(ago: Self.noticeLifetimeSeconds), limit: Self.batch)
+        }
+        report("Old notices of Apple forgotten", notices)
+        let contents = try store.transaction { session in
+            try session.forgetContents(before: time(ago: Self.contentLifetimeSeconds), limit: Self.batch)
+        }
+        report("Results of reading objects forgotten", contents)
+        let departed = try store.transaction { session in
+            try session.forgetDepartedUsers(at: now(), limit: Self.batch)
+        }
+        report("Removed users forgotten whose storage could not be cleared in time", departed)
+    }
+
+    private func report(_ sentence: Logger.Message, _ count: Int) {
+        if count > 0 { logger.info(sentence, metadata: .keyed([.count: "\(count)"])) }
+    }
+
+    private func time(ago seconds: Int64) -> WireDate {
+        WireDate(secondsSince1970: now().secondsSince1970 - seconds)
+    }
+}

@@ -1,0 +1,151 @@
+public import Providers
+public import HTTPTransport
+public import Logging
+public import Store
+public import SyncProtocol
+public import Vault
+
+/// Does what the outbox says must still happen in the clouds and at push services.
+///
+/// Any number of them may run, on any number of hosts: each leases its work first. All work may be done twice.
+public struct OutboxWorker: Sendable {
+    /// A file for new owners that asks them not to touch the folder.
+    public struct WarningFile: Sendable {
+        public var name: String
+        public var contents: [UInt8]
+
+        public init(name: String, contents: [UInt8]) {
+            self.name = name
+            self.contents = contents
+        }
+    }
+
+    /// Rows leased at a time.
+    private static let batch = 8
+    /// How long other workers leave leased rows alone; longer than a batch may take.
+    private static let leaseSeconds: Int64 = 600
+    /// After so many attempts at something that only a person could mend, the work is dropped.
+    static let maximumAttempts = 60
+
+    private let store: Store
+    private let cloudWork: CloudWork
+    private let pushWork: PushWork
+    private let revocationWork: RevocationWork
+    private let leaseOwner: String
+    private let now: @Sendable () -> WireDate
+    private let logger: Logger
+
+    /// - Parameter leaseOwner: a text that no other worker uses.
+    public init(
+        store: Store, storage: StorageRegistry, push: PushServices = PushServices(), warningFile: WarningFile?,
+        leaseOwner: String,
+        now: @escaping @Sendable () -> WireDate, logger: Logger
+    ) {
+        self.store = store
+        cloudWork = CloudWork(
+            store: store, storage: storage, warningFile: warningFile, leaseOwner: leaseOwner, now: now)
+        pushWork = PushWork(store: store, services: push, leaseOwner: leaseOwner, now: now)
+        revocationWork = RevocationWork(store: store, storage: storage, leaseOwner: leaseOwner)
+        self.leaseOwner = leaseOwner
+        self.now = now
+        self.logger = logger
+    }
+
+    /// Leases what is due and does it.
+    /// - Parameter beforeItem: called before each piece of work, as a sign of life.
+    /// - Returns: how many rows were leased; 0 if nothing is due.
+    /// - Throws: ``StoreError``.
+    public func run(transport: Transport, beforeItem: () -> Void = {}) throws -> Int {
+        let items = try store.transaction { session in
+            try session.leaseDue(
+                by: leaseOwner, limit: Self.batch, until: time(in: Self.leaseSeconds), at: now())
+        }
+        for item in items {
+            beforeItem()
+            try handle(item, transport, beforeItem)
+        }
+        return items.count
+    }
+
+    private func handle(_ item: OutboxItem, _ transport: Transport, _ signOfLife: () -> Void) throws {
+        var logger = logger
+        logger[metadataKey: LogKey.outboxID.rawValue] = "\(item.id.rawValue)"
+        logger[metadataKey: LogKey.owningUserID.rawValue] = "\(item.userID)"
+        if let requestID = item.requestID { logger[metadataKey: LogKey.requestID.rawValue] = "\(requestID)" }
+        let transport = transport.logged(by: logger)
+        do {
+            switch item.kind {
+            case .deleteObject, .writeWarningFile, .hashObject:
+                try cloudWork.carryOut(item, transport, logger, signOfLife)
+            case .sendPush, .removePushTopic: try pushWork.carryOut(item, transport, logger)
+            case .revokeGrant: try revocationWork.carryOut(item, transport, logger)
+            }
+            if try complete(item, logger) != .passedOn {
+                logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
+            }
+        } catch let error as CloudStorageError {
+            try postpone(
+                item, word: CloudWork.word(for: error), isTransient: error.isTransient, told: error.retryAfter, logger)
+        } catch let error as PushError {
+            try postpone(
+                item, word: "\(error)", isTransient: error.isTransient, told: error.retryAfter, logger)
+        } catch let error as AccountError {
+            // What an operator must mend may be mended within the day that a grant waits.
+            try postpone(item, word: error.word, isTransient: true, told: nil, logger)
+        }
+    }
+
+    /// Ends work that is done, or was dropped, unless the user for whom it was leased has been followed by another one.
+    private func complete(_ item: OutboxItem, _ logger: Logger) throws -> LeaseEnd {
+        let end = try store.transaction { session in
+            let end = try session.complete(item, by: leaseOwner, at: now())
+            if end == .asAsked { try session.forgetDepartedUser(item.userID) }
+            return end
+        }
+        note(end, logger)
+        return end
+    }
+
+    private func note(_ end: LeaseEnd, _ logger: Logger) {
+        if end == .passedOn { logger.info("Outbox item passed on: its account has a new user") }
+    }
+
+    /// Puts the work off: for as long as the provider says, or twice as long as the last time; for a day if only a
+    /// person can mend it. Nobody mends anything for a user who has been removed, and access to their storage ends soon.
+    private func postpone(
+        _ item: OutboxItem, word: String, isTransient: Bool, told: Duration?, _ logger: Logger
+    ) throws {
+        let isTransient = try isTransient || isDeparted(item)
+        var seconds = min(3_600, Int64(2) << Int64(min(item.attempts, 11)))
+        if !isTransient { seconds = 86_400 }
+        // Present time and due time are whole seconds, rounded down: two more, or it would be a little too early.
+        if let told { seconds = max(seconds, told.components.seconds + 2) }
+        let isHopeless = !isTransient && item.attempts >= Self.maximumAttempts
+        let isStale =
+            pushWork.isStale(item, at: time(in: seconds)) || revocationWork.isStale(item, at: time(in: seconds))
+        guard !isHopeless, !isStale else {
+            logger.warning("Outbox item dropped", metadata: .keyed([.reason: "\(word)", .count: "\(item.attempts)"]))
+            _ = try complete(item, logger)
+            return
+        }
+        logger.warning(
+            "Outbox item postponed",
+            metadata: .keyed([
+                .reason: "\(word)", .seconds: "\(seconds)", .count: "\(item.attempts + 1)",
+            ]))
+        note(
+            try store.transaction { session in
+                try session.postpone(item, by: leaseOwner, until: time(in: seconds), error: word, at: now())
+            }, logger)
+    }
+
+    /// Whether the work is in the storage of somebody who has been removed.
+    private func isDeparted(_ item: OutboxItem) throws -> Bool {
+        guard item.owner != nil else { return false }
+        return try store.withSession { try $0.departedUser(item.userID) != nil }
+    }
+
+    private func time(in seconds: Int64) -> WireDate {
+        WireDate(secondsSince1970: now().secondsSince1970 + seconds)
+    }
+}

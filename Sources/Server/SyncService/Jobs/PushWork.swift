@@ -1,0 +1,121 @@
+import HTTPTransport
+import Logging
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// The part of the outbox that tells people that something has changed.
+///
+/// Best effort: what cannot be delivered within an hour is dropped. A device is told again only if nobody knows whether it
+/// was told, and then under the same identifier, so that the second notification takes the place of the first.
+struct PushWork: Sendable {
+    /// How long after the change a push is still worth an attempt, in seconds.
+    static let patienceSeconds: Int64 = 3_600
+    /// How long a service may keep a notification for a device that is off, in seconds.
+    private static let shelfLifeSeconds: Int64 = 86_400
+    private static let itemTime: Duration = .seconds(30)
+
+    let store: Store
+    let services: PushServices
+    let leaseOwner: String
+    let now: @Sendable () -> WireDate
+
+    /// Whether work is a push that nobody wants any more at `time`.
+    func isStale(_ item: OutboxItem, at time: WireDate) -> Bool {
+        guard let order = item.push else { return false }
+        return time.secondsSince1970 - order.orderedAt.secondsSince1970 > Self.patienceSeconds
+    }
+
+    /// Does one piece of work.
+    /// - Throws: `PushError`, `StoreError`.
+    func carryOut(_ item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
+        let client = PushClient(transport: transport, deadline: .after(Self.itemTime))
+        if item.kind == .removePushTopic {
+            guard let sns = services.sns, let topic = item.objectNames.first else { return }
+            return try sns.deleteTopic(topic, through: client)
+        }
+        guard let order = item.push else { return }
+        guard !isStale(item, at: now()) else {
+            return logger.warning("Push dropped: too late", metadata: .keyed([.count: "\(item.attempts)"]))
+        }
+        switch order.target {
+        case .group: try fanOut(item, order, logger)
+        case .device(let id): try notify(id, item, order, client, logger)
+        case .topic: try publish(item, order, client, logger)
+        }
+    }
+
+    /// From here on each device is a piece of work of its own.
+    private func fanOut(_ item: OutboxItem, _ order: PushOrder, _ logger: Logger) throws {
+        let count = try store.transaction { session in
+            try session.fanOut(item, order, by: leaseOwner, at: now())
+        }
+        logger.debug("Push for a group", metadata: .keyed([.count: "\(count ?? 0)"]))
+    }
+
+    private func notify(
+        _ id: PushRegistrationID, _ item: OutboxItem, _ order: PushOrder, _ client: PushClient, _ logger: Logger
+    ) throws {
+        let found = try store.withSession { session in
+            try session.pushRegistration(id, of: item.userID, memberOf: order.groupID)
+        }
+        guard let registration = found, let service = service(for: registration.kind) else {
+            return logger.debug("Push dropped: the device is no longer there")
+        }
+        let address = PushAddress(token: registration.token, environment: registration.environment)
+        do {
+            let used = try service.deliver(notification(item, order), to: address, through: client)
+            if used.environment != registration.environment, let environment = used.environment {
+                try store.transaction { try $0.record(environment, of: id, withToken: registration.token) }
+            }
+        } catch PushError.gone(let since) {
+            let isForgotten = try store.transaction { session in
+                try session.forgetPushRegistration(
+                    id, withToken: registration.token,
+                    unlessRegisteredAfter: since.map { WireDate(secondsSince1970: $0) })
+            }
+            if isForgotten { logger.info("Device forgotten: its push service no longer knows it") }
+        }
+    }
+
+    private func publish(
+        _ item: OutboxItem, _ order: PushOrder, _ client: PushClient, _ logger: Logger
+    ) throws {
+        let found = try store.withSession { session in
+            try session.pushTopic(of: item.userID, memberOf: order.groupID)
+        }
+        guard let topic = found, let sns = services.sns else {
+            return logger.debug("Push dropped: the topic is no longer there")
+        }
+        do {
+            _ = try sns.deliver(notification(item, order), to: PushAddress(token: topic), through: client)
+        } catch PushError.gone {
+            try store.transaction { try $0.forgetPushTopic(topic, of: item.userID) }
+            logger.info("Topic forgotten: SNS no longer knows it")
+        }
+    }
+
+    private func service(for kind: PushRegistration.Kind) -> (any PushService)? {
+        switch kind {
+        case .apns: services.apns
+        case .fcm: services.fcm
+        // Devices at SNS are reached through their user's topic.
+        case .sns: nil
+        }
+    }
+
+    private func notification(_ item: OutboxItem, _ order: PushOrder) -> PushNotification {
+        PushNotification(
+            origin: "\(item.id.rawValue) \(item.userID) \(order.orderedAt)", text: order.text,
+            expiresAt: order.orderedAt.secondsSince1970 + Self.shelfLifeSeconds)
+    }
+}
+
+extension PushError {
+    /// How long the service asks to wait, if it does.
+    var retryAfter: Duration? { if case .rateLimited(let told) = self { told } else { nil } }
+
+    /// Whether another attempt may succeed before the push is stale; an operator may mend a configuration by then.
+    var isTransient: Bool { if case .rejected = self { false } else { true } }
+}

@@ -1,0 +1,57 @@
+import Providers
+import HTTPTransport
+import Logging
+import Store
+import SyncProtocol
+import Vault
+
+/// The part of the outbox that gives back to providers what removed users had granted.
+///
+/// Best effort: the tokens of somebody who has left are kept for a day at most.
+struct RevocationWork: Sendable {
+    /// How long after the removal the provider is still told, in seconds.
+    static let patienceSeconds: Int64 = 86_400
+    /// How long asking may take.
+    private static let askingLimit: Duration = .seconds(20)
+    /// How long an account that comes back waits for the end of the asking, in seconds; longer than ``askingLimit``.
+    private static let announcedSeconds = 30
+
+    let store: Store
+    let storage: StorageRegistry
+    let leaseOwner: String
+
+    /// Whether work is a revocation that nobody will attempt any more at `time`.
+    func isStale(_ item: OutboxItem, at time: WireDate) -> Bool {
+        guard let grant = item.grant else { return false }
+        return time.secondsSince1970 - grant.forsakenAt.secondsSince1970 > Self.patienceSeconds
+    }
+
+    /// Tells the provider. Nothing is done if the account has a user again: then the grant is theirs.
+    /// - Throws: `AccountError`, `StoreError`.
+    func carryOut(_ item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
+        guard let grant = item.grant, let account = storage.account(grant.accountType) else { return }
+        guard let credentials = try storage.vault.open(grant.record, from: .user(item.userID), logger) else {
+            return logger.warning("Grant not revoked: its record does not open")
+        }
+        let isOurs = try store.transaction { session in
+            try session.beginRevocation(item.id, by: leaseOwner, seconds: Self.announcedSeconds)
+        }
+        guard isOurs else { return }
+        let client = AccountClient(
+            transport: transport, deadline: .after(Self.askingLimit), backoff: storage.backoff)
+        try account.revoke(credentials, through: client)
+    }
+}
+
+extension AccountError {
+    /// A word for log and table that holds nothing of what the provider wrote.
+    var word: String {
+        switch self {
+        case .rejected, .codeRejected, .scopeMissing, .revoked: "refused"
+        case .notAsked, .unavailable: "unavailable"
+        case .withheld: "withheld"
+        case .timedOut: "timed out"
+        case .misconfigured: "misconfigured"
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import FoundationEssentials
+public import OpenSSLCrypto
+public import Providers
+public import SyncProtocol
+
+/// Seals stored credentials for the database and opens them again.
+///
+/// The place where a record is kept is bound into it as additional data, so that a record copied to another row does
+/// not open there.
+public struct CredentialSealer: Sendable {
+    /// Where a sealed record is kept.
+    public enum Place: Sendable {
+        /// Column `credentials` of the user's row.
+        case user(UserID)
+        /// The result of an exchanged authorization code, by the code's SHA-256.
+        case code([UInt8])
+
+        var additionalData: [UInt8] {
+            switch self {
+            case .user(let userID): Array("users.credentials:\(userID.rawValue)".utf8)
+            case .code(let hash): Array("exchanged_codes.credentials:".utf8) + hash
+            }
+        }
+    }
+
+    private let keys: KeyRing
+
+    public init(keys: KeyRing) {
+        self.keys = keys
+    }
+
+    /// - Throws: ``CryptoError`` if OpenSSL has no randomness.
+    public func seal(_ credentials: StoredCredentials, for place: Place) throws -> [UInt8] {
+        let plaintext = [UInt8](try JSONEncoder().encode(credentials))
+        return try SealedBox.seal(plaintext, key: keys.current, additionalData: place.additionalData)
+    }
+
+    /// - Throws: ``CryptoError`` if the record is damaged, from another place, or sealed with a key we do not have.
+    public func open(_ record: [UInt8], from place: Place) throws -> StoredCredentials {
+        let plaintext = try SealedBox.open(record, keys: keys, additionalData: place.additionalData)
+        return try JSONDecoder().decode(StoredCredentials.self, from: Data(plaintext))
+    }
+}

@@ -1,0 +1,97 @@
+public import Providers
+public import Logging
+import OpenSSLCrypto
+import Store
+public import SyncProtocol
+
+/// Opens the sealed tokens of users, and seals them anew.
+///
+/// A record that cannot be opened, since its key is lost or it is damaged, counts as absent: its owner signs in again. It
+/// is not lost for that: as long as nothing brings another refresh token it is set aside, and counts again when its key
+/// comes back.
+public struct CredentialVault: Sendable {
+    /// What is stored for one user.
+    public struct Kept: Sendable {
+        /// `nil` if nothing is stored that can be opened.
+        public var credentials: StoredCredentials?
+        /// Whether there is a record that cannot be opened.
+        public var isUnreadable: Bool
+        /// When the person was last found to have withdrawn their consent at the provider.
+        public var consentWithdrawnAt: WireDate?
+        fileprivate var version: Int64
+
+        /// Whether an identity token that has been verified counts.
+        public func admits(_ token: IdentityToken) -> Bool {
+            if let consentWithdrawnAt, token.issuedAt <= consentWithdrawnAt.secondsSince1970 { return false }
+            return credentials?.identity?.admits(token) ?? !token.isExpired
+        }
+    }
+
+    private let store: Store
+    private let sealer: CredentialSealer
+    private let unreadable: @Sendable () -> Void
+
+    /// - Parameter unreadable: called for each record that cannot be opened, for statistics.
+    init(store: Store, sealer: CredentialSealer, unreadable: @escaping @Sendable () -> Void) {
+        self.store = store
+        self.sealer = sealer
+        self.unreadable = unreadable
+    }
+
+    /// What is stored for a user; `nil` if there is no such user.
+    /// - Throws: ``StoreError``, `CryptoError.unavailable`.
+    public func load(_ userID: UserID, _ logger: Logger) throws -> Kept? {
+        guard let row = try store.withSession({ try $0.credentialRow(of: userID) }) else { return nil }
+        let present = try row.record.flatMap { try open($0, from: .user(userID), logger) }
+        var kept = Kept(
+            credentials: present, isUnreadable: row.record != nil && present == nil,
+            consentWithdrawnAt: row.consentWithdrawnAt, version: row.version)
+        guard present?.refreshToken == nil, let former = row.formerRecord,
+            let earlier = try? sealer.open(former, from: .user(userID)), earlier.refreshToken != nil
+        else { return kept }
+        kept.credentials = present.map { earlier.updated(with: $0) } ?? earlier
+        return kept
+    }
+
+    /// Opens a record that is kept elsewhere; `nil`, with a warning, if that cannot be done.
+    /// - Throws: `CryptoError.unavailable`.
+    public func open(
+        _ record: [UInt8], from place: CredentialSealer.Place, _ logger: Logger
+    ) throws -> StoredCredentials? {
+        do {
+            return try sealer.open(record, from: place)
+        } catch CryptoError.unavailable {
+            throw CryptoError.unavailable
+        } catch {
+            unreadable()
+            // What a decoder says could repeat what it read.
+            let reason = (error as? CryptoError)?.description ?? "The sealed record holds something else."
+            logger.warning("Credentials cannot be opened and count as absent", metadata: .keyed([.reason: "\(reason)"]))
+            return nil
+        }
+    }
+
+    /// Stores credentials in the place of what was loaded, unless somebody else has stored something since.
+    ///
+    /// A withdrawal of consent that they know of is noted outside the sealed record too. A new one ends whatever was set
+    /// aside, as a new refresh token does.
+    /// - Returns: whether they are stored.
+    public func keep(_ credentials: StoredCredentials, of userID: UserID, over kept: Kept) throws -> Bool {
+        let withdrawnAt = credentials.identity?.withdrawnAt.map { WireDate(secondsSince1970: $0) }
+        let isNewWithdrawal = withdrawnAt.map { $0 > kept.consentWithdrawnAt ?? .earliest } ?? false
+        let replaced: NewCredentials.Replaced =
+            if credentials.refreshToken != nil || isNewWithdrawal {
+                .obsolete
+            } else if kept.isUnreadable {
+                .setAside
+            } else {
+                .forgotten
+            }
+        let new = NewCredentials(
+            try sealer.seal(credentials, for: .user(userID)), hasRefreshToken: credentials.refreshToken != nil,
+            replaced: replaced, consentWithdrawnAt: isNewWithdrawal ? withdrawnAt : nil)
+        return try store.transaction { session in
+            try session.storeCredentials(new, of: userID, ifVersion: kept.version)
+        }
+    }
+}

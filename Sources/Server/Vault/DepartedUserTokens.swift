@@ -1,0 +1,57 @@
+import Providers
+import HTTPTransport
+import Store
+import SyncProtocol
+
+/// The access token of a removed user, for the time that clearing their storage takes.
+///
+/// Only the jobs role uses it, so nobody else renews it; should two workers do so at once, the later result is kept.
+final class DepartedUserTokens: AccessTokens {
+    private let user: UserRecord
+    private var credentials: StoredCredentials
+    private let store: Store
+    private let sealer: CredentialSealer
+    private let account: any AccountProvider
+    private let transport: Transport
+    private let backoff: Backoff
+
+    /// - Parameter credentials: the tokens as the user's row had them.
+    init(
+        user: UserRecord, credentials: StoredCredentials, store: Store, sealer: CredentialSealer,
+        account: any AccountProvider,
+        transport: Transport, backoff: Backoff
+    ) {
+        self.user = user
+        self.credentials = credentials
+        self.store = store
+        self.sealer = sealer
+        self.account = account
+        self.transport = transport
+        self.backoff = backoff
+    }
+
+    var accountKey: Int64 { user.userID.rawValue }
+
+    func current() throws(CloudStorageError) -> String {
+        guard let token = credentials.accessToken else { throw .authorizationRevoked }
+        return token
+    }
+
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+        if let token = credentials.accessToken, token != rejected { return token }
+        do {
+            let client = AccountClient(transport: transport, deadline: deadline, backoff: backoff)
+            credentials = credentials.updated(with: try account.refresh(credentials, through: client))
+        } catch {
+            throw CloudStorageError(ofRenewal: error)
+        }
+        do {
+            // A provider may take the old refresh token for the new one only once.
+            let record = try sealer.seal(credentials, for: .user(user.userID))
+            try store.transaction { try $0.storeCredentials(record, ofDeparted: user.userID) }
+        } catch {
+            throw .localFailure(error)
+        }
+        return try current()
+    }
+}

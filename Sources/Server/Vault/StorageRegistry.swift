@@ -1,0 +1,83 @@
+public import Providers
+public import HTTPTransport
+public import Logging
+public import Store
+public import SyncProtocol
+
+/// Opens the storage of any user: finds the provider, the tokens and the folder.
+///
+/// Shared by all threads.
+public struct StorageRegistry: Sendable {
+    public let store: Store
+    public let sealer: CredentialSealer
+    /// Where users' tokens are opened and changed.
+    public let vault: CredentialVault
+    public let backoff: Backoff
+    private let providers: [CloudStorageType: any CloudProvider]
+    private let accounts: [AccountType: any AccountProvider]
+    private let folderChecks = FolderChecks()
+
+    /// - Parameter unreadable: called for each sealed record that cannot be opened, for statistics.
+    public init(
+        store: Store, sealer: CredentialSealer, backoff: Backoff, providers: [any CloudProvider],
+        accounts: [any AccountProvider], unreadable: @escaping @Sendable () -> Void = {}
+    ) {
+        self.store = store
+        self.sealer = sealer
+        vault = CredentialVault(store: store, sealer: sealer, unreadable: unreadable)
+        self.backoff = backoff
+        self.providers = Dictionary(uniqueKeysWithValues: providers.map { ($0.storageType, $0) })
+        self.accounts = Dictionary(uniqueKeysWithValues: accounts.map { ($0.accountType, $0) })
+    }
+
+    /// The provider of a kind of accounts; `nil` if people may not sign in with it here.
+    public func account(_ type: AccountType) -> (any AccountProvider)? { accounts[type] }
+
+    /// The storage of `user`.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if their kind of account is no longer allowed here.
+    public func storage(
+        of user: UserRecord, transport: Transport, deadline: Deadline, logger: Logger
+    ) throws(CloudStorageError) -> UserStorage {
+        guard let type = user.accountType.cloudStorageType, let provider = providers[type],
+            let account = accounts[user.accountType]
+        else { throw .authorizationRevoked }
+        let tokens = UserTokens(
+            user: user, store: store, vault: vault, account: account, transport: transport, backoff: backoff,
+            logger: logger)
+        let folder = UserFolder(user: user, store: store, checks: folderChecks)
+        return UserStorage(
+            provider: provider,
+            access: StorageAccess(
+                transport: transport, tokens: tokens, folder: folder, deadline: deadline, backoff: backoff))
+    }
+
+    /// The storage of somebody who has been removed, to clear it.
+    /// - Parameter sealed: the tokens as the user's row had them.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if their kind of account is no longer allowed here;
+    ///   ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened.
+    public func storage(
+        ofDeparted user: UserRecord, sealed: [UInt8], transport: Transport, deadline: Deadline, logger: Logger
+    ) throws(CloudStorageError) -> UserStorage {
+        guard let type = user.accountType.cloudStorageType, let provider = providers[type],
+            let account = accounts[user.accountType]
+        else { throw .authorizationRevoked }
+        let opened: StoredCredentials?
+        do { opened = try vault.open(sealed, from: .user(user.userID), logger) } catch { throw .localFailure(error) }
+        guard let opened else { throw .unavailable(detail: "the tokens cannot be opened") }
+        let tokens = DepartedUserTokens(
+            user: user, credentials: opened, store: store, sealer: sealer, account: account, transport: transport,
+            backoff: backoff)
+        return UserStorage(
+            provider: provider,
+            access: StorageAccess(
+                transport: transport, tokens: tokens,
+                folder: UserFolder(user: user, store: store, checks: folderChecks),
+                deadline: deadline, backoff: backoff))
+    }
+}
+
+/// One user's storage, for the length of one request.
+public struct UserStorage {
+    public let provider: any CloudProvider
+    public var access: StorageAccess
+}

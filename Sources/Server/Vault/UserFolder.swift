@@ -1,0 +1,58 @@
+import Providers
+import Store
+import SyncProtocol
+import Synchronization
+
+/// Where one user's folder is, remembered in their row.
+final class UserFolder: FolderMemory {
+    private let userID: UserID
+    private let store: Store
+    private let checks: FolderChecks
+    let name: String?
+    private(set) var folderID: String?
+
+    init(user: UserRecord, store: Store, checks: FolderChecks) {
+        userID = user.userID
+        name = user.cloudFolderName
+        folderID = user.cloudFolderID
+        self.store = store
+        self.checks = checks
+    }
+
+    func replace(_ old: String?, by new: String) throws(CloudStorageError) -> String {
+        do {
+            let remembered = try store.transaction { session in
+                try session.replaceCloudFolder(of: userID, old, by: new)
+            }
+            folderID = remembered
+            return remembered ?? new
+        } catch {
+            throw .localFailure(error)
+        }
+    }
+
+    func isDueForVerification() -> Bool { checks.isDue(userID) }
+
+    func markDoubtful() { checks.forget(userID) }
+}
+
+/// When each user's folder was last looked at, in this process.
+final class FolderChecks: Sendable {
+    private static let interval: Duration = .seconds(300)
+    private static let maximumUsers = 10_000
+    private let checked = Mutex<[UserID: ContinuousClock.Instant]>([:])
+
+    /// Whether it is time to look again; the answer counts as having looked.
+    func isDue(_ userID: UserID) -> Bool {
+        checked.withLock { checked in
+            if let last = checked[userID], last.duration(to: .now) < Self.interval { return false }
+            if checked.count >= Self.maximumUsers { checked.removeAll() }
+            checked[userID] = .now
+            return true
+        }
+    }
+
+    func forget(_ userID: UserID) {
+        checked.withLock { $0[userID] = nil }
+    }
+}

@@ -1,0 +1,111 @@
+import Providers
+import HTTPTransport
+import Logging
+import Store
+import SyncProtocol
+
+/// One user's access token, read from the store when it is needed and renewed there when it is refused.
+///
+/// Of all processes one at a time asks the provider (``RefreshTurn``); should two do so all the same, the stored version
+/// decides which result is kept.
+final class UserTokens: AccessTokens {
+    private static let maximumAttempts = 5
+
+    private let user: UserRecord
+    private let store: Store
+    private let vault: CredentialVault
+    private let account: any AccountProvider
+    private let transport: Transport
+    private let backoff: Backoff
+    private let logger: Logger
+
+    init(
+        user: UserRecord, store: Store, vault: CredentialVault, account: any AccountProvider, transport: Transport,
+        backoff: Backoff, logger: Logger
+    ) {
+        self.user = user
+        self.store = store
+        self.vault = vault
+        self.account = account
+        self.transport = transport
+        self.backoff = backoff
+        self.logger = logger
+    }
+
+    var accountKey: Int64 { user.userID.rawValue }
+
+    func current() throws(CloudStorageError) -> String {
+        guard let token = try load().credentials?.accessToken else { throw .authorizationRevoked }
+        return token
+    }
+
+    /// Asks the provider for a new token, unless somebody else has, or is doing it: then their result is waited for.
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+        var known: String?
+        do {
+            let turn = RefreshTurn(of: user.userID, store: store, backoff: backoff)
+            let renewed = try turn.take(by: deadline) {
+                known = try load().credentials?.accessToken.flatMap { $0 == rejected ? nil : $0 }
+                return known != nil
+            } _: {
+                try renew(insteadOf: rejected, by: deadline)
+            }
+            if let token = renewed ?? known { return token }
+        } catch let error as CloudStorageError {
+            throw error
+        } catch {
+            throw .localFailure(error)
+        }
+        throw .unavailable(detail: "token endpoint: another request has been asking for too long")
+    }
+
+    private func renew(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+        guard let stored = try load().credentials else { throw .authorizationRevoked }
+        let fresh: StoredCredentials
+        do {
+            let client = AccountClient(
+                transport: transport, deadline: deadline.orAfter(RefreshTurn.askingLimit), backoff: backoff)
+            fresh = try account.refresh(stored, through: client)
+        } catch {
+            throw CloudStorageError(ofRenewal: error)
+        }
+        logger.info("Access token renewed", metadata: .keyed([.owningUserID: "\(user.userID)"]))
+        do {
+            if let newer = try keep(fresh, renewedFrom: stored), newer != rejected { return newer }
+        } catch {
+            // The new token works all the same; the next request renews it again.
+            logger.warning("Renewed token could not be stored", metadata: .keyed([.reason: "\(error)"]))
+        }
+        guard let token = fresh.accessToken else { throw .authorizationRevoked }
+        return token
+    }
+
+    /// Stores what the provider gave in place of `old`.
+    ///
+    /// Something else may have been stored in the meantime. A new sign-in, which brings another refresh token, stands;
+    /// with anything else the new tokens are laid over it, so that a refresh token that was given only once is not lost.
+    /// - Returns: the access token that is stored in the end.
+    private func keep(_ fresh: StoredCredentials, renewedFrom old: StoredCredentials) throws -> String? {
+        for _ in 0..<Self.maximumAttempts {
+            let kept = try load()
+            guard let present = kept.credentials else { return nil }
+            guard present.refreshToken == old.refreshToken else { return present.accessToken }
+            var merged = present.updated(with: fresh)
+            merged.codeHash = present.codeHash
+            merged.identity = present.identity
+            if try vault.keep(merged, of: user.userID, over: kept) { return fresh.accessToken }
+        }
+        throw StoreError.busy
+    }
+
+    /// - Throws: ``CloudStorageError/localFailure(_:)`` with ``OwnerRemoved`` if the user is no user any more: that is no
+    ///   withdrawal of a permission. ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened: the key may
+    ///   come back, or the owner sign in again; apps remember for ever what is said to be revoked.
+    private func load() throws(CloudStorageError) -> CredentialVault.Kept {
+        let kept: CredentialVault.Kept?
+        do { kept = try vault.load(user.userID, logger) } catch { throw .localFailure(error) }
+        guard let kept else { throw .localFailure(OwnerRemoved()) }
+        if kept.isUnreadable && kept.credentials == nil { throw .unavailable(detail: "the tokens cannot be opened") }
+        return kept
+    }
+}

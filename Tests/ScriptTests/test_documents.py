@@ -1,0 +1,81 @@
+"""Documents that repeat what the code says: they must say the same.
+
+usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
+"""
+
+import json
+import re
+import subprocess
+import unittest
+from functools import cache
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ARCHITECTURE = REPOSITORY / "docs" / "architecture.md"
+CODE = re.compile(r"`([^`]+)`")
+
+
+@cache
+def targets() -> dict[str, dict]:
+    """Those of the package's manifest by their names."""
+    described = subprocess.run(
+        ["swift", "package", "dump-package"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    return {target["name"]: target for target in json.loads(described)["targets"]}
+
+
+def table(heading: str) -> list[list[str]]:
+    """The cells of the table that has this heading's first cell."""
+    lines = ARCHITECTURE.read_text(encoding="utf-8").splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith(f"| {heading} |"))
+    rows = []
+    for line in lines[begin + 2:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+class ArchitectureTests(unittest.TestCase):
+    def test_modules(self) -> None:
+        """The table of modules has each of them with what it imports."""
+        modules = {name: target for name, target in targets().items()
+                   if target["type"] in ("regular", "executable") and not (target.get("path") or "").startswith("Tests")}
+        written = {CODE.findall(name)[0]: set(CODE.findall(imports)) for name, imports, _ in table("Module")}
+        declared = {
+            name: {dependency["byName"][0] for dependency in target["dependencies"] if "byName" in dependency}
+            for name, target in modules.items()}
+        self.assertEqual(written, declared)
+
+    def test_modules_have_rooms(self) -> None:
+        """The picture of the house names each module but the example's in its room, and no other."""
+        picture = re.search(r"^Sources/\n(.*?)^```", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        assert picture
+        room = ""
+        shown = set()
+        for line in picture[1].splitlines():
+            begin, rest = line[:14].strip(), line[14:]
+            room = begin.rstrip("/") or room
+            shown |= {(room, name) for name in re.split(r" {3,}", rest)[0].replace("/{Google,Dropbox,…}", "").split()}
+        paths = {name: Path(target.get("path") or "") for name, target in targets().items()}
+        present = {(path.parts[1], name) for name, path in paths.items()
+                   if path.parts[:1] == ("Sources",) and targets()[name]["type"] != "system"}
+        self.assertEqual(shown, present - {("Programs", "simulate")})
+
+    def test_tests_have_rooms(self) -> None:
+        """Tests of a module stand in the room of the same name."""
+        for name, target in targets().items():
+            path = Path(target.get("path") or "")
+            if target["type"] == "test" and len(path.parts) > 2:
+                with self.subTest(name):
+                    self.assertTrue((REPOSITORY / "Sources" / path.parts[1]).is_dir())
+
+    def test_tables(self) -> None:
+        """The table of the database's tables has each that the migrations make."""
+        migrations = (REPOSITORY / "Sources/Server/Store/Migrations").glob("*.sql")
+        made = set().union(*(
+            re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", file.read_text(encoding="utf-8")) for file in migrations))
+        self.assertEqual({name for row in table("Table") for name in CODE.findall(row[0])}, made)
+
+
+if __name__ == "__main__":
+    unittest.main()

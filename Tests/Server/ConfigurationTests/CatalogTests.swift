@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+@testable import Configuration
+
+@Suite("The list of settings")
+struct CatalogTests {
+    private let operations: String
+
+    init() throws {
+        operations = try String(
+            contentsOf: ConfigurationFolder.repository.appending(path: "docs/operations.md"), encoding: .utf8)
+    }
+
+    /// All names in quotation marks for code in the first column of the tables in section 3 of the operator's page.
+    private func documented() throws -> Set<String> {
+        let begin = try #require(operations.range(of: "\n## 3. Configuration"))
+        let end = try #require(operations.range(of: "\n## 4.", range: begin.upperBound..<operations.endIndex))
+        var names: Set<String> = []
+        for line in operations[begin.upperBound..<end.lowerBound].split(separator: "\n") where line.hasPrefix("| `") {
+            let column = line.dropFirst(2).prefix { $0 != "|" }
+            for (index, part) in column.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+            where index % 2 == 1 {
+                names.insert(String(part))
+            }
+        }
+        return names
+    }
+
+    @Test("docs/operations.md explains every setting, and none that is not read")
+    func documentation() throws {
+        let documented = try documented()
+
+        #expect(SettingCatalog.all.subtracting(documented).sorted() == [])
+        #expect(documented.subtracting(SettingCatalog.all).sorted() == [])
+    }
+
+    @Test("Every setting of the list is read")
+    func read() throws {
+        let everything = SettingCatalog.plain.map { "\"\($0)\": \"\"" }.joined(separator: ", ")
+        let root = try LocatedJSONParser.parse(Array("{\(everything), \"fcm.serviceAccount\": \"\"}".utf8))
+        var settings = SettingsReader(
+            reader: ConfigurationReader(root), files: SecretFiles(configurationPath: "/nonexistent/x"),
+            permissions: 0o600)
+
+        _ = settings.read()
+
+        let ours = SettingCatalog.plain.union(SettingCatalog.secrets).union(SettingCatalog.secrets.map { $0 + "File" })
+        #expect(ours.subtracting(settings.reader.asked).sorted() == [])
+        #expect(settings.reader.asked.subtracting(ours).sorted() == [])
+    }
+
+    @Test("The sample configuration has no problem but the secrets that are not there")
+    func sample() throws {
+        let folder = try ConfigurationFolder()
+        let sample = try String(
+            contentsOf: ConfigurationFolder.repository.appending(path: "etc/syncd.json"), encoding: .utf8)
+
+        let missing = folder.problems(sample)
+
+        #expect(missing.allSatisfy { $0.contains("which cannot be read") }, "\(missing)")
+        for name in ["database-password", "google-client-secret", "facebook-client-secret", "dropbox-app-secret"] {
+            try folder.write(name, "x", mode: 0o600)
+        }
+        try folder.write("apple-private-key", "x", mode: 0o600)
+        #expect(try folder.read(sample, mode: 0o644).notes.isEmpty)
+    }
+}

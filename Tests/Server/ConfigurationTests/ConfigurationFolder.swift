@@ -1,0 +1,53 @@
+import Foundation
+import SyncProtocol
+import TestSupport
+
+@testable import Configuration
+
+/// A configuration file and its secrets in a folder of their own, removed in the end.
+final class ConfigurationFolder {
+    static let fixtures = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures")
+    static let repository = URL(filePath: #filePath)
+        .deletingLastPathComponent().appending(path: "../../..").standardized
+
+    /// Nothing but what must be there.
+    static let smallest = """
+        {
+            "database": {"socket": "/run/db.sock", "name": "n", "user": "u"},
+            "allowedSignInTypes": {"Google": true},
+            "GoogleServerClientId": "1-x", "GoogleServerClientSecretFile": "google"
+        }
+        """
+
+    private let folder: ScratchFolder
+    var url: URL { folder.url }
+    private var path: String { url.appending(path: "syncd.json").path }
+
+    init() throws {
+        folder = try ScratchFolder("configuration")
+        for name in ["sealing-key", "google"] { try write(name, "secret of \(name)\n", mode: 0o600) }
+    }
+
+    func write(_ name: String, _ text: String, mode: Int) throws {
+        let file = url.appending(path: name)
+        try Data(text.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+    }
+
+    func read(
+        _ text: String, mode: Int = 0o640, for role: ServerRole? = nil
+    ) throws(ConfigurationError) -> ServerConfiguration {
+        try! write("syncd.json", text, mode: mode)
+        return try ServerConfiguration(readingFrom: path, for: role)
+    }
+
+    /// All problems of a file, as an operator reads them.
+    func problems(_ text: String, mode: Int = 0o640, for role: ServerRole? = nil) -> [String] {
+        do {
+            _ = try read(text, mode: mode, for: role)
+            return []
+        } catch {
+            return error.problems.map(\.description)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import MariaDB
+import Testing
+
+@testable import Configuration
+
+@Suite("What is wrong with a configuration file")
+struct ProblemTests {
+    private let folder: ConfigurationFolder
+
+    init() throws { folder = try ConfigurationFolder() }
+
+    /// The smallest file with more in it, in its second line.
+    private func problems(adding members: String) -> [String] {
+        folder.problems(
+            ConfigurationFolder.smallest.replacingOccurrences(
+                of: "{\n    \"database\"", with: "{\n\(members),\n\"database\""))
+    }
+
+    @Test("The smallest file has no problems, and nothing to note")
+    func smallest() throws {
+        #expect(try folder.read(ConfigurationFolder.smallest).notes.isEmpty)
+    }
+
+    @Test("Of a file that is not there it is said what to do")
+    func missing() {
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json").path
+
+        let problems = #expect(throws: ConfigurationError.self) { try ServerConfiguration(readingFrom: path) }?.problems
+
+        #expect(
+            problems?.map(\.sentence) == [
+                "there is no such file: syncctl setup makes it, --config names another one"
+            ])
+    }
+
+    @Test("Everything is named at once, in the order of the file, with line and column")
+    func everything() {
+        let found = folder.problems(
+            """
+            {
+              "databse": {"name": "x"},
+              "database": {"socket": 3, "name": "n", "user": "", "prot": 1},
+              "allowedSignInTypes": {"google": true, "Google": "yes"},
+              "apiThreads": 0,
+              "googleClientIds": "one",
+              "log": "file",
+              "transferThreads": {"a": 1}
+            }
+            """)
+
+        #expect(
+            found == [
+                "line 2, column 3: databse is not a setting of this server; did you mean database?",
+                "line 3, column 26: database.socket must be a text, in quotation marks",
+                "line 3, column 42: database.user must not be empty",
+                "line 3, column 54: database.prot is not a setting of this server; did you mean database.port?",
+                "line 4, column 26: allowedSignInTypes.google is not a setting of this server; "
+                    + "did you mean allowedSignInTypes.Google?",
+                "line 4, column 52: allowedSignInTypes.Google must be true or false",
+                "line 5, column 17: apiThreads must be a whole number from 1 to 1024",
+                "line 6, column 22: googleClientIds must be a list of texts",
+                "line 7, column 10: log must be an object",
+                "line 8, column 22: transferThreads must be a whole number from 1 to 4096",
+                "allowedSignInTypes must allow at least one type that brings storage: Google, Dropbox, Microsoft",
+            ])
+    }
+
+    @Test(
+        "A misspelt name brings a suggestion where one is near",
+        arguments: [
+            ("maximumUploadByte", "maximumUploadBytes"), ("ApiThreads", "apiThreads"),
+            ("googleServerClientID", "GoogleServerClientId"), ("signInTokenTimeTolive", "signInTokenTimeToLive"),
+            ("mySQL.hots", "mySQL.host"), ("awsns", "awssns"), ("level", "log.level"),
+            ("connectTo", "sandbox.connectTo"),
+            ("appleSignIn.keyID", "appleSignIn.keyId"), ("databaseConections", "databaseConnections"),
+        ])
+    func suggestions(written: String, meant: String) {
+        let found = problems(adding: "\"\(written)\": 1")
+
+        #expect(found == ["line 2, column 1: \(written) is not a setting of this server; did you mean \(meant)?"])
+    }
+
+    @Test("Where nothing is near there is no suggestion")
+    func farFetched() {
+        #expect(
+            problems(adding: #""entirelyDifferent": {"a": {"b": 1}}"#)
+                == ["line 2, column 1: entirelyDifferent is not a setting of this server"])
+    }
+
+    @Test(
+        "Combinations that are impossible",
+        arguments: [
+            (
+                #""database.host": "h""#,
+                ["line 2, column 1: database.host and database.socket exclude each other"]
+            ),
+            (
+                #""redirectURIs": ["https://example.com/code", "com.example:/code", "code", "https://a/#b"]"#,
+                [
+                    "line 2, column 1: redirectURIs: code is not an absolute URI without a fragment, in ASCII",
+                    "line 2, column 1: redirectURIs: https://a/#b is not an absolute URI without a fragment, in ASCII",
+                ]
+            ),
+            (
+                #""database.port": 3306"#,
+                ["line 2, column 1: database.port and database.socket exclude each other"]
+            ),
+            (
+                #""database.name": "m""#,
+                ["line 3, column 40: database.name is given twice; the other one is in line 2, column 1"]
+            ),
+            (
+                #""db": {"database": "m"}"#,
+                ["line 3, column 40: database.name means the same as db.database; the other one is in line 2, column 8"]
+            ),
+            (
+                #""GoogleServerClientSecret": "x""#,
+                ["line 5, column 36: GoogleServerClientSecret and GoogleServerClientSecretFile exclude each other"]
+            ),
+            (
+                #""sandbox": {"connectTo": "10.0.0.1:443", "caFile": "c"}"#,
+                ["line 2, column 13: sandbox.connectTo must be a loopback address with a port, such as 127.0.0.1:8443"]
+            ),
+            (
+                #""apns": {"environment": "test"}"#,
+                [
+                    "line 2, column 10: apns.environment must be production or sandbox", "apns.teamId is missing",
+                    "apns.keyId is missing", "apns.privateKeyFile is missing", "apns.topic is missing",
+                ]
+            ),
+            (#""sealing.keyFile": "none""#, ["line 2, column 1: sealing.keyFile names "]),
+        ])
+    func combinations(members: String, expected: [String]) {
+        let found = problems(adding: members)
+
+        #expect(found.count == expected.count, "\(found)")
+        for expected in expected { #expect(found.contains { $0.hasPrefix(expected) }, "\(found)") }
+    }
+
+    @Test(
+        "A file that is no JSON: the place, and what is probably meant",
+        arguments: [
+            ("", "line 1, column 1: the file is empty"),
+            ("{\n  // the database\n}", "line 2, column 3: comments have no place in JSON"),
+            ("{\n  \"a\": 1 # one\n}", "line 2, column 10: comments have no place in JSON"),
+            ("{\"a\": 1,\n}", "line 2, column 1: a comma must not stand before the closing }"),
+            ("{\"a\": [1,\n]}", "line 2, column 1: a comma must not stand before the closing ]"),
+            ("{\"a\": 1\n\"b\": 2}", "line 2, column 1: a comma or } is expected here"),
+            ("{\"ä\" 1}", "line 1, column 6: a colon is expected after \"ä\""),
+            ("{'a': 1}", "line 1, column 2: a name in quotation marks is expected here"),
+            ("{\"a\": 'x'}", "line 1, column 7: texts stand in double quotation marks"),
+            ("{\"a\": yes}", "line 1, column 7: yes is no value; texts stand in double quotation marks"),
+            ("{\"a\": 01}", "line 1, column 7: 01 is no number as JSON has it"),
+            ("{\"a\": 5GB}", "line 1, column 7: 5GB is no number as JSON has it"),
+            ("{\"a\": \"x\n\"}", "line 1, column 7: the text that begins here does not end on its line"),
+            ("{\"a\": \"\\q\"}", "line 1, column 8: there is no such escape in JSON; a backslash is written as \\\\"),
+            ("{\"a\": {\"b\": 1}", "line 1, column 15: the object that begins at line 1, column 1 does not end"),
+            ("{} {}", "line 1, column 4: there is something after the end of the JSON value"),
+            ("[1]", "line 1, column 1: the file must hold one JSON object"),
+        ])
+    func syntax(text: String, problem: String) {
+        #expect(folder.problems(text).first == problem)
+    }
+
+    @Test("Bytes that are no UTF-8 are found")
+    func encoding() throws {
+        try Data("{\n \"ü".utf8 + [0xFF] + Data("\": 1}".utf8)).write(to: folder.url.appending(path: "latin.json"))
+
+        let error = #expect(throws: ConfigurationError.self) {
+            try ServerConfiguration(readingFrom: folder.url.appending(path: "latin.json").path)
+        }
+        #expect(error?.problems.map(\.place) == [TextPlace(line: 2, column: 4)])
+    }
+
+    @Test("A secret's file that others may read is a warning, and no secret stands in any sentence")
+    func openSecretFile() throws {
+        try folder.write("google", "very secret", mode: 0o644)
+
+        let notes = try folder.read(ConfigurationFolder.smallest).notes
+
+        #expect(notes.map(\.kind) == [.warning])
+        #expect(notes.first?.sentence.contains("(mode 0644)") == true)
+        #expect(notes.first?.description.contains("very secret") == false)
+    }
+
+    @Test("Escapes, and texts for numbers, are understood")
+    func values() throws {
+        let text = ConfigurationFolder.smallest.replacingOccurrences(of: "\"n\"", with: #""\u00e4\uD83D\uDE00\n""#)
+            .replacingOccurrences(of: "{\n", with: "{ \"apiThreads\": \"16\", \"maximumUploadBytes\": 1e9,\n")
+
+        let configuration = try folder.read(text)
+
+        #expect(configuration.database.database == "ä😀\n")
+        #expect(configuration.apiThreads == 16)
+        #expect(configuration.maximumUploadBytes == 1_000_000_000)
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import MariaDB
+import SyncProtocol
+import Testing
+
+@testable import Configuration
+
+@Suite("What each role reads of the configuration")
+struct RoleTests {
+    private static let configuration = """
+        {
+          "database": {
+            "socket": "/s", "name": "n", "user": "owner", "passwordFile": "owner-password",
+            "roles": {
+              "api": {"user": "a", "passwordFile": "api-password"},
+              "transfer": {"user": "t", "passwordFile": "transfer-password"},
+              "jobs": {"user": "j", "passwordFile": "jobs-password"}
+            }
+          },
+          "sealing": {"keyFile": "key"},
+          "allowedSignInTypes": {"Google": true, "Facebook": true},
+          "GoogleServerClientId": "g", "GoogleServerClientSecretFile": "google-secret",
+          "FacebookClientId": "f", "FacebookClientSecretFile": "facebook",
+          "awssns": {
+            "accessKeyId": "k", "secretKeyFile": "sns", "region": "us-west-2",
+            "platformApplicationArn": "arn:aws:sns:us-west-2:1:app/APNS/A"
+          },
+          "apns": {"teamId": "t", "keyId": "k", "topic": "x", "privateKeyFile": "apns"}
+        }
+        """
+
+    private func folder(_ secrets: [String]) throws -> ConfigurationFolder {
+        let folder = try ConfigurationFolder()
+        for name in secrets {
+            try folder.write(
+                name, name == "apns" ? Self.key : name == "key" ? Self.sealingKey : "\(name)'s", mode: 0o600)
+        }
+        return folder
+    }
+
+    private static let sealingKey = Data(repeating: 7, count: 32).base64EncodedString()
+    /// Made by openssl genpkey for this test.
+    private static let key = """
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg2S/630QZd41xLl6a
+        oaKHhoUVUrTEjvezzkoqPtDK25GhRANCAASwyfBABIcGVmzj5nMnJ4MhYTJB1Aip
+        0CPlO2hEAepEJztnNsqMIClB0kYch5jr879P3k2Yq7y6cXM9OmMWbeCB
+        -----END PRIVATE KEY-----
+        """
+
+    private static let needs: [ServerRole: [String]] = [
+        .api: ["api-password", "key", "google-secret", "facebook", "sns"],
+        .transfer: ["transfer-password", "key", "google-secret", "facebook"],
+        .jobs: ["jobs-password", "key", "google-secret", "sns", "apns"],
+    ]
+
+    @Test("A role starts with the secrets that it needs, and without any of the others", arguments: ServerRole.allCases)
+    func needed(role: ServerRole) throws {
+        let needs = try #require(Self.needs[role])
+        let folder = try folder(needs)
+
+        let configuration = try folder.read(Self.configuration, for: role)
+
+        #expect(configuration.database.password == "\(role.rawValue)-password's")
+        #expect(configuration.database.user == String(role.rawValue.prefix(1)))
+        #expect(configuration.roleAccounts.isEmpty)
+        #expect((configuration.push.apns?.key != nil) == (role == .jobs))
+        #expect(configuration.push.apns?.topic == "x")
+        #expect((configuration.push.sns?.secretKey != nil) == (role != .transfer))
+        #expect(configuration.facebook?.appSecret.value == (role == .jobs ? "" : "facebook's"))
+        for missing in needs {
+            let less = try self.folder(needs.filter { $0 != missing })
+            #expect(less.problems(Self.configuration, for: role).count == 1, "\(role) without \(missing)")
+        }
+    }
+
+    @Test("The operator reads all of them, and has the owner's account and those of the roles")
+    func operatorReadsAll() throws {
+        let all = Set(Self.needs.values.joined()).union(["owner-password"])
+        let configuration = try folder(Array(all)).read(Self.configuration)
+
+        #expect(configuration.database.user == "owner" && configuration.database.password == "owner-password's")
+        #expect(configuration.roleAccounts.mapValues(\.user) == [.api: "a", .transfer: "t", .jobs: "j"])
+        #expect(configuration.roleAccounts[.jobs]?.password == "jobs-password's")
+        #expect(Set(configuration.secretFiles.map(\.name)) == all)
+        #expect(try folder(Array(all.subtracting(["apns"]))).problems(Self.configuration).count == 1)
+    }
+
+    @Test("A role without an account of its own has the owner's")
+    func owner() throws {
+        let plain = """
+            {
+              "database": {"socket": "/s", "name": "n", "user": "owner", "passwordFile": "owner-password"},
+              "allowedSignInTypes": {"Google": true},
+              "GoogleServerClientId": "g", "GoogleServerClientSecretFile": "google"EXTRA
+            }
+            """
+        let folder = try folder(["owner-password", "jobs-password"])
+        let none = plain.replacing("EXTRA", with: "")
+        #expect(try folder.read(none, for: .api).database.password == "owner-password's")
+        #expect(try folder.read(none).roleAccounts.isEmpty)
+
+        let one = plain.replacing(
+            "EXTRA",
+            with: #", "database.roles.jobs.user": "j", "database.roles.jobs.passwordFile": "jobs-password""#)
+        #expect(try folder.read(one, for: .jobs).database.user == "j")
+        #expect(try folder.read(one, for: .transfer).database.user == "owner")
+        let nameless = plain.replacing("EXTRA", with: #", "database.roles.jobs.passwordFile": "jobs-password""#)
+        #expect(folder.problems(nameless, for: .jobs).contains { $0.contains("database.roles.jobs.user is missing") })
+    }
+}

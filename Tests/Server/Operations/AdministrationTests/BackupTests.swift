@@ -1,0 +1,242 @@
+import Foundation
+import MariaDB
+import Store
+import TestSupport
+import Testing
+import Vault
+
+@testable import Operations
+
+@Suite("Backup and restore")
+struct BackupTests {
+    private let ownFolder: ScratchFolder
+    private var folder: URL { ownFolder.url }
+    private var path: String { folder.appending(path: "b.gz").path }
+
+    init() throws { ownFolder = try ScratchFolder("backup") }
+
+    private func backUp(_ fixture: AdministrationFixture) throws -> BackupReport {
+        try BackupWriter(store: fixture.store).write(
+            to: path, serverVersion: "1.2.3", database: "test", at: AdministrationFixture.now)
+    }
+
+    private func checksums(_ settings: ConnectionSettings) throws -> [String: Int64] {
+        var connection = try Connection(settings)
+        var sums: [String: Int64] = [:]
+        try connection.query(
+            """
+            CHECKSUM TABLE users, departed_users, devices, sharing_groups, memberships, invitations, files, staged_changes, batches,
+                           commits, commit_members, outbox, exchanged_codes, apple_notices, push_registrations,
+                           content_hashes, imported_users, imported_groups
+            """
+        ) { (row) throws(MariaDBError) in
+            sums[String(try row.text(0).split(separator: ".")[1])] = try row.int(1)
+        }
+        return sums
+    }
+
+    @Test("Of a database in which nothing is stored yet there is a backup, too, that says so")
+    func nothing() throws {
+        let report = try backUp(AdministrationFixture(populated: false))
+
+        #expect(report.text.contains("holds      nothing\n"))
+        #expect(try BackupVerifier(path: path).verify().isGood)
+    }
+
+    @Test("What is restored is what was there, to the last byte, and numbers go on where they were")
+    func roundTrip() throws {
+        let fixture = try AdministrationFixture()
+        try fixture.run(
+            #"""
+            UPDATE users SET display_name = 'Tab\t, line\n, return\r, back\\slash, \\N, é 🙂', refresh_lease_until = '2026-01-01 00:00:00.123'
+             WHERE user_id = 1;
+            UPDATE users SET display_name = '' WHERE user_id = 2;
+            UPDATE files SET app_metadata = '\\N', app_metadata_version = 0;
+            INSERT INTO exchanged_codes (code_hash, credentials, exchanged_at)
+            VALUES (X'000102030405060708090A0D5C00000000000000000000000000000000000000', X'00FF0A09', NOW());
+            INSERT INTO users (user_id, account_type, provider_user_id, display_name, created_at)
+            VALUES (40, 'Facebook', 'f-40', 'gone', NOW());
+            DELETE FROM users WHERE user_id = 40;
+            INSERT INTO departed_users (user_id, account_type, provider_user_id, credentials, forgotten_at)
+            VALUES (39, 'Google', 'g-39', X'00', NOW());
+            INSERT INTO outbox (kind, user_id, account_type, account_hash, credentials, available_at, created_at, request_id)
+            VALUES ('revokeGrant', 39, 'Google', REPEAT(X'01', 32), X'00', NOW(), NOW(), '0123456789abcdef');
+            """#)
+        let report = try backUp(fixture)
+        let empty = try AdministrationFixture(migrated: false)
+
+        let restored = try Restorer(into: empty.settings).restore(path)
+
+        #expect(try checksums(empty.settings) == checksums(fixture.settings))
+        #expect(restored.manifest == report.manifest)
+        #expect(restored.counts["files"] == 2)
+        #expect(report.manifest.parts["users"]?.nextNumber == 41)
+        try empty.run(
+            "INSERT INTO users (account_type, provider_user_id, display_name, created_at) VALUES ('Facebook', 'n', '', NOW())"
+        )
+        #expect(try empty.number("SELECT MAX(user_id) FROM users") == 41)
+        #expect(try Fsck(store: empty.store, sealer: empty.sealer, rowLimit: 5).run() == [])
+    }
+
+    @Test("Every table of the schema is in a backup; with one that is not known, none is made")
+    func complete() throws {
+        let fixture = try AdministrationFixture()
+        let tables = try backUp(fixture).manifest.parts.keys
+
+        #expect(Set(tables) == Set(StoredTable.allCases.map(\.rawValue)))
+        #expect(try fixture.store.withSession { try $0.unknownTables() } == [])
+        try FileManager.default.removeItem(atPath: path)
+        try fixture.run("CREATE TABLE forgotten (id INT PRIMARY KEY)")
+        #expect(throws: BackupError.unknownTables(["forgotten"])) { try backUp(fixture) }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+    }
+
+    @Test("A database in which anything is stored is refused, and stays as it was")
+    func notEmpty() throws {
+        let fixture = try AdministrationFixture()
+        _ = try backUp(fixture)
+        let before = try checksums(fixture.settings)
+
+        #expect(throws: RestoreError.databaseNotEmpty(table: "users")) {
+            try Restorer(into: fixture.settings).restore(path)
+        }
+        #expect(try checksums(fixture.settings) == before)
+    }
+
+    @Test("A database of something else is refused, and gets no table of ours")
+    func foreignDatabase() throws {
+        _ = try backUp(AdministrationFixture())
+        let other = try AdministrationFixture(migrated: false)
+        try other.run("CREATE TABLE theirs (id INT PRIMARY KEY)")
+
+        #expect(throws: RestoreError.foreignTable("theirs")) { try Restorer(into: other.settings).restore(path) }
+
+        #expect(
+            try other.number("SELECT COUNT(*) FROM information_schema.TABLES WHERE table_schema = DATABASE()") == 1)
+    }
+
+    @Test("Rows that are missing after a restore are noticed: what is there is counted")
+    func rowsLost() throws {
+        let fixture = try AdministrationFixture()
+        try fixture.run("INSERT INTO apple_notices VALUES (REPEAT('n', 32), '2026-01-01')")
+        _ = try backUp(fixture)
+        let empty = try AdministrationFixture(populated: false)
+        // Takes a row away behind the restorer's back.
+        try empty.run(
+            "CREATE TRIGGER thief AFTER INSERT ON apple_notices FOR EACH ROW DELETE FROM devices WHERE user_id = 2")
+
+        #expect {
+            try Restorer(into: empty.settings).restore(path)
+        } throws: { error in
+            guard case BackupError.countsDiffer(let table, let expected, let found) = error else { return false }
+            return table == "devices" && expected == 2 && found == 1
+        }
+    }
+
+    @Test("A file that exists is not overwritten")
+    func exists() throws {
+        let fixture = try AdministrationFixture()
+        try Data("mine".utf8).write(to: URL(filePath: path))
+
+        #expect(throws: BackupError.exists(path)) { try backUp(fixture) }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "mine")
+    }
+
+    @Test("The file is for its owner only")
+    func mode() throws {
+        _ = try backUp(try AdministrationFixture())
+
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+    }
+
+    @Test(
+        "Damage anywhere is noticed before anything is restored",
+        arguments: ["cut", "flipped", "row", "count", "other"])
+    func damaged(_ kind: String) throws {
+        _ = try backUp(try AdministrationFixture())
+        if kind == "cut" || kind == "flipped" || kind == "other" {
+            var bytes = try Data(contentsOf: URL(filePath: path))
+            switch kind {
+            case "cut": bytes = bytes.prefix(bytes.count / 2)
+            case "flipped": bytes[bytes.count / 2] ^= 0x40
+            default: bytes = Data("no backup\n".utf8)
+            }
+            try bytes.write(to: URL(filePath: path))
+        } else {
+            let from = kind == "row" ? "Holidays" : #""rows":1,"#
+            let to = kind == "row" ? "Birthday" : #""rows":2,"#
+            let command = try Command(
+                "/bin/sh",
+                ["-c", "zcat '\(path)' | sed 's/\(from)/\(to)/' | gzip > '\(path).new' && mv '\(path).new' '\(path)'"])
+            #expect(command.status == 0, "\(command.output)")
+        }
+        let empty = try AdministrationFixture(migrated: false)
+
+        #expect(throws: (any Error).self) { try BackupReader(path: path).verify() }
+        #expect(throws: (any Error).self) { try Restorer(into: empty.settings).restore(path) }
+        #expect(
+            try empty.number("SELECT COUNT(*) FROM information_schema.TABLES WHERE table_schema = DATABASE()") == 0)
+    }
+
+    @Test("A backup of a newer schema or format is refused with the reason")
+    func newer() throws {
+        _ = try backUp(try AdministrationFixture())
+        func rewritten(_ from: String, _ to: String) throws -> BackupReader {
+            let other = folder.appending(path: UUID().uuidString).path
+            let command = try Command(
+                "/bin/sh", ["-c", "zcat '\(path)' | sed 's/\(from)/\(to)/g' | gzip > '\(other)'"])
+            #expect(command.status == 0)
+            return BackupReader(path: other)
+        }
+
+        #expect(throws: BackupError.schemaTooNew(99, known: MigrationRunner.newestStep)) {
+            try rewritten(#""schema":[0-9]*"#, #""schema":99"#).verify()
+        }
+        #expect(throws: BackupError.formatTooNew(2)) { try rewritten(#""format":1"#, #""format":2"#).verify() }
+    }
+
+    @Test("Uploads that were under way are forgotten, since some have come to their end; other work is kept")
+    func intents() throws {
+        let fixture = try AdministrationFixture()
+        try fixture.run(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, lease_owner, created_at)
+            VALUES ('deleteObject', 1, 'Google', 'under-way', '2099-01-01', 'upload', NOW())
+            """)
+        _ = try backUp(fixture)
+        let empty = try AdministrationFixture(migrated: false)
+
+        let report = try Restorer(into: empty.settings).restore(path)
+
+        #expect(report.forgottenIntents == 1)
+        #expect(try empty.number("SELECT COUNT(*) FROM outbox") == 1)
+        #expect(try empty.number("SELECT COUNT(*) FROM outbox WHERE object_id = 'object-0'") == 1)
+    }
+
+    @Test("A scratch restore proves the backup and leaves the scratch database empty")
+    func scratch() throws {
+        let fixture = try AdministrationFixture()
+        _ = try backUp(fixture)
+        let scratch = try AdministrationFixture(migrated: false)
+
+        let report = try BackupVerifier(path: path).verify(restoringInto: scratch.settings, sealer: fixture.sealer)
+
+        #expect(report.isGood)
+        #expect(report.text.contains("all rows are there"))
+        #expect(
+            try scratch.number("SELECT COUNT(*) FROM information_schema.TABLES WHERE table_schema = DATABASE()") == 0)
+        #expect(throws: RestoreError.self) {
+            try BackupVerifier(path: path).verify(restoringInto: fixture.settings, sealer: fixture.sealer)
+        }
+        #expect(try fixture.number("SELECT COUNT(*) FROM users") == 2)
+    }
+
+    @Test("What is not in it is said loudly")
+    func loud() throws {
+        let text = try backUp(try AdministrationFixture()).text
+
+        #expect(text.contains("NOT IN IT  the sealing key"))
+        #expect(text.contains("people's files"))
+    }
+}

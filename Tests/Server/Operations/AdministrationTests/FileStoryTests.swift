@@ -1,0 +1,83 @@
+import Operations
+import Store
+import SyncProtocol
+import Testing
+
+@Suite("The story of a file")
+struct FileStoryTests {
+    private func story(_ damage: String = "", of file: FileUUID = AdministrationFixture.photo) throws -> FileStory {
+        let fixture = try AdministrationFixture()
+        if !damage.isEmpty { try fixture.run(damage) }
+        return FileStory(
+            try fixture.store.snapshot { try $0.evidence(of: file, at: AdministrationFixture.now) })
+    }
+
+    @Test("A file of one version: who uploaded it, where its bytes are, what waits, and what phones see")
+    func oneVersion() throws {
+        let text = try story().text
+
+        #expect(text.contains("belongs to group “Holidays”"))
+        #expect(text.contains("Alice Example (Google, user 1), Bob Example (Facebook, user 2) are members"))
+        #expect(text.contains("2026-02-01 00:00:00 UTC: Alice Example (Google, user 1) on device"))
+        #expect(text.contains("uploaded version 0, 2.0 KiB of image/jpeg"))
+        #expect(text.contains("in the Google storage of Alice Example (Google, user 1), as object object-1"))
+        #expect(text.contains("Bob Example (Facebook, user 2) changed the metadata to version 0"))
+        #expect(text.contains("waits for DoneUploads, and nobody else sees it"))
+        #expect(text.contains("Now: phones in group “Holidays”"))
+        #expect(text.contains("see version 0 at master version 5"))
+        #expect(!text.contains("secret"))
+    }
+
+    @Test("A deleted file: with which master version, by whom if that is remembered, and how it could come back")
+    func deleted() throws {
+        let file = FileUUID("F0F0F0F0-0000-4000-8000-000000000002")!
+
+        let unknown = try story(of: file).text
+        let known = try story(
+            """
+            INSERT INTO commits VALUES (2, 'DDDDDDDD-0000-4000-8000-000000000002', 1,
+                   'CCCCCCCC-0000-4000-8000-000000000001', REPEAT('h', 32), 5, 1, '2026-02-03 04:05:06')
+            """, of: file
+        ).text
+
+        #expect(unknown.contains("was deleted with master version 5; who did it, and when, is no longer known"))
+        #expect(
+            known.contains("master version 5, committed by Bob Example (Facebook, user 2) at 2026-02-03 04:05:06 UTC"))
+        #expect(unknown.contains("uploading version 2"))
+        #expect(unknown.contains("the server no longer knows of any"))
+        #expect(unknown.contains("who uploaded version 0 is not kept"))
+    }
+
+    @Test("Work about the file's object is part of the story, and says whose storage it is in")
+    func work() throws {
+        let text = try story("UPDATE outbox SET object_id = 'object-1', attempts = 3, request_id = '0a1b'").text
+
+        #expect(text.contains("In the outbox, job 1: delete object object-1 from the Google storage of Alice Example"))
+        #expect(text.contains("unless something needs it, for request 0a1b; 3 attempts so far."))
+    }
+
+    @Test("A file whose owner has gone is told as broken")
+    func ownerGone() throws {
+        let text = try story("UPDATE files SET owning_user_id = 99").text
+
+        #expect(text.contains("user 99, who has left"))
+        #expect(text.contains("BUT the owner is not in the group"))
+    }
+
+    @Test("An upload that nobody has committed is all that is known")
+    func stagedOnly() throws {
+        let file = FileUUID("F0F0F0F0-0000-4000-8000-000000000009")!
+        let text = try story(
+            """
+            INSERT INTO staged_changes (user_id, device_uuid, sharing_group_id, file_uuid, kind, file_version,
+                   owning_user_id, storage_type, staged_at)
+            VALUES (2, 'DDDDDDDD-0000-4000-8000-000000000002', 1, '\(file.rawValue)', 'upload', 0, 1, 'Google',
+                    '2026-03-01')
+            """, of: file
+        ).text
+
+        #expect(text.contains("No group has a file of that UUID."))
+        #expect(text.contains("Bob Example (Facebook, user 2) uploaded version 0 on device"))
+        #expect(text.contains("in the storage of Alice Example (Google, user 1)"))
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Operations
+
+@Suite("Texts that setup writes")
+struct TextTests {
+    private let template: String
+
+    init() throws {
+        template = try String(
+            contentsOf: PrivateStack.repository.appending(path: "nginx/syncd.conf"), encoding: .utf8)
+    }
+
+    @Test("The site has the host's name and certificate, and nothing of the example")
+    func site() throws {
+        let text = try SiteText.complete(
+            template, host: "a.example.org", certificate: .files(certificate: "/c.pem", key: "/k.pem"), staples: true)
+
+        #expect(!text.contains("sync.example.com"))
+        #expect(text.contains("ssl_certificate /c.pem;") && text.contains("ssl_certificate_key /k.pem;"))
+        #expect(text.contains("server_name a.example.org;"))
+        #expect(text.contains("\n    ssl_stapling on;"))
+    }
+
+    @Test("Stapling is left out for a certificate that names no responder")
+    func stapling() throws {
+        let text = try SiteText.complete(
+            template, host: "a.example.org", certificate: .letsEncrypt, staples: false)
+
+        #expect(text.contains("ssl_certificate /etc/letsencrypt/live/a.example.org/fullchain.pem;"))
+        #expect(text.contains("\n    # ssl_stapling on;\n    # ssl_stapling_verify on;\n"))
+    }
+
+    @Test("A template that lacks what is to be replaced is refused")
+    func unknownTemplate() {
+        #expect(throws: SiteText.UnknownTemplate.self) {
+            try SiteText.complete("server {}", host: "a.b", certificate: .letsEncrypt, staples: true)
+        }
+    }
+
+    @Test("A password is quoted, and _ in a grant stands for itself")
+    func statements() {
+        var answers = SetupAnswers()
+        answers.databaseName = "sync_a"
+        let statements = DatabaseStatements(answers)
+
+        #expect(
+            statements.createUser(password: #"it's \ "x""#)
+                == #"GRANT ALL PRIVILEGES ON `sync\_a`.* TO 'syncd'@'localhost' IDENTIFIED BY 'it\'s \\ "x"'"#)
+        answers.database = .tcp(host: "db", port: 3_306)
+        #expect(DatabaseStatements(answers).createUser(password: "p").contains("TO 'syncd'@'%' "))
+    }
+
+    @Test("Whatever is answered, the configuration is JSON with the answers in it")
+    func configuration() throws {
+        var answers = SetupAnswers()
+        answers.google = SetupAnswers.Registration(id: "q\"\\\u{1}\nä", secretSource: nil)
+        answers.googleAppClientIDs = ["one", "two"]
+        answers.database = .tcp(host: "db.example.org", port: 3_307)
+
+        let root = try #require(
+            try JSONSerialization.jsonObject(with: Data(ConfigurationText.make(answers).utf8)) as? [String: Any])
+
+        #expect(root["GoogleServerClientId"] as? String == "q\"\\\u{1}\nä")
+        #expect(root["googleClientIds"] as? [String] == ["one", "two"])
+        #expect((root["database"] as? [String: Any])?["port"] as? Int == 3_307)
+    }
+}

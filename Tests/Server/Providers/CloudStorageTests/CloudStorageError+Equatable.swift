@@ -1,0 +1,15 @@
+public import Providers
+
+/// Errors are compared by their kind; what they hold is for logs.
+extension CloudStorageError: Equatable {
+    public static func == (left: CloudStorageError, right: CloudStorageError) -> Bool {
+        switch (left, right) {
+        case (.notFound, .notFound), (.authorizationRevoked, .authorizationRevoked), (.quotaExceeded, .quotaExceeded),
+            (.rateLimited, .rateLimited), (.unavailable, .unavailable), (.timedOut, .timedOut),
+            (.contentMismatch, .contentMismatch), (.rejected, .rejected), (.contentFailed, .contentFailed),
+            (.downloadCancelled, .downloadCancelled), (.localFailure, .localFailure):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import Foundation
+import HTTPTransport
+import Providers
+import SyncProtocol
+import Synchronization
+import TestSupport
+import Vault
+
+/// One person's account at an emulated provider, with the tokens that a server has exchanged for it and the folder that
+/// all its processes remember.
+final class ContractAccount: Sendable {
+    let kind: ProviderUnderTest
+    let sandbox: SandboxControl
+    let account: SandboxAccount
+    let folder: RememberedFolder
+    let pauses = PauseRecord()
+    let credentials: Mutex<StoredCredentials>
+    private static let lastKey = Mutex<Int64>(0)
+    /// Tells accounts apart; see ``AccessTokens/accountKey``.
+    let key: Int64
+
+    init(_ kind: ProviderUnderTest, folder: String = "Sync Tests", quotaBytes: Int? = nil) throws {
+        self.kind = kind
+        self.folder = RememberedFolder(name: folder)
+        sandbox = try ContractSandbox.server().sandbox
+        account = try sandbox.createAccount(kind.sandboxProvider, name: "Alice Example", quotaBytes: quotaBytes)
+        key = Self.lastKey.withLock { last in
+            last += 1
+            return last
+        }
+        let sender = CurlSenderPool(routing: try ContractSandbox.routing())
+        let client = AccountClient(
+            transport: sender.transport, deadline: .after(.seconds(20)), backoff: pauses.backoff())
+        let presented = PresentedCredentials(
+            accountType: kind.account.accountType,
+            accessToken: account.header("access_token") ?? account.accessToken,
+            authorizationCode: account.header("SyncServer-authorization-code"),
+            accountID: account.header("X-account-id"),
+            microsoftAccessToken: account.header("X-microsoft-access-token"))
+        let profile = try kind.account.verify(presented, through: client)
+        var credentials = kind.account.credentials(from: presented)
+        if let code = presented.code,
+            let exchanged = try kind.account.exchange(code: code, of: profile, through: client)
+        {
+            credentials = credentials.updated(with: exchanged)
+        } else if let exchanged = try kind.account.exchange(presented, of: profile, through: client) {
+            credentials = credentials.updated(with: exchanged)
+        }
+        self.credentials = Mutex(credentials)
+    }
+
+    /// The account's storage for the calling thread, as a process sees it that has just started.
+    func open() throws -> ContractStorage { try ContractStorage(self) }
+
+    /// What lies in the storage, as its owner sees it.
+    func files() throws -> [StoredFile] { try sandbox.files(of: account) }
+
+    /// How many requests `body` makes that concern objects.
+    func calls(during body: () throws -> Void) throws -> Int { try requests(during: body).count }
+
+    /// How many requests `body` makes that renew a token.
+    func renewals(during body: () throws -> Void) throws -> Int {
+        try all(during: body).filter(kind.renewsToken).count
+    }
+
+    /// The requests that `body` makes that concern objects.
+    func requests(during body: () throws -> Void) throws -> [JSONValue] {
+        try all(during: body).filter(kind.concernsObjects)
+    }
+
+    private func all(during body: () throws -> Void) throws -> [JSONValue] {
+        let before = try sandbox.lastRequest()
+        try body()
+        return try sandbox.requests(since: before)
+    }
+}
+
+/// A ``ContractAccount``'s storage for one thread.
+final class ContractStorage {
+    let account: ContractAccount
+    let provider: any CloudProvider
+    private let sender: CurlSenderPool
+    private let tokens: RenewableTokens
+
+    init(_ account: ContractAccount) throws {
+        self.account = account
+        provider = account.kind.makeProvider()
+        sender = CurlSenderPool(routing: try ContractSandbox.routing())
+        tokens = RenewableTokens(account, transport: sender.transport)
+    }
+
+    var transport: Transport { sender.transport }
+
+    var token: String { get throws { try tokens.current() } }
+
+    /// The provider's means, for an operation that may take so long.
+    func access(within time: Duration = .seconds(40)) -> StorageAccess {
+        StorageAccess(
+            transport: transport, tokens: tokens, folder: account.folder, deadline: .after(time),
+            backoff: account.pauses.backoff())
+    }
+
+    /// Reserves a name and uploads to it.
+    @discardableResult
+    func store(_ content: PartedContent, as name: String = "file.bin") throws -> StoredObject {
+        let reservation = try provider.reserve(name: name, in: access())
+        return try provider.upload(content, as: reservation, mimeType: "application/octet-stream", to: access())
+    }
+
+    @discardableResult
+    func store(_ bytes: [UInt8], as name: String = "file.bin") throws -> StoredObject {
+        try store(PartedContent(bytes, for: account.kind), as: name)
+    }
+
+    /// The whole of an object.
+    func read(_ objectID: String, within time: Duration = .seconds(40)) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        try provider.download(objectID: objectID, from: access(within: time)) { part in
+            for index in part.indices { bytes.append(part[index]) }
+            return true
+        }
+        return bytes
+    }
+}
+
+/// The tokens of one account, renewed at its provider's token endpoint.
+private final class RenewableTokens: AccessTokens {
+    private let account: ContractAccount
+    private let transport: Transport
+
+    init(_ account: ContractAccount, transport: Transport) {
+        self.account = account
+        self.transport = transport
+    }
+
+    var accountKey: Int64 { account.key }
+
+    func current() throws(CloudStorageError) -> String {
+        guard let token = account.credentials.withLock({ $0.accessToken }) else { throw .authorizationRevoked }
+        return token
+    }
+
+    func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
+        let stored = account.credentials.withLock { $0 }
+        if let token = stored.accessToken, token != rejected { return token }
+        do {
+            let client = AccountClient(transport: transport, deadline: deadline, backoff: account.pauses.backoff())
+            let fresh = try account.kind.account.refresh(stored, through: client)
+            account.credentials.withLock { $0 = fresh }
+        } catch {
+            throw CloudStorageError(ofRenewal: error)
+        }
+        return try current()
+    }
+}
+
+/// The folder as all processes remember it.
+final class RememberedFolder: FolderMemory, Sendable {
+    private struct State {
+        var folderID: String?
+        var isDue = false
+    }
+    let name: String?
+    private let state = Mutex(State())
+
+    init(name: String?) { self.name = name }
+
+    var folderID: String? { state.withLock { $0.folderID } }
+
+    func replace(_ old: String?, by new: String) -> String {
+        state.withLock { state in
+            if state.folderID == old { state.folderID = new }
+            return state.folderID ?? new
+        }
+    }
+
+    func isDueForVerification() -> Bool {
+        state.withLock { state in
+            defer { state.isDue = false }
+            return state.isDue
+        }
+    }
+
+    func markDoubtful() { state.withLock { $0.isDue = true } }
+}

@@ -1,0 +1,76 @@
+import Providers
+import TestSupport
+import Testing
+
+extension CloudProviderTests {
+    /// What only Drive does, on the emulated Drive.
+    @Suite("Drive on the sandbox")
+    struct DriveOnSandboxTests {
+        let account: ContractAccount
+        let storage: ContractStorage
+        let bytes = RandomData.bytes(3_000_000)
+
+        init() throws {
+            account = try ContractAccount(.googleDrive)
+            storage = try account.open()
+        }
+
+        private func partFault(times: Int = 1, skip: Int = 0, status: Int? = nil) -> SandboxFault {
+            var fault = SandboxFault(
+                pathPrefix: "/upload/drive/v3/files", method: "PUT", status: status, times: times)
+            fault.skip = skip
+            return fault
+        }
+
+        private func expectStored(_ stored: StoredObject) throws {
+            #expect(try storage.read(stored.objectID) == bytes)
+            #expect(try account.files().map(\.size) == [bytes.count])
+        }
+
+        @Test("Drive that keeps only a piece of each part gets all of it in the end")
+        func partialPersistence() throws {
+            var fault = partFault(times: 6)
+            fault.keepBytes = 300_000
+            try account.sandbox.inject(fault)
+
+            try expectStored(storage.store(PartedContent(bytes, for: .googleDrive, partBytes: 1 << 20)))
+        }
+
+        @Test(
+            "A connection that breaks within a part goes on where Drive stands",
+            arguments: [1, 262_144, 300_000, 1_000_000], [0, 1, 2])
+        func brokenPart(after: Int, part: Int) throws {
+            var fault = partFault(skip: part)
+            fault.resetAfterBytes = after
+            try account.sandbox.inject(fault)
+
+            try expectStored(storage.store(PartedContent(bytes, for: .googleDrive, partBytes: 1 << 20)))
+        }
+
+        @Test("A session that is gone at its first part begins anew, a later one fails and leaves nothing")
+        func lostSession() throws {
+            try account.sandbox.inject(partFault(status: 404))
+            let stored = try storage.store(bytes)
+            try expectStored(stored)
+            try storage.provider.delete(objectID: stored.objectID, in: storage.access())
+
+            try account.sandbox.inject(partFault(skip: 2, status: 404))
+            #expect(throws: CloudStorageError.unavailable(detail: "")) { try storage.store(bytes) }
+            #expect(try account.files().isEmpty)
+        }
+
+        @Test("Searches that lag behind make neither a second folder nor a second object")
+        func searchLag() async throws {
+            try account.sandbox.changeSettings(["searchLagMilliseconds": 60_000])
+            defer { try? account.sandbox.changeSettings(["searchLagMilliseconds": 0]) }
+
+            _ = try await Threads.run(4) { [account] number in
+                try account.open().store(RandomData.bytes(1_000), as: "\(number).bin")
+            }
+
+            #expect(try account.files().count == 4)
+            try account.sandbox.changeSettings(["searchLagMilliseconds": 0])
+            #expect(try account.kind.owner.folders("Sync Tests", in: storage).count == 1)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Providers
+import TestSupport
+import Testing
+
+/// One way in which a single request goes wrong.
+enum Mishap: String, Sendable, CaseIterable {
+    case connectionCutBefore = "connection cut before it took effect"
+    case replyLost = "took effect, reply lost"
+    case unavailableBefore = "503 before it took effect"
+    case errorAfterEffect = "took effect, 500 as reply"
+
+    func fault(_ kind: ProviderUnderTest, skip: Int) -> SandboxFault {
+        var fault = kind.fault(times: 1)
+        fault.skip = skip
+        switch self {
+        case .connectionCutBefore: fault.resetAfterBytes = 0
+        case .replyLost: fault.afterEffect = true
+        case .unavailableBefore: fault.status = 503
+        case .errorAfterEffect:
+            fault.status = 500
+            fault.afterEffect = true
+        }
+        return fault
+    }
+}
+
+extension CloudProviderTests {
+    @Suite("CloudProviderContract: one mishap at any request")
+    struct LostReplyTests {
+        @Test(
+            "A first upload ends with exactly one object in one folder [F26]", arguments: ProviderUnderTest.all,
+            Mishap.allCases)
+        func upload(kind: ProviderUnderTest, mishap: Mishap) throws {
+            for size in [0, 1_000, 700_000] {
+                let steps = try Self.steps(of: size, kind)
+                for step in 0..<steps {
+                    let account = try ContractAccount(kind)
+                    let storage = try account.open()
+                    let bytes = RandomData.bytes(size)
+                    try account.sandbox.inject(mishap.fault(kind, skip: step))
+
+                    let stored = try storage.store(bytes)
+
+                    #expect(try account.sandbox.unspentFaults() == [], "request \(step) of \(steps)")
+                    #expect(try account.files().map(\.size) == [size], "request \(step) of \(steps)")
+                    #expect(try storage.read(stored.objectID) == bytes)
+                    if kind.hasFolders { #expect(try kind.owner.folders("Sync Tests", in: storage).count == 1) }
+                }
+            }
+        }
+
+        @Test("A deletion succeeds and the object is gone", arguments: ProviderUnderTest.all, Mishap.allCases)
+        func delete(kind: ProviderUnderTest, mishap: Mishap) throws {
+            let account = try ContractAccount(kind)
+            let storage = try account.open()
+            let stored = try storage.store(RandomData.bytes(100))
+            try account.sandbox.inject(mishap.fault(kind, skip: 0))
+
+            try storage.provider.delete(objectID: stored.objectID, in: storage.access())
+
+            #expect(try account.files().isEmpty)
+        }
+
+        @Test("Reading succeeds", arguments: ProviderUnderTest.all, Mishap.allCases)
+        func read(kind: ProviderUnderTest, mishap: Mishap) throws {
+            let account = try ContractAccount(kind)
+            let storage = try account.open()
+            let bytes = RandomData.bytes(100)
+            let stored = try storage.store(bytes)
+
+            try account.sandbox.inject(mishap.fault(kind, skip: 0))
+            #expect(try storage.describe(stored.objectID) == stored)
+            try account.sandbox.inject(mishap.fault(kind, skip: 0))
+            #expect(try storage.provider.find(name: "file.bin", in: storage.access()) == stored)
+            try account.sandbox.inject(mishap.fault(kind, skip: 0))
+            #expect(try storage.read(stored.objectID) == bytes)
+        }
+
+        /// How many requests a first upload of that size makes when nothing goes wrong.
+        private static func steps(of size: Int, _ kind: ProviderUnderTest) throws -> Int {
+            let account = try ContractAccount(kind)
+            let storage = try account.open()
+            return try account.calls { try storage.store(RandomData.bytes(size)) }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Providers
+import SyncProtocol
+import TestSupport
+
+/// Content that a test hands out in parts of a size that it chooses.
+final class PartedContent: UploadContent {
+    /// What a failing content throws.
+    struct Failure: Error {}
+
+    let bytes: [UInt8]
+    let providerHash: String
+    private let partBytes: Int
+    private var position = 0
+    private let beforePart: (_ isLast: Bool) throws -> Void
+
+    /// - Parameters:
+    ///   - partBytes: raised to a multiple of the provider's granularity.
+    ///   - announcedHash: instead of the right one.
+    ///   - beforePart: called before each part is handed out; may throw.
+    init(
+        _ bytes: [UInt8], for kind: ProviderUnderTest, partBytes: Int = 1 << 18, announcedHash: String? = nil,
+        beforePart: @escaping (_ isLast: Bool) throws -> Void = { _ in }
+    ) {
+        self.bytes = bytes
+        self.partBytes = partBytes
+        self.beforePart = beforePart
+        var hasher = ContentHasher(for: kind.makeProvider().storageType)
+        hasher.update(bytes)
+        let hash = hasher.finish().providerHash
+        providerHash = announcedHash ?? hash
+    }
+
+    var lengthBytes: Int64 { Int64(bytes.count) }
+
+    func nextPart(granularity: Int) throws -> UploadPart {
+        let size = max(1, (partBytes + granularity - 1) / granularity) * granularity
+        let end = min(bytes.count, position + size)
+        try beforePart(end == bytes.count)
+        defer { position = end }
+        // Indices that do not begin at 0, as a reused buffer's may not.
+        return UploadPart(bytes: bytes[position..<end], offset: Int64(position), isLast: end == bytes.count)
+    }
+}

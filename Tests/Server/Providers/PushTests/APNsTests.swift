@@ -1,0 +1,183 @@
+import HTTPTransport
+import HTTPTypes
+import JSONWebTokens
+import OpenSSLCrypto
+import SyncProtocol
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Providers
+
+@Suite("Apple Push Notification service")
+struct APNsTests {
+    private let clock = Clock()
+    private let key: PrivateKey
+
+    private final class Clock: Sendable {
+        let seconds = Atomic<Int64>(1_800_000_000)
+    }
+
+    init() throws { key = try PrivateKey(generating: .es256) }
+
+    private func service(_ environment: PushNotificationEnvironment = .production) throws -> APNs {
+        APNs(
+            teamID: "TEAM567890", keyID: "KEY4567890", key: try SigningKey(es256PEM: key.pem), topic: "com.example.app",
+            environment: environment, now: { [clock] in clock.seconds.load(ordering: .relaxed) })
+    }
+
+    private static let notification = PushNotification(origin: "1", text: "Hi", expiresAt: 1_800_086_400)
+
+    @discardableResult
+    private func deliver(
+        _ replies: Reply..., by service: APNs? = nil, environment: PushNotificationEnvironment? = .production
+    ) throws -> (address: PushAddress, requests: [OutgoingRequest]) {
+        let script = ScriptedTransport(replies: replies)
+        let address = try (service ?? self.service()).deliver(
+            Self.notification, to: PushAddress(token: "0a1b", environment: environment),
+            through: PushClient(transport: script.transport, deadline: .after(.seconds(10))))
+        return (address, script.requests)
+    }
+
+    private func failure(_ replies: Reply..., environment: PushNotificationEnvironment? = .production) throws
+        -> PushError?
+    {
+        let script = ScriptedTransport(replies: replies)
+        let service = try service()
+        do {
+            _ = try service.deliver(
+                Self.notification, to: PushAddress(token: "0a1b", environment: environment),
+                through: PushClient(transport: script.transport, deadline: .after(.seconds(10))))
+            return nil
+        } catch { return error }
+    }
+
+    @Test("A request is what Apple documents: HTTP/2, path, headers and payload")
+    func request() throws {
+        let request = try #require(try deliver(Reply(200)).requests.first)
+        #expect(request.method == .post)
+        #expect(request.url == "https://api.push.apple.com/3/device/0a1b")
+        #expect(request.requiresHTTP2)
+        #expect(request.headers[.apnsTopic] == "com.example.app")
+        #expect(request.headers[.apnsPushType] == "alert")
+        #expect(request.headers[.apnsPriority] == "10")
+        #expect(request.headers[.apnsExpiration] == "1800086400")
+        let id = try #require(request.headers[.apnsID])
+        #expect(id.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
+        #expect(request.headers[.apnsCollapseID] == id)
+        #expect(request.bodyText == #"{"aps":{"alert":"Hi","sound":"default"}}"#)
+    }
+
+    @Test(
+        "A device token is an even number of hexadecimal digits",
+        arguments: [
+            ("0a1B", true), (String(repeating: "0", count: 512), true), (String(repeating: "0", count: 514), false),
+            ("", false), ("0a1", false), ("0g", false), (" 0", false), ("0a/b", false),
+        ])
+    func deviceTokens(text: String, isOne: Bool) { #expect(APNs.isDeviceToken(text) == isOne) }
+
+    @Test("The provider token is signed with the team's key, and says who and when")
+    func providerToken() throws {
+        let request = try #require(try deliver(Reply(200)).requests.first)
+        let header = try #require(request.headers[.authorization])
+        #expect(header.hasPrefix("bearer "))
+        let parts = header.dropFirst(7).split(separator: ".")
+        try #require(parts.count == 3)
+        let signature = try #require([UInt8](base64URL: parts[2]))
+        #expect(try key.publicKey.verifies(signature, over: Array("\(parts[0]).\(parts[1])".utf8)))
+        let text: (Substring) -> String = { String(decoding: [UInt8](base64URL: $0) ?? [], as: UTF8.self) }
+        #expect(text(parts[0]).contains(#""alg":"ES256","kid":"KEY4567890""#), "\(text(parts[0]))")
+        #expect(text(parts[1]) == #"{"iat":1800000000,"iss":"TEAM567890"}"#)
+    }
+
+    @Test("A provider token is used for 45 minutes, then a new one")
+    func reuse() throws {
+        let service = try service()
+        var tokens: [String] = []
+        for seconds: Int64 in [0, 1_200, 1_499, 1] {
+            clock.seconds.add(seconds, ordering: .relaxed)
+            tokens += try deliver(Reply(200), by: service).requests.map { $0.headers[.authorization]! }
+        }
+        #expect(tokens.count == 4)
+        #expect(Set(tokens[..<3]).count == 1)
+        #expect(tokens[3] != tokens[0])
+    }
+
+    private static let expired = Reply(403, #"{"reason":"ExpiredProviderToken"}"#)
+    private static let wrongClock = PushError.misconfigured(detail: "ExpiredProviderToken; is the clock right?")
+
+    @Test("A token of 20 minutes that Apple calls expired is replaced once, and the notification sent again")
+    func expired() throws {
+        let service = try service()
+        try deliver(Reply(200), by: service)
+        clock.seconds.add(1_200, ordering: .relaxed)
+
+        let requests = try deliver(Self.expired, Reply(200), by: service).requests
+
+        #expect(requests.count == 2)
+        #expect(requests[0].headers[.authorization] != requests[1].headers[.authorization])
+        #expect(requests[0].headers[.apnsID] == requests[1].headers[.apnsID])
+        #expect(throws: Self.wrongClock) { try deliver(Self.expired, by: service) }
+    }
+
+    @Test("A younger token that Apple calls expired is kept: Apple forbids another one so soon")
+    func tooYoung() throws {
+        let service = try service()
+        let first = try deliver(Reply(200), by: service).requests[0].headers[.authorization]
+        clock.seconds.add(1_199, ordering: .relaxed)
+
+        #expect(throws: Self.wrongClock) { try deliver(Self.expired, by: service) }
+
+        #expect(try deliver(Reply(200), by: service).requests[0].headers[.authorization] == first)
+    }
+
+    @Test(
+        "Each answer means what Apple says",
+        arguments: [
+            (400, #"{"reason":"BadDeviceToken"}"#, PushError.gone(since: nil)),
+            (400, #"{"reason":"DeviceTokenNotForTopic"}"#, .gone(since: nil)),
+            (410, #"{"reason":"Unregistered","timestamp":1799999999999}"#, .gone(since: 1_799_999_999)),
+            (410, #"{"reason":"ExpiredToken"}"#, .gone(since: nil)),
+            (400, #"{"reason":"BadTopic"}"#, .misconfigured(detail: "BadTopic")),
+            (400, #"{"reason":"BadPriority"}"#, .rejected(detail: "status 400 BadPriority")),
+            (400, #"{"reason":"IdleTimeout"}"#, .unavailable(detail: "IdleTimeout")),
+            (403, #"{"reason":"InvalidProviderToken"}"#, .misconfigured(detail: "InvalidProviderToken")),
+            (413, #"{"reason":"PayloadTooLarge"}"#, .rejected(detail: "status 413 PayloadTooLarge")),
+            (429, #"{"reason":"TooManyRequests"}"#, .rateLimited(retryAfter: nil)),
+            (503, #"{"reason":"Shutdown"}"#, .unavailable(detail: "status 503 Shutdown")),
+            (502, "<html>secret words</html>", .unavailable(detail: "status 502 no reason")),
+            (400, #"{"reason":"quotes what was sent"}"#, .rejected(detail: "status 400 no reason")),
+        ])
+    func answers(status: Int, body: String, error: PushError) throws {
+        #expect(try failure(Reply(status, body)) == error)
+    }
+
+    @Test("A device of an unknown world is looked for in both, a known one in its own only")
+    func worlds() throws {
+        let bad = Reply(400, #"{"reason":"BadDeviceToken"}"#)
+        let (address, requests) = try deliver(bad, Reply(200), environment: nil)
+        #expect(address.environment == .sandbox)
+        #expect(requests.last?.url == "https://api.sandbox.push.apple.com/3/device/0a1b")
+        #expect(try failure(bad, bad, environment: nil) == .gone(since: nil))
+        #expect(try failure(bad, Reply(200), environment: .production) == .gone(since: nil))
+        #expect(try deliver(Reply(200), environment: .sandbox).requests[0].url.contains("api.sandbox.push.apple.com"))
+    }
+
+    @Test("A payload is never larger than 4,096 bytes, however much its text has to be escaped")
+    func payload() {
+        for text in [String(repeating: "\u{1}", count: 3_900), String(repeating: "👨‍👩‍👧‍👦", count: 400)] {
+            let payload = APNs.payload(text)
+            #expect(payload.count <= 4_096)
+            #expect(payload.count > 4_096 - 60)
+            #expect(String(decoding: payload, as: UTF8.self).contains("…\",\"sound\""))
+        }
+        #expect(APNs.payload("short") == APNs.alert("short"))
+    }
+
+    @Test("The same work has the same identifier, other work another")
+    func identifiers() {
+        let id = PushNotification(origin: "1", text: "a", expiresAt: 0).id
+        #expect(PushNotification(origin: "1", text: "b", expiresAt: 1).id == id)
+        #expect(PushNotification(origin: "2", text: "a", expiresAt: 0).id != id)
+    }
+}

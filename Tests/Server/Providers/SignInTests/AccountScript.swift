@@ -1,0 +1,39 @@
+import Providers
+import HTTPTransport
+import SyncProtocol
+import TestSupport
+
+/// An account provider that answers by path, and a client that asks it without waiting between attempts.
+struct AccountScript {
+    let transport: ScriptedTransport
+    let pauses = PauseRecord()
+
+    /// - Parameter replies: by the path's end, such as `tokeninfo`; any other path gets a 404 without a body.
+    init(_ replies: [String: Reply]) {
+        transport = ScriptedTransport { request in
+            let path = request.url.prefix { $0 != "?" }
+            return replies.first { path.hasSuffix("/" + $0.key) }?.value ?? Reply(404)
+        }
+    }
+
+    /// Answers in order, whatever is asked.
+    init(inOrder replies: [Reply]) { transport = ScriptedTransport(replies: replies) }
+
+    /// Fails every request.
+    init(failing error: TransportError) { transport = ScriptedTransport { _ throws(TransportError) in throw error } }
+
+    var client: AccountClient { client(within: .seconds(40)) }
+
+    func client(within time: Duration) -> AccountClient {
+        AccountClient(transport: transport.transport, deadline: .after(time), backoff: pauses.backoff())
+    }
+
+    /// The paths that were asked, without queries.
+    var paths: [String] { transport.requests.map { String($0.url.prefix { $0 != "?" }) } }
+}
+
+extension PresentedCredentials {
+    static let google = PresentedCredentials(
+        accountType: .google, accessToken: "ya29.device", authorizationCode: "4/code")
+    static let facebook = PresentedCredentials(accountType: .facebook, accessToken: "EAAdevice")
+}

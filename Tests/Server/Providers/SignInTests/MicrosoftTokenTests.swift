@@ -1,0 +1,141 @@
+import Providers
+import HTTPTransport
+import HTTPTypes
+import SyncProtocol
+import TestSupport
+import Testing
+
+@Suite("Microsoft: tokens of the server")
+struct MicrosoftTokenTests {
+    static let account = MicrosoftAccount(clientID: MicrosoftTokenMaker.clientID, clientSecret: "s~+/=")
+    static let profile = SignInProfile(providerUserID: "8f3a0d1c2b4e5f60", displayName: "Alice Example")
+    static let presented = PresentedCredentials(
+        accountType: .microsoft, accessToken: "eyJ.id.token", microsoftAccessToken: "EwB")
+    static let scope = "https://graph.microsoft.com/User.Read https://graph.microsoft.com/Files.ReadWrite.AppFolder"
+
+    static func tokens(scope: String = scope, refreshToken: String? = "M.C5.new") -> Reply {
+        var members = [
+            #""token_type": "Bearer", "access_token": "EwB.server", "scope": "\#(scope)", "expires_in": 3736"#
+        ]
+        if let refreshToken { members.append("\"refresh_token\": \"\(refreshToken)\"") }
+        return Reply(200, "{\(members.joined(separator: ", "))}")
+    }
+
+    static func refusal(_ status: Int, _ error: String, _ code: Int) -> Reply {
+        Reply(
+            status,
+            #"{"error": "\#(error)", "error_description": "AADSTS\#(code): No.", "error_codes": [\#(code)]}"#)
+    }
+
+    @Test("The id token alone buys a refresh token on behalf of the user [36]")
+    func onBehalfOf() throws {
+        let script = AccountScript(["token": Self.tokens()])
+
+        let kept = try Self.account.exchange(Self.presented, of: Self.profile, through: script.client)
+
+        #expect(kept?.accessToken == "EwB.server" && kept?.refreshToken == "M.C5.new" && kept?.codeHash?.count == 64)
+        let request = script.transport.requests[0]
+        #expect(request.method == .post)
+        #expect(request.url == "https://login.microsoftonline.com/common/oauth2/v2.0/token")
+        #expect(request.headers[.authorization] == nil)
+        #expect(
+            request.bodyText
+                == "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
+                + "&client_id=\(MicrosoftTokenMaker.clientID)&client_secret=s~%2B%2F%3D&assertion=eyJ.id.token"
+                + "&scope=https%3A%2F%2Fgraph.microsoft.com%2FUser.Read%20"
+                + "https%3A%2F%2Fgraph.microsoft.com%2FFiles.ReadWrite.AppFolder%20offline_access"
+                + "&requested_token_use=on_behalf_of")
+    }
+
+    @Test("Without the permission to keep files there are no tokens")
+    func scopeMissing() {
+        for reply in [
+            Self.tokens(scope: "https://graph.microsoft.com/User.Read"), Self.refusal(400, "invalid_grant", 65001),
+        ] {
+            #expect(throws: AccountError.scopeMissing) {
+                try Self.account.exchange(
+                    Self.presented, of: Self.profile, through: AccountScript(["token": reply]).client)
+            }
+        }
+    }
+
+    @Test(
+        "What the token endpoint says decides whose fault it is",
+        arguments: [
+            (400, "invalid_grant", 70000, AccountError.revoked), (400, "invalid_grant", 70008, .revoked),
+            (400, "invalid_grant", 700_082, .revoked), (400, "invalid_grant", 700_084, .revoked),
+            (400, "invalid_grant", 50173, .revoked), (400, "invalid_grant", 65001, .revoked),
+            (400, "interaction_required", 50076, .revoked), (400, "interaction_required", 50079, .revoked),
+            (400, "consent_required", 1, .revoked), (400, "invalid_grant", 12345, .revoked),
+            (
+                401, "invalid_client", 7_000_215,
+                .misconfigured(detail: "Microsoft's token endpoint says invalid_client AADSTS7000215")
+            ),
+            (
+                401, "invalid_client", 7_000_222,
+                .misconfigured(detail: "Microsoft's token endpoint says invalid_client AADSTS7000222")
+            ),
+            (
+                400, "unauthorized_client", 700_016,
+                .misconfigured(detail: "Microsoft's token endpoint says unauthorized_client AADSTS700016")
+            ),
+            (400, "temporarily_unavailable", 90033, .unavailable(detail: "temporarily_unavailable AADSTS90033")),
+            (400, "invalid_grant", 90033, .unavailable(detail: "invalid_grant AADSTS90033")),
+            (429, "throttled", 90055, .unavailable(detail: "status 429")),
+            (503, "down", 90033, .unavailable(detail: "status 503")),
+        ])
+    func refreshErrors(status: Int, word: String, code: Int, expected: AccountError) {
+        let script = AccountScript(["token": Self.refusal(status, word, code)])
+
+        #expect(throws: expected) {
+            try Self.account.refresh(StoredCredentials(refreshToken: "M.C5.old"), through: script.client)
+        }
+    }
+
+    @Test("A refusal that cannot be read revokes nothing")
+    func unreadable() {
+        let script = AccountScript(["token": Reply(400, "<html>Bad Request</html>")])
+
+        #expect(throws: AccountError.unavailable(detail: "unreadable reply with status 400")) {
+            try Self.account.refresh(StoredCredentials(refreshToken: "M.C5.old"), through: script.client)
+        }
+    }
+
+    @Test("An assertion of the wrong kind is the client's fault", arguments: [50027, 50013, 500_131, 500_133])
+    func wrongAssertion(code: Int) {
+        let script = AccountScript(["token": Self.refusal(400, "invalid_request", code)])
+
+        #expect(throws: AccountError.rejected) {
+            try Self.account.exchange(Self.presented, of: Self.profile, through: script.client)
+        }
+    }
+
+    @Test("Each renewal brings a new refresh token, kept together with the access token [37]")
+    func rotation() throws {
+        let stored = StoredCredentials(accessToken: "EwB.old", refreshToken: "M.C5.old+", codeHash: "abc")
+        let script = AccountScript(["token": Self.tokens()])
+
+        let fresh = try Self.account.refresh(stored, through: script.client)
+
+        #expect(fresh == StoredCredentials(accessToken: "EwB.server", refreshToken: "M.C5.new", codeHash: "abc"))
+        #expect(script.transport.requests[0].bodyText.hasPrefix("grant_type=refresh_token&refresh_token=M.C5.old%2B&"))
+        let kept = try Self.account.refresh(
+            stored, through: AccountScript(["token": Self.tokens(refreshToken: nil)]).client)
+        #expect(kept.refreshToken == "M.C5.old+")
+    }
+
+    @Test("Without a refresh token nothing is asked, and the person must sign in again")
+    func nothingToRefresh() {
+        let script = AccountScript(["token": Self.tokens()])
+
+        #expect(throws: AccountError.revoked) {
+            try Self.account.refresh(StoredCredentials(accessToken: "EwB"), through: script.client)
+        }
+        #expect(script.paths.isEmpty)
+    }
+
+    @Test("The phone's own tokens are not kept")
+    func nothingFromThePhone() {
+        #expect(Self.account.credentials(from: Self.presented) == StoredCredentials())
+    }
+}

@@ -1,0 +1,56 @@
+import HTTPTransport
+import Logging
+import Providers
+import Store
+import SyncProtocol
+import Testing
+import Vault
+
+@testable import SyncService
+
+/// Where the provider does not tell what clients compare, the server reads the object.
+@Suite("Reading an object to know its contents")
+struct ContentReadingTests {
+    private let server: TestServer
+    private let storage: UserStorage
+    private let bytes = someBytes(25_000)
+
+    init() throws {
+        server = try TestServer()
+        let userID = try server.userID(of: try server.signUp())
+        let user = try #require(try server.store.withSession { try $0.user(userID) })
+        storage = try server.services.storage.storage(
+            of: user, transport: .unused, deadline: .after(.seconds(20)),
+            logger: Logger(label: "test", factory: { [log = server.log] _ in log }))
+        server.cloud.put("o", "name", bytes)
+    }
+
+    private func read(sizeBytes: Int, hash: String?) throws(CloudStorageError) -> CheckSum {
+        let object = StoredObject(
+            objectID: "o", name: "name", sizeBytes: Int64(sizeBytes), providerHash: hash, revision: nil)
+        return try ContentReading.contents(of: object, in: storage) { true }.checkSum
+    }
+
+    @Test("What was read counts if it is what the provider says", arguments: [true, false])
+    func same(isHashKnown: Bool) throws {
+        #expect(try read(sizeBytes: bytes.count, hash: isHashKnown ? md5(bytes) : nil) == CheckSum(md5(bytes)))
+    }
+
+    @Test("Another length, or another hash, is no knowledge: somebody has changed the object meanwhile")
+    func other() {
+        let attempts: [(Int, String?)] = [
+            (bytes.count + 1, nil), (bytes.count - 1, nil), (bytes.count, md5([1])), (bytes.count + 1, md5(bytes)),
+        ]
+        for (size, hash) in attempts {
+            do {
+                _ = try read(sizeBytes: size, hash: hash)
+                Issue.record("\(size) bytes with \(hash ?? "no hash") are taken for the object's")
+            } catch {
+                guard case .contentMismatch = error else {
+                    Issue.record("\(error)")
+                    continue
+                }
+            }
+        }
+    }
+}

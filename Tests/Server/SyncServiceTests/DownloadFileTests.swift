@@ -1,0 +1,172 @@
+import MariaDB
+import Providers
+import SyncProtocol
+import TestSupport
+import Testing
+
+@testable import SyncService
+
+@Suite("DownloadFile, from cloud to phone")
+struct DownloadFileTests {
+    private let server: TestServer
+    private let alice: Phone
+    private let file = someFile()
+    private let bytes = someBytes(300_000)
+    private var objectID: String { server.cloud.objects.keys.first! }
+
+    init() throws {
+        server = try TestServer()
+        alice = try server.signUp()
+        try #require(server.upload(bytes, of: file, by: alice).status == 200)
+        try #require(server.commit(from: 0, by: alice).status == 200)
+    }
+
+    private func download(
+        _ file: FileUUID? = nil, version: Int32 = 0, master: Int64 = 1, on connection: FakeConnection = FakeConnection()
+    ) -> FakeConnection {
+        server.send(
+            DownloadFileRequest(
+                fileUUID: file ?? self.file, fileVersion: FileVersion(version), masterVersion: MasterVersion(master),
+                sharingGroupUUID: alice.group), as: alice, on: connection)
+    }
+
+    private func addFile(_ bytes: [UInt8]) throws -> FileUUID {
+        let file = someFile()
+        try #require(server.upload(bytes, of: file, master: 1, by: alice).status == 200)
+        try #require(server.commit(from: 1, by: alice).status == 200)
+        return file
+    }
+
+    @Test("A file arrives whole, with its checksum announced")
+    func whole() {
+        let reply = download()
+
+        #expect(reply.status == 200 && reply.end == .finished)
+        #expect(reply.body == bytes)
+        #expect(reply.messageParams["checkSum"] as? String == md5(bytes))
+        #expect(reply.messageParams["contentsChanged"] as? Bool == false)
+        #expect(reply.messageParams["cloudStorageType"] as? String == "Google")
+        #expect(server.log.request?["bytes_sent"] == "300000")
+    }
+
+    @Test(
+        "Files of every size around what is held back arrive whole", arguments: [0, 1, 65_535, 65_536, 65_537, 131_073])
+    func sizes(size: Int) throws {
+        let file = try addFile(someBytes(size))
+
+        let reply = download(file, master: 2)
+
+        #expect(reply.body == someBytes(size) && reply.end == .finished)
+        #expect(reply.header("content-length") == "\(size)")
+    }
+
+    @Test("A file that its owner changed in the cloud is delivered as it is now, and said to be changed")
+    func changedByOwner() {
+        let changed = someBytes(1000)
+        server.cloud.replace(objectID, by: changed)
+
+        let reply = download()
+
+        #expect(reply.body == changed)
+        #expect(reply.messageParams["checkSum"] as? String == md5(changed))
+        #expect(reply.messageParams["contentsChanged"] as? Bool == true)
+    }
+
+    @Test(
+        "Bytes that turn out to be others than announced are cut off before their end, whatever their number",
+        arguments: [300_000, 299_999, 250_000, 10, 0, 300_001, 360_000, 900_000])
+    func changedMeanwhile(size: Int) {
+        let (cloud, objectID) = (server.cloud, objectID)
+        let others = someBytes(size).map { ~$0 }
+        var behaviour = FakeCloud.Behaviour()
+        behaviour.beforeDownload = { cloud.replace(objectID, by: others) }
+        cloud.behaviour = behaviour
+
+        let reply = download()
+
+        // Nothing was promised yet, or the promise is visibly broken.
+        if reply.status == 200 {
+            #expect(reply.end == .abandoned)
+            #expect(reply.body.count <= 300_000 - 65_536, "the end is held back")
+            #expect(server.log.request?["code"] == "reply_interrupted")
+        } else {
+            #expect(reply.code == "cloud_unavailable" && reply.end == .finished)
+        }
+    }
+
+    @Test("A download that breaks off is cut off", arguments: [0, 5_000, 250_000, 299_999])
+    func breaksOff(afterBytes: Int) {
+        var behaviour = FakeCloud.Behaviour()
+        behaviour.downloadBreaksAfterBytes = afterBytes
+        server.cloud.behaviour = behaviour
+
+        let reply = download()
+
+        if afterBytes == 0 {
+            #expect(reply.code == "cloud_unavailable" && reply.end == .finished)
+        } else {
+            #expect(reply.status == 200 && reply.end == .abandoned)
+            #expect(reply.starts == 1)
+        }
+    }
+
+    @Test("A phone that hangs up ends the download")
+    func hangsUp() {
+        let connection = FakeConnection()
+        connection.takesReplyBytes = 100_000
+
+        let reply = download(on: connection)
+
+        #expect(reply.end == .abandoned)
+        #expect(server.log.request?["code"] == "client_gone")
+    }
+
+    @Test("What the storage does not have, or no longer lets us have, is gone")
+    func gone() {
+        var behaviour = FakeCloud.Behaviour()
+        behaviour.describeFailure = .authorizationRevoked
+        server.cloud.behaviour = behaviour
+        #expect(download().messageParams["gone"] as? String == "authTokenExpiredOrRevoked")
+        server.cloud.behaviour = FakeCloud.Behaviour()
+        server.cloud.replace(objectID, by: nil)
+
+        let reply = download()
+
+        #expect(reply.status == 200 && reply.body.isEmpty && reply.end == .finished)
+        #expect(reply.messageParams["gone"] as? String == "fileRemovedOrRenamed")
+        #expect(reply.messageParams["checkSum"] == nil)
+    }
+
+    @Test("An object that its owner put elsewhere under its name is found and adopted")
+    func adopted() throws {
+        let name = "\(file).\(alice.device).0.txt"
+        server.cloud.replace(objectID, by: nil)
+        server.cloud.put("elsewhere", name, bytes)
+
+        #expect(download().body == bytes)
+        let calls = server.cloud.describeCalls
+        #expect(download().body == bytes)
+        #expect(server.cloud.describeCalls == calls + 1, "it is remembered")
+    }
+
+    @Test("A version that was just uploaded is looked for twice, also if its file is old")
+    func secondLook() throws {
+        var connection = try Connection(server.settings!)
+        try connection.execute("UPDATE files SET created_at = '2001-01-01 00:00:00'")
+        server.cloud.replace(objectID, by: nil)
+        let calls = server.cloud.describeCalls
+
+        #expect(download().messageParams["gone"] as? String == "fileRemovedOrRenamed")
+
+        #expect(server.cloud.describeCalls == calls + 2)
+    }
+
+    @Test("Requests that do not fit the committed file are refused, a stale one is told the master version")
+    func refused() {
+        #expect(download(someFile()).code == "file_unknown")
+        #expect(download(version: 1).code == "file_version_mismatch")
+        let stale = download(version: 9, master: 0)
+        #expect(stale.messageParams["masterVersionUpdate"] as? Int == 1)
+        #expect(stale.body.isEmpty)
+    }
+}

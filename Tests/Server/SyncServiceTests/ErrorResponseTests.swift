@@ -1,0 +1,143 @@
+import Providers
+import Foundation
+import HTTPTransport
+import MariaDB
+import Store
+import SyncProtocol
+import Testing
+
+@testable import SyncService
+
+@Suite("Errors on the wire")
+struct ErrorResponseTests {
+    private struct Unknown: Error {}
+
+    /// One error of every kind that can reach the router.
+    private static let samples: [any Error] = {
+        let endpoint: [EndpointError] = [
+            .missingParameter(.cloudFolderName), .outOfRange("rule"), .missingDeviceUUID, .malformedDeviceUUID,
+            .unknownMIMEType, .bodyLengthMismatch, .lengthRequired, .bodyTooLarge(maximumBytes: 5), .checkSumMismatch,
+            .transferTooSlow, .tooManyTransfers, .tooManySimultaneousRequests, .directionFull,
+            .credentialsMissing, .signInTypeNotAllowed, .userUnknown, .tooManyFailedSignIns(retryAfter: .seconds(3)),
+            .storageAccountRequired, .endpointUnknown,
+            .methodNotAllowed(allowed: "GET"), .fileUnknown, .appMetaDataUnknown, .groupUnknown, .invitationUnknown,
+            .invitationGone,
+            .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
+            .ownerMissing, .pushNotConfigured, .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch,
+            .mimeTypeChanged,
+            .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .notAMember, .ownerRemoved,
+            .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
+        ]
+        let quotas: [EndpointError] = Quota.allCases.map {
+            $0.isHourly ? .quotaUsedUp($0, retryAfter: .seconds(60)) : .quotaReached($0)
+        }
+        let request: [RequestError] = [
+            .missing(.fileUUID), .repeated(.fileUUID), .malformed(.fileUUID, expected: .uuid),
+            .outOfRange(.numberOfAcceptors, allowed: 1...10), .tooLong(.sharingGroupName, maximumCharacters: 255),
+            .tooLarge(.appMetaData, maximumBytes: 65_535), .brokenEscape, .invalidUTF8, .queryTooLong(maximumBytes: 9),
+        ]
+        let account: [AccountError] = [
+            .rejected, .codeRejected, .scopeMissing, .revoked, .unavailable(detail: "s3cret"), .timedOut,
+            .misconfigured(detail: "s3cret"), .withheld(.busy),
+        ]
+        let push: [PushError] = [
+            .gone(since: nil), .rateLimited(retryAfter: nil), .unavailable(detail: "s3cret"), .timedOut,
+            .misconfigured(detail: "s3cret"), .rejected(detail: "s3cret"),
+        ]
+        let cloud: [CloudStorageError] = [
+            .notFound, .authorizationRevoked, .quotaExceeded, .rateLimited(retryAfter: nil),
+            .unavailable(detail: "s3cret"), .timedOut, .contentMismatch, .rejected(code: "s3cret"),
+            .contentFailed(EndpointError.checkSumMismatch), .downloadCancelled, .localFailure(StoreError.busy),
+            .withheld(.circuitOpen(retryAfter: .seconds(7))),
+        ]
+        let database = MariaDBError.programming(code: 1064, message: "s3cret")
+        let store: [StoreError] = [
+            .unavailable(database), .busy, .contention(database), .alreadyExists(key: "s3cret"), .notFound,
+            .corrupt(table: "s3cret", column: "s3cret"), .defect(database),
+        ]
+        let refusals: [CommitRefusal] = [.outdated(someFile()), .belongsElsewhere(someFile()), .ownerGone]
+        return endpoint + quotas + request + account + push + cloud + store + refusals + [Unknown()]
+    }()
+
+    /// The table of section 4.2 in docs/protocol.md: code to status and `retryable`.
+    private static let documented: [String: (status: Int, isRetryable: Bool)] = {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+        let text = (try? String(contentsOf: root.appendingPathComponent("docs/protocol.md"), encoding: .utf8)) ?? ""
+        var table: [String: (status: Int, isRetryable: Bool)] = [:]
+        for line in text.split(separator: "\n") {
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            guard cells.count == 4, let status = Int(cells[0]), ["yes", "no"].contains(cells[2]),
+                cells[1].hasPrefix("`")
+            else { continue }
+            table[cells[1].trimmingCharacters(in: ["`"])] = (status, cells[2] == "yes")
+        }
+        return table
+    }()
+
+    /// Codes that nginx sends, or that belong to endpoints and settings which do not exist yet.
+    private static let ofOthers: Set = [
+        "bad_request", "server_unavailable", "server_timeout", "too_many_requests", "maintenance",
+    ]
+
+    @Test("Every error has the status and the retryability that docs/protocol.md gives its code")
+    func matchesDocumentation() throws {
+        #expect(Self.documented.count > 50)
+        for error in Self.samples {
+            let response = ErrorResponse(for: error)
+            let row = try #require(Self.documented[response.code], "\(response.code) is not documented")
+            #expect(response.status == row.status, "\(response.code)")
+            #expect(response.isRetryable == row.isRetryable, "\(response.code)")
+        }
+    }
+
+    @Test("Every documented code is sent for some error")
+    func everyCodeIsReachable() {
+        let reached = Set(Self.samples.map { ErrorResponse(for: $0).code })
+
+        #expect(Set(Self.documented.keys).subtracting(reached) == Self.ofOthers)
+    }
+
+    @Test("A response repeats nothing that a provider or the database wrote")
+    func noDetails() {
+        for error in Self.samples {
+            #expect(!"\(ErrorResponse(for: error))".contains("s3cret"), "\(error)")
+        }
+    }
+
+    @Test("Only 410 says why something is gone, and only for members, owners and their permission")
+    func goneReasons() {
+        var reasons: [String: GoneReason] = [:]
+        for error in Self.samples {
+            let response = ErrorResponse(for: error)
+            guard let reason = response.goneReason else { continue }
+            #expect(response.status == 410)
+            reasons[response.code] = reason
+        }
+
+        #expect(
+            reasons == [
+                "not_a_member": .userRemoved, "owner_removed": .userRemoved,
+                "cloud_authorization_revoked": .authTokenExpiredOrRevoked,
+            ])
+    }
+
+    @Test("Who can say how long to wait is quoted in Retry-After")
+    func retryAfter() {
+        #expect(ErrorResponse(for: CloudStorageError.rateLimited(retryAfter: .seconds(17))).retryAfter == .seconds(17))
+        #expect(ErrorResponse(for: CloudStorageError.rateLimited(retryAfter: nil)).retryAfter == nil)
+        #expect(ErrorResponse(for: StoreError.busy).retryAfter == .seconds(1))
+        #expect(ErrorResponse(for: CloudStorageError.quotaExceeded).retryAfter == nil)
+    }
+
+    @Test("503 is for the database alone, and 401 for what signing in again would mend")
+    func reservedStatuses() {
+        let codes = { (status: Int) in
+            Set(Self.samples.map { ErrorResponse(for: $0) }.filter { $0.status == status }.map(\.code))
+        }
+
+        #expect(codes(503) == ["database_unavailable"])
+        #expect(
+            codes(401) == ["credentials_missing", "sign_in_type_not_allowed", "credentials_rejected", "user_unknown"])
+        #expect(codes(403) == ["storage_account_required"])
+    }
+}

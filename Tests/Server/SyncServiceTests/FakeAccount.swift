@@ -1,0 +1,95 @@
+import OpenSSLCrypto
+import Providers
+import SyncProtocol
+import Synchronization
+
+/// A sign-in service that knows whoever presents `good NAME`, and exchanges any code once; one that begins with
+/// `no refresh` brings no refresh token, like Google's from the second consent on.
+struct FakeAccount: AccountProvider {
+    var accountType: AccountType
+    var exchanges = Exchanges()
+
+    /// The codes that were exchanged and the grants that were given back, and what happens while that is being done.
+    final class Exchanges: Sendable {
+        private let used = Mutex<Set<String>>([])
+        private let asked = Mutex<[String]>([])
+        private let named = Mutex<[[String?]]>([])
+        private let given = Mutex<[StoredCredentials]>([])
+        private let meanwhile = Mutex<(@Sendable () -> Void)?>(nil)
+        private let meanwhileOfToken = Mutex<(@Sendable () -> Void)?>(nil)
+        private let obstacle = Mutex<AccountError?>(nil)
+
+        /// The codes with which the service was asked, in order.
+        var codes: [String] { asked.withLock { $0 } }
+        /// Redirect URI and verifier that came with each of them.
+        var details: [[String?]] { named.withLock { $0 } }
+        /// The grants that were given back.
+        var revoked: [StoredCredentials] { given.withLock { $0 } }
+
+        /// Makes every call fail from now on; `nil` ends that.
+        func fail(_ error: AccountError?) { obstacle.withLock { $0 = error } }
+
+        func revoke(_ credentials: StoredCredentials) throws(AccountError) {
+            meanwhile.withLock { $0.take() }?()
+            if let error = obstacle.withLock({ $0 }) { throw error }
+            given.withLock { $0.append(credentials) }
+        }
+
+        /// Has `body` run during the next exchange.
+        func during(_ body: @escaping @Sendable () -> Void) { meanwhile.withLock { $0 = body } }
+
+        /// Has `body` run when the next token is looked at, which this service does not exchange.
+        func duringToken(_ body: @escaping @Sendable () -> Void) { meanwhileOfToken.withLock { $0 = body } }
+
+        func lookAtToken() { meanwhileOfToken.withLock { $0.take() }?() }
+
+        /// Whether the code is used for the first time.
+        func use(_ presented: PresentedCode) throws(AccountError) -> Bool {
+            let code = presented.value
+            named.withLock { $0.append([presented.redirectURI, presented.verifier?.rawValue]) }
+            asked.withLock { $0.append(code) }
+            meanwhile.withLock { $0.take() }?()
+            if let error = obstacle.withLock({ $0 }) { throw error }
+            return used.withLock { $0.insert(code).inserted }
+        }
+    }
+
+    func exchange(
+        code presented: PresentedCode, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials? {
+        let code = presented.value
+        guard try exchanges.use(presented) else { throw .codeRejected }
+        return StoredCredentials(
+            accessToken: "server's", refreshToken: code.hasPrefix("no refresh") ? nil : "from \(code)",
+            codeHash: IncrementalDigest.digest(of: Array(code.utf8), .sha256).hexLowercase)
+    }
+
+    func exchange(
+        _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials? {
+        nil
+    }
+
+    func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
+        try exchanges.revoke(stored)
+    }
+
+    func verify(
+        _ presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> SignInProfile {
+        switch presented.accessToken {
+        case "down": throw .unavailable(detail: "s3cret")
+        case "slow": throw .timedOut
+        case "misconfigured": throw .misconfigured(detail: "s3cret")
+        default:
+            guard presented.accessToken.hasPrefix("good ") else { throw .rejected }
+            let name = String(presented.accessToken.dropFirst(5))
+            return SignInProfile(providerUserID: name, displayName: name)
+        }
+    }
+
+    func credentials(from presented: PresentedCredentials) -> StoredCredentials {
+        exchanges.lookAtToken()
+        return StoredCredentials(accessToken: presented.accessToken)
+    }
+}

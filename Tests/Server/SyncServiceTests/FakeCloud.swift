@@ -1,0 +1,132 @@
+import Foundation
+import OpenSSLCrypto
+import Providers
+import SyncProtocol
+import Synchronization
+
+/// A Google Drive in memory that keeps the contract and can be told to misbehave.
+final class FakeCloud: CloudProvider {
+    struct Behaviour: Sendable {
+        /// Runs after the object has come into being, before the upload returns.
+        var afterUpload: (@Sendable () -> Void)?
+        /// Runs when the object has been described, before its bytes are fetched.
+        var beforeDownload: (@Sendable () -> Void)?
+        var uploadFailure: CloudStorageError?
+        /// Whether objects get their identifiers only when they come into being.
+        var choosesIdentifiers = false
+        var describeFailure: CloudStorageError?
+        var deleteFailure: CloudStorageError?
+        /// Runs once, before an object is deleted.
+        var beforeDelete: (@Sendable () -> Void)?
+        /// After so many bytes a download breaks off.
+        var downloadBreaksAfterBytes: Int?
+    }
+
+    private struct State {
+        var objects: [String: (name: String, bytes: [UInt8])] = [:]
+        var behaviour = Behaviour()
+        var describeCalls = 0
+        var deleted: [String] = []
+    }
+
+    private let state = Mutex(State())
+    let chunkBytes = 10_000
+
+    var storageType: CloudStorageType { .google }
+
+    var behaviour: Behaviour {
+        get { state.withLock { $0.behaviour } }
+        set { state.withLock { $0.behaviour = newValue } }
+    }
+    /// Every object that was to be deleted, in order, whether or not it existed.
+    var deleted: [String] { state.withLock { $0.deleted } }
+    var describeCalls: Int { state.withLock { $0.describeCalls } }
+    var objects: [String: [UInt8]] { state.withLock { $0.objects.mapValues(\.bytes) } }
+    var names: [String] { state.withLock { $0.objects.values.map(\.name) } }
+    func replace(_ objectID: String, by bytes: [UInt8]?) {
+        state.withLock { state in
+            if let bytes { state.objects[objectID]?.bytes = bytes } else { state.objects[objectID] = nil }
+        }
+    }
+    func put(_ objectID: String, _ name: String, _ bytes: [UInt8]) {
+        state.withLock { $0.objects[objectID] = (name, bytes) }
+    }
+
+    func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
+        ObjectReservation(
+            name: name, objectID: behaviour.choosesIdentifiers ? nil : UUID().uuidString, folderID: "folder")
+    }
+
+    func upload(
+        _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
+    ) throws(CloudStorageError) -> StoredObject {
+        if let failure = behaviour.uploadFailure { throw failure }
+        var bytes: [UInt8] = []
+        var isLast = false
+        while !isLast {
+            do {
+                let part = try content.nextPart(granularity: 256 * 1024)
+                bytes += part.bytes
+                isLast = part.isLast
+            } catch {
+                throw .contentFailed(error)
+            }
+        }
+        let objectID = reservation.objectID ?? UUID().uuidString
+        put(objectID, reservation.name, bytes)
+        // Once: what runs in between may upload too.
+        let hook = state.withLock { $0.behaviour.afterUpload.take() }
+        hook?()
+        return try describe(objectID: objectID, in: access)
+    }
+
+    func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {
+        let (found, failure) = state.withLock { state in
+            state.describeCalls += 1
+            return (state.objects[objectID], state.behaviour.describeFailure)
+        }
+        if let failure { throw failure }
+        guard let found else { throw .notFound }
+        return Self.stored(objectID, found.name, found.bytes)
+    }
+
+    func download(
+        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+    ) throws(CloudStorageError) {
+        let hook = state.withLock { $0.behaviour.beforeDownload.take() }
+        hook?()
+        guard let bytes = objects[objectID] else { throw .notFound }
+        let limit = behaviour.downloadBreaksAfterBytes ?? bytes.count
+        for start in stride(from: 0, to: min(limit, bytes.count), by: chunkBytes) {
+            let chunk = Array(bytes[start..<min(start + chunkBytes, limit, bytes.count)])
+            guard receive(chunk.span) else { throw .downloadCancelled }
+        }
+        if limit < bytes.count { throw .unavailable(detail: "broken off") }
+    }
+
+    func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
+        let hook = state.withLock { $0.behaviour.beforeDelete.take() }
+        hook?()
+        _ = try access.tokens.current()
+        if let failure = behaviour.deleteFailure { throw failure }
+        state.withLock { $0.deleted.append(objectID) }
+        replace(objectID, by: nil)
+    }
+
+    func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
+        let found = state.withLock { $0.objects.first { $0.value.name == name } }
+        return found.map { Self.stored($0.key, $0.value.name, $0.value.bytes) }
+    }
+
+    func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
+        page(state.withLock { $0.objects.map { Self.stored($0.key, $0.value.name, $0.value.bytes) } })
+    }
+
+    private static func stored(_ objectID: String, _ name: String, _ bytes: [UInt8]) -> StoredObject {
+        StoredObject(
+            objectID: objectID, name: name, sizeBytes: Int64(bytes.count), providerHash: md5(bytes), revision: nil)
+    }
+}
+
+/// What Drive and our clients call the checksum.
+func md5(_ bytes: [UInt8]) -> String { IncrementalDigest.digest(of: bytes, .md5).hexLowercase }

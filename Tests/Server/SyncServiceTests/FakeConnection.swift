@@ -1,0 +1,93 @@
+import Foundation
+import SyncService
+
+/// A phone in memory: sends a body, and keeps what it gets.
+final class FakeConnection: ClientConnection {
+    enum End { case finished, abandoned }
+
+    private let bytes: [UInt8]?
+    private let bodyBytes: Int64
+    /// After so many bytes of the body the phone hangs up.
+    var hangsUpAfterBytes: Int64?
+    /// After so many bytes of the reply's body the phone hangs up; 0: it does not even take the head.
+    var takesReplyBytes: Int64?
+
+    /// After so many bytes of the body the phone is too slow.
+    var isTooSlowAfterBytes: Int64?
+
+    private(set) var readBytes: Int64 = 0
+    private(set) var status: Int?
+    private(set) var headers: [(name: String, value: String)] = []
+    private(set) var body: [UInt8] = []
+    private(set) var end: End?
+    private(set) var starts = 0
+
+    init(body: [UInt8] = []) {
+        bodyBytes = Int64(body.count)
+        bytes = body
+    }
+
+    /// A body of so many zeros, which takes no memory.
+    init(zeros: Int64) {
+        bodyBytes = zeros
+        bytes = nil
+    }
+
+    func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
+        if let isTooSlowAfterBytes, readBytes >= isTooSlowAfterBytes { throw ClientGone(.tooSlow) }
+        let available = min(bodyBytes, hangsUpAfterBytes ?? bodyBytes) - readBytes
+        let count = Int(min(Int64(buffer.count), available))
+        // Zeros need not be written: all buffers that are used with them are fresh.
+        if let bytes { for index in 0..<count { buffer[index] = bytes[Int(readBytes) + index] } }
+        readBytes += Int64(count)
+        if let hangsUpAfterBytes, readBytes >= hangsUpAfterBytes, count < buffer.count { throw ClientGone() }
+        return count
+    }
+
+    func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone) {
+        starts += 1
+        if takesReplyBytes == 0 { throw ClientGone() }
+        self.status = status
+        self.headers = headers
+    }
+
+    /// Whether the phone keeps up with the reply; else it takes nothing until somebody waits for it.
+    var keepsUp = true
+    /// After so many questions the phone does not keep up any more.
+    var keepsUpFor: Int?
+    private(set) var writes = 0
+    private(set) var largestWrite = 0
+    var canWriteWithoutWaiting: Bool {
+        guard let left = keepsUpFor else { return keepsUp }
+        keepsUpFor = max(0, left - 1)
+        return left > 0
+    }
+
+    func write(_ bytes: Span<UInt8>) throws(ClientGone) {
+        writes += 1
+        largestWrite = max(largestWrite, bytes.count)
+        for index in bytes.indices { body.append(bytes[index]) }
+        if let takesReplyBytes, body.count > takesReplyBytes { throw ClientGone() }
+    }
+
+    private(set) var wentOn = 0
+    func goOn(onThreadOf other: any ClientConnection) { wentOn += 1 }
+
+    func finish() { end = .finished }
+    func abandon() { end = .abandoned }
+
+    // MARK: What the phone makes of the reply
+
+    func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+
+    private func object(_ bytes: [UInt8]) -> [String: Any] {
+        ((try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any]) ?? [:]
+    }
+
+    /// The body as a JSON object.
+    var json: [String: Any] { object(body) }
+    /// The JSON object in the header.
+    var messageParams: [String: Any] { object(Array((header("syncserver-message-params") ?? "").utf8)) }
+    /// The error's code.
+    var code: String? { json["code"] as? String }
+}

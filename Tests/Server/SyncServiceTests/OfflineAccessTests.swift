@@ -1,0 +1,79 @@
+import Store
+import SyncProtocol
+import Testing
+
+@testable import SyncService
+
+@Suite("People without a refresh token")
+struct OfflineAccessTests {
+    private let server: TestServer
+
+    init() throws { server = try TestServer() }
+
+    private var warnings: Int {
+        server.log.lines("Signed in without a refresh token: the storage is out of reach once the access token ends")
+            .count
+    }
+
+    private func hasOfflineAccess() throws -> [Bool?] {
+        try server.store.withSession { try $0.listUsers(UserFilter(), after: nil, limit: 9) }.map(\.hasOfflineAccess)
+    }
+
+    @Test("App, log, metric and the list of users say so, the log once for each sign-in, until a code brings one")
+    func untilCode() throws {
+        let alice = Phone(name: "alice", accountType: .google)
+        let added = server.send(AddUserRequest(sharingGroupUUID: alice.group, cloudFolderName: "F"), as: alice)
+
+        #expect(added.status == 200)
+        #expect(added.header("syncserver-offline-access") == "none")
+        #expect(warnings == 1)
+        #expect(server.signInsWithoutOfflineAccess.count == 1)
+        #expect(try hasOfflineAccess() == [false])
+
+        #expect(server.send(CheckCredsRequest(), as: alice).header("syncserver-offline-access") == "none")
+        #expect(warnings == 1, "nothing was stored")
+
+        let again = server.send(CheckCredsRequest(), as: alice, adding: [.authorizationCode: "no refresh"])
+        #expect(again.header("syncserver-offline-access") == "none")
+        #expect(warnings == 2)
+        #expect(server.signInsWithoutOfflineAccess.count == 2)
+
+        let mended = server.send(CheckCredsRequest(), as: alice, adding: [.authorizationCode: "one"])
+        #expect(mended.status == 200)
+        #expect(mended.header("syncserver-offline-access") == nil)
+        #expect(server.send(CheckCredsRequest(), as: alice).header("syncserver-offline-access") == nil)
+        #expect(warnings == 2)
+        #expect(try hasOfflineAccess() == [true])
+    }
+
+    @Test("Accounts without storage need none: nobody is told anything")
+    func noStorage() throws {
+        let alice = Phone(name: "alice", accountType: .google)
+        _ = server.send(
+            AddUserRequest(sharingGroupUUID: alice.group, cloudFolderName: "F"), as: alice,
+            adding: [.authorizationCode: "one"])
+
+        let bob = try server.join(alice, as: "bob")
+
+        #expect(server.send(CheckCredsRequest(), as: bob).header("syncserver-offline-access") == nil)
+        #expect(warnings == 0)
+        #expect(try hasOfflineAccess() == [true, nil])
+    }
+
+    @Test("Who redeems an invitation with storage of their own is told as well")
+    func redeemer() throws {
+        let alice = try server.signUp()
+        let code =
+            server.send(
+                CreateSharingInvitationRequest(permission: .write, sharingGroupUUID: alice.group), as: alice
+            ).json["sharingInvitationUUID"] as? String
+        let invitation = try #require(code.flatMap { SharingInvitationUUID($0) })
+
+        let reply = server.send(
+            RedeemSharingInvitationRequest(sharingInvitationUUID: invitation, cloudFolderName: "F"),
+            as: Phone(name: "bob", accountType: .google))
+
+        #expect(reply.status == 200)
+        #expect(reply.header("syncserver-offline-access") == "none")
+    }
+}

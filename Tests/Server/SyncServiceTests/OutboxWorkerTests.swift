@@ -1,0 +1,441 @@
+import Foundation
+import Logging
+import MariaDB
+import Providers
+import Store
+import SyncProtocol
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SyncService
+
+/// What requests leave to the jobs role; here, next to the requests that leave it.
+@Suite("Work after the reply")
+struct OutboxWorkerTests {
+    private let server: TestServer
+    private let alice: Phone
+    private let clock = Clock()
+
+    /// A clock that tests move.
+    private final class Clock: Sendable {
+        private let seconds = Atomic<Int64>(noon.secondsSince1970)
+        var now: WireDate { WireDate(secondsSince1970: seconds.load(ordering: .relaxed)) }
+        func advance(bySeconds count: Int64) { seconds.add(count, ordering: .relaxed) }
+    }
+
+    init() throws {
+        server = try TestServer()
+        alice = try server.signUp()
+    }
+
+    private func worker(_ name: String = "worker", warningFile: OutboxWorker.WarningFile? = nil) -> OutboxWorker {
+        let log = server.log
+        return OutboxWorker(
+            store: server.store, storage: server.services.storage, warningFile: warningFile, leaseOwner: name,
+            now: { [clock] in clock.now }, logger: Logger(label: "jobs", factory: { _ in WholeLines(log) }))
+    }
+
+    /// Works until nothing is due.
+    private func work(as name: String = "worker") throws {
+        while try worker(name).run(transport: .unused) > 0 {}
+    }
+
+    private var outboxRows: Int { get throws { try server.count("SELECT COUNT(*) FROM outbox") } }
+    private var rowsInStorage: Int {
+        get throws { try server.count("SELECT COUNT(*) FROM outbox WHERE kind <> 'revokeGrant'") }
+    }
+
+    private func cloud(_ change: (inout FakeCloud.Behaviour) -> Void) {
+        var behaviour = FakeCloud.Behaviour()
+        change(&behaviour)
+        server.cloud.behaviour = behaviour
+    }
+
+    @Test("A replaced version and a deleted file's object go after the commit, and only those")
+    func replacedVersions() throws {
+        let file = someFile()
+        #expect(server.upload(someBytes(1), of: file, by: alice).status == 200)
+        #expect(server.commit(from: 0, by: alice).status == 200)
+        let first = try #require(server.cloud.objects.keys.first)
+        #expect(server.upload(someBytes(2), of: file, version: 1, master: 1, by: alice).status == 200)
+        try work()
+        #expect(server.cloud.deleted == [])
+        #expect(server.commit(from: 1, by: alice).status == 200)
+
+        try work()
+
+        #expect(server.cloud.deleted == [first])
+        #expect(Array(server.cloud.objects.values) == [someBytes(2)])
+        #expect(try outboxRows == 0)
+    }
+
+    @Test("Of twin uploads the object that lost is deleted, and never the one that is staged")
+    func twins() throws {
+        let (server, alice, file) = (server, alice, someFile())
+        _ = concurrently(5) { _ in server.upload(someBytes(9), of: file, by: alice).status ?? 0 }
+
+        try work()
+
+        #expect(server.cloud.objects.count == 1)
+        #expect(server.commit(from: 0, by: alice).status == 200)
+        try work()
+        let reply = server.send(
+            DownloadFileRequest(
+                fileUUID: file, fileVersion: .first, masterVersion: MasterVersion(1), sharingGroupUUID: alice.group),
+            as: alice)
+        #expect(reply.body == someBytes(9))
+    }
+
+    @Test("An upload in progress is left alone; one that died is cleaned up once its lease has run out")
+    func leases() throws {
+        let (server, alice) = (server, alice)
+        cloud { behaviour in
+            behaviour.afterUpload = { [worker = worker()] in _ = try? worker.run(transport: .unused) }
+        }
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
+        #expect(server.cloud.deleted == [])
+
+        // As after a crash between the cloud's reply and the staging.
+        let owner = OwningUser(
+            userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        server.cloud.put("orphan", "name", [1])
+        _ = try server.store.transaction { session in
+            try session.addIntent(
+                toStore: "orphan", named: ["name"], in: owner, leaseOwner: "dead",
+                until: WireDate(secondsSince1970: noon.secondsSince1970 + 90), at: noon)
+        }
+        try work()
+        #expect(server.cloud.deleted == [])
+        clock.advance(bySeconds: 90)
+        try work()
+        #expect(server.cloud.deleted == ["orphan"])
+    }
+
+    @Test(
+        "A deletion waits for an upload that began before it: that one may have found the very object",
+        arguments: [true, false])
+    func olderUpload(isAdopted: Bool) throws {
+        try work()
+        let owner = OwningUser(userID: try server.userID(of: alice), storageType: .google)
+        server.cloud.put("found", "name", [1])
+        let upload = try server.store.transaction { session in
+            try session.addIntent(
+                toStore: nil, named: ["name"], in: owner, leaseOwner: "upload",
+                until: WireDate(secondsSince1970: noon.secondsSince1970 + 90), at: noon)
+        }
+        try server.store.transaction { session in
+            _ = try session.addDeletion(of: "found", in: owner, availableAt: noon, at: noon)
+        }
+        try work()
+        #expect(server.cloud.deleted == [])
+        #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE last_error = 'unavailable'") == 1)
+
+        if isAdopted {
+            #expect(server.upload(someBytes(1), of: someFile(), by: alice).status == 200)
+            try server.execute("UPDATE staged_changes SET object_id = 'found'")
+            #expect(try server.store.transaction { try $0.complete(upload, by: "upload") })
+        }
+        // What is left of an upload that died is cleared first; the deletion waits for that, too.
+        for _ in 0..<2 {
+            clock.advance(bySeconds: 90)
+            try work()
+        }
+
+        #expect(server.cloud.deleted.contains("found") == !isAdopted)
+        #expect(try outboxRows == 0)
+    }
+
+    @Test("What a removed user never committed is cleared from their storage, and then our way into it forgotten")
+    func removedUser() throws {
+        try work()
+        let committed = someBytes(1)
+        #expect(server.upload(committed, of: someFile(), by: alice).status == 200)
+        #expect(server.commit(from: 0, by: alice).status == 200)
+        #expect(server.upload(someBytes(2), of: someFile(), master: 1, by: alice).status == 200)
+
+        #expect(server.send(RemoveUserRequest(), as: alice).status == 200)
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 1)
+        try work()
+
+        #expect(Array(server.cloud.objects.values) == [committed])
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 0)
+        #expect(try rowsInStorage == 0)
+    }
+
+    @Test("Whoever signs up again while a worker clears their storage has all of it cleared, and nothing of theirs")
+    func backAgainMeanwhile() throws {
+        try work()
+        for number in 1...5 { #expect(server.upload(someBytes(number), of: someFile(), by: alice).status == 200) }
+        #expect(server.send(RemoveUserRequest(), as: alice).status == 200)
+        let server = server
+        cloud { behaviour in
+            // The worker has leased all five by now.
+            behaviour.beforeDelete = { #expect(throws: Never.self) { _ = try server.signUp() } }
+        }
+
+        try work()
+
+        #expect(server.cloud.objects.isEmpty, "\(server.cloud.names)")
+        #expect(try server.count("SELECT COUNT(*) FROM users") == 1)
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 0)
+        #expect(try outboxRows == 0)
+        #expect(!server.log.lines("Outbox item passed on: its account has a new user").isEmpty)
+    }
+
+    @Test("A deletion during which its owner is removed is retried soon, with what is kept of their access")
+    func removedMeanwhile() throws {
+        try work()
+        #expect(server.upload(someBytes(1), of: someFile(), by: alice).status == 200)
+        #expect(
+            server.send(DiscardUploadsRequest(sharingGroupUUID: alice.group), as: alice).status == 200)
+        let (server, alice) = (server, alice)
+        cloud { behaviour in
+            behaviour.beforeDelete = { #expect(server.send(RemoveUserRequest(), as: alice).status == 200) }
+        }
+
+        try work()
+        #expect(server.cloud.objects.count == 1)
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 1)
+        clock.advance(bySeconds: 60)
+        try work()
+
+        #expect(server.cloud.objects.isEmpty)
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 0)
+        #expect(try rowsInStorage == 0)
+    }
+
+    @Test("What a person would have to mend is not put off for a day once they are removed: their access ends before")
+    func refusedWhileRemoved() throws {
+        try work()
+        #expect(server.upload(someBytes(1), of: someFile(), by: alice).status == 200)
+        let (server, alice) = (server, alice)
+        #expect(server.send(RemoveUserRequest(), as: alice).status == 200)
+        cloud { $0.deleteFailure = .authorizationRevoked }
+
+        try work()
+        cloud { _ in }
+        clock.advance(bySeconds: 600)
+        try work()
+
+        #expect(server.cloud.objects.isEmpty)
+    }
+
+    @Test("If the storage of a removed user cannot be reached for an hour, the tokens go all the same")
+    func unreachableStorage() throws {
+        try work()
+        #expect(server.upload(someBytes(2), of: someFile(), by: alice).status == 200)
+        #expect(server.send(RemoveUserRequest(), as: alice).status == 200)
+        cloud { $0.deleteFailure = .unavailable(detail: "") }
+        let log = server.log
+        let housekeeper = Housekeeper(
+            store: server.store, stagingLifetimeDays: 7, now: { [clock] in clock.now },
+            logger: Logger(label: "jobs", factory: { _ in log }))
+
+        try work()
+        try housekeeper.run()
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 1)
+        clock.advance(bySeconds: 3_600)
+        try housekeeper.run()
+
+        #expect(try server.count("SELECT COUNT(*) FROM departed_users") == 0)
+        #expect(try rowsInStorage == 0)
+    }
+
+    @Test("A row whose object somebody refers to is dropped, and the object stays")
+    func referenced() throws {
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
+        let object = try #require(server.cloud.objects.keys.first)
+        try work()
+        let owner = OwningUser(
+            userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        for _ in 0..<2 {
+            try server.store.transaction { session in
+                _ = try session.addDeletion(of: object, in: owner, availableAt: noon, at: noon)
+            }
+            try work()
+            #expect(server.cloud.deleted == [])
+            #expect(try outboxRows == 0)
+            #expect(server.commit(from: 0, by: alice).status == 200)
+        }
+    }
+
+    @Test("What fails is tried again, later and later, and succeeds when the cloud is back")
+    func retried() throws {
+        cloud { $0.uploadFailure = .unavailable(detail: "s3cret") }
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 502)
+        try work()
+        cloud { $0.deleteFailure = .unavailable(detail: "s3cret") }
+        #expect(try outboxRows == 0, "an object that was never made is deleted already")
+        let owner = OwningUser(
+            userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        try server.store.transaction { session in
+            _ = try session.addDeletion(of: "o", in: owner, availableAt: noon, at: noon)
+        }
+
+        var waits: [Int] = []
+        for _ in 0..<5 {
+            let now = clock.now.secondsSince1970
+            #expect(try worker().run(transport: .unused) == 1)
+            #expect(try worker().run(transport: .unused) == 0)
+            let wait = try server.count("SELECT UNIX_TIMESTAMP(available_at) FROM outbox") - Int(now)
+            waits.append(wait)
+            clock.advance(bySeconds: Int64(wait))
+        }
+        #expect(waits == waits.sorted() && Set(waits).count == waits.count, "\(waits)")
+        #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE last_error = 'unavailable'") == 1)
+        cloud { _ in }
+        try work()
+        #expect(server.cloud.deleted.last == "o")
+        #expect(try outboxRows == 0)
+    }
+
+    @Test("What only a person can mend is tried daily, and a wish of the provider to wait is granted")
+    func waits() throws {
+        try work()
+        let owner = OwningUser(
+            userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        for (failure, seconds) in [
+            (CloudStorageError.authorizationRevoked, 86_400), (.rateLimited(retryAfter: .seconds(5_000)), 5_002),
+        ] {
+            cloud { $0.deleteFailure = failure }
+            try server.store.transaction { session in
+                _ = try session.addDeletion(of: "o", in: owner, availableAt: noon, at: noon)
+            }
+            try work()
+            #expect(
+                try server.count("SELECT MIN(UNIX_TIMESTAMP(available_at)) FROM outbox")
+                    == Int(noon.secondsSince1970) + seconds)
+        }
+    }
+
+    @Test("However many workers there are, each object is deleted once")
+    func manyWorkers() throws {
+        try work()
+        let owner = OwningUser(
+            userID: UserID(Int64(try server.count("SELECT user_id FROM users"))), storageType: .google)
+        try server.store.transaction { session in
+            for number in 0..<60 {
+                _ = try session.addDeletion(of: "object \(number)", in: owner, availableAt: noon, at: noon)
+            }
+        }
+
+        let outcomes = concurrently(4) { number in
+            while try outboxRows > 0 { try work(as: "worker \(number)") }
+        }
+
+        #expect(outcomes.failures().map { "\($0)" } == [])
+        #expect(server.cloud.deleted.sorted() == (0..<60).map { "object \($0)" }.sorted())
+    }
+
+    @Test("A new owner gets the warning file once, also if the worker dies after writing it")
+    func warningFile() throws {
+        let file = OutboxWorker.WarningFile(name: "README.txt", contents: Array("Do not touch.".utf8))
+        // The lease runs out while the file is being written, so that the work is done twice.
+        let (server, clock, second) = (server, clock, worker("second", warningFile: file))
+        cloud { behaviour in
+            behaviour.afterUpload = {
+                clock.advance(bySeconds: 601)
+                #expect(throws: Never.self) { _ = try second.run(transport: .unused) }
+            }
+        }
+
+        #expect(try worker("first", warningFile: file).run(transport: .unused) == 1)
+
+        #expect(Array(server.cloud.objects.values) == [file.contents])
+        #expect(try outboxRows == 0)
+    }
+
+    @Test("Housekeeping withdraws what was never committed, and the object follows [F3]")
+    func housekeeping() throws {
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
+        let log = server.log
+        let housekeeper = Housekeeper(
+            store: server.store, stagingLifetimeDays: 7, now: { [clock] in clock.now },
+            logger: Logger(label: "jobs", factory: { _ in log }))
+
+        clock.advance(bySeconds: 7 * 86_400)
+        try housekeeper.run()
+        #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 1)
+        clock.advance(bySeconds: 1)
+        try housekeeper.run()
+        #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 0)
+        try work()
+        #expect(server.cloud.objects.isEmpty)
+    }
+
+    @Test("What somebody staged at another node of a cluster while they were removed is withdrawn by the next round")
+    func stagedByStranger() throws {
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
+        let housekeeper = Housekeeper(
+            store: server.store, stagingLifetimeDays: 7, now: { [clock] in clock.now },
+            logger: Logger(label: "jobs", factory: { [log = server.log] _ in log }))
+        clock.advance(bySeconds: 60)
+        try housekeeper.run()
+        #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 1)
+
+        try server.execute("DELETE FROM memberships")
+        try housekeeper.run()
+        #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 0)
+        try work()
+
+        #expect(server.cloud.objects.isEmpty)
+    }
+
+    @Test(
+        "Commits, results of codes, Apple's notices and hashes are forgotten when they are old enough, not a second before"
+    )
+    func lifetimes() throws {
+        try server.execute(
+            """
+            INSERT INTO commits VALUES (1, 'd', 1, 'c', REPEAT('h', 32), 1, 1, '\(noon)');
+            INSERT INTO commit_members VALUES (1, 'd', 1, 'c', 'f', REPEAT('h', 32), NULL, NULL, '\(noon)');
+            INSERT INTO exchanged_codes (code_hash, credentials, exchanged_at) VALUES (REPEAT('h', 32), 'x', '\(noon)');
+            INSERT INTO apple_notices VALUES (REPEAT('h', 32), '\(noon)');
+            INSERT INTO content_hashes VALUES (1, 'o', 'h', 'c', '\(noon)');
+            INSERT INTO batches VALUES (1, 'd', 1, 'b', 2, 1, NULL, '\(noon)');
+            """)
+        let housekeeper = Housekeeper(
+            store: server.store, stagingLifetimeDays: 3, now: { [clock] in clock.now },
+            logger: Logger(label: "jobs", factory: { [log = server.log] _ in log }))
+        let day: Int64 = 86_400
+        let lifetimes: [(rows: () throws -> Int, seconds: Int64)] = [
+            ({ try server.count("SELECT COUNT(*) FROM exchanged_codes") }, day),
+            ({ try server.count("SELECT COUNT(*) FROM batches") }, 3 * day),
+            ({ try server.count("SELECT COUNT(*) FROM commits") }, 7 * day),
+            ({ try server.count("SELECT COUNT(*) FROM commit_members") }, 7 * day),
+            ({ try server.count("SELECT COUNT(*) FROM apple_notices") }, 60 * day),
+            ({ try server.count("SELECT COUNT(*) FROM content_hashes") }, 90 * day),
+        ]
+
+        for (rows, seconds) in lifetimes {
+            let passed = clock.now.secondsSince1970 - noon.secondsSince1970
+            if passed < seconds { clock.advance(bySeconds: seconds - passed) }
+            guard passed <= seconds else { continue }
+            try housekeeper.run()
+            #expect(try rows() == 1, "after \(seconds) s")
+        }
+        for (rows, seconds) in lifetimes {
+            #expect(try rows() == (seconds == 90 * day ? 1 : 0), "after 90 days")
+        }
+        clock.advance(bySeconds: 1)
+        try housekeeper.run()
+        for (rows, _) in lifetimes { #expect(try rows() == 0) }
+    }
+
+    @Test("Work is logged with the id of the request that caused it; what no request caused has none")
+    func requestIDs() throws {
+        let housekeeper = Housekeeper(
+            store: server.store, stagingLifetimeDays: 7, now: { [clock] in clock.now },
+            logger: Logger(label: "jobs", factory: { [log = server.log] _ in log }))
+        #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
+        clock.advance(bySeconds: 7 * 86_400 + 1)
+        try housekeeper.run()
+
+        try work()
+
+        var requests: [String: String?] = [:]
+        for line in server.log.lines("Outbox item done") { requests[line["reason"] ?? "?"] = line["request_id"] }
+        #expect(requests == ["writeWarningFile": "request-1", "deleteObject": nil])
+    }
+}

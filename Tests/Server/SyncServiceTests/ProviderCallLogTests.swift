@@ -1,0 +1,44 @@
+import HTTPTransport
+import HTTPTypes
+import Logging
+import TestSupport
+import Testing
+import Vault
+
+/// What stands in the log of a call to a provider.
+@Suite("Calls to providers in the log")
+struct ProviderCallLogTests {
+    private let log = LogKeeper()
+
+    /// The one line about a call of this address.
+    private func line(
+        _ url: String, _ script: @escaping ScriptedTransport.Script
+    ) throws -> [String: String] {
+        let logger = Logger(label: "test", factory: { [log] _ in log })
+        let transport = ScriptedTransport(script).transport.logged(by: logger)
+        _ = try? transport.send(OutgoingRequest(.get, url), by: .after(.seconds(20)))
+        let lines = log.lines("Provider call")
+        try #require(lines.count == 1)
+        return lines[0]
+    }
+
+    @Test("The host is named; path and query, which may hold a permission, are not", arguments: [200, 503])
+    func host(status: Int) throws {
+        let line = try line("https://public.dm.files.example.com/y4mSecret/photo.jpg?tempauth=s3cret") {
+            _ throws(TransportError) in Reply(status)
+        }
+
+        #expect(line["provider_host"] == "public.dm.files.example.com")
+        #expect(line["status"] == "\(status)")
+        #expect(!log.text.contains("y4mSecret") && !log.text.contains("s3cret"))
+    }
+
+    @Test("A call that got no reply is told by its reason, and by the host alone as well")
+    func noReply() throws {
+        let line = try line("https://www.example.com/secret") { _ throws(TransportError) in throw .timedOut }
+
+        #expect(line["provider_host"] == "www.example.com")
+        #expect(line["reason"] == "timedOut")
+        #expect(!log.text.contains("secret"))
+    }
+}

@@ -1,0 +1,306 @@
+import Providers
+import Foundation
+import HTTPTransport
+import Logging
+import MariaDB
+import OpenSSLCrypto
+import Posix
+import Store
+import SyncProtocol
+import Synchronization
+import TestSupport
+import Testing
+import Vault
+
+@testable import SyncService
+
+/// The router over a database of its own (or none), a cloud in memory, and a clock that stands still.
+struct TestServer: Sendable {
+    let store: Store
+    let keys: KeyRing
+    let services: Services
+    let router: Router
+    let cloud = FakeCloud()
+    let exchanges = FakeAccount.Exchanges()
+    let log = LogKeeper()
+    let waits = Waits()
+    let commits = CommitRecord()
+    let refusals = RefusalRecord()
+    let unreadableRecords = Waits()
+    let signInsWithoutOfflineAccess = Waits()
+    let settings: ConnectionSettings?
+    /// What providers answer; without it nothing may be asked of any.
+    let providers: ScriptedTransport?
+
+    /// Without a database every use of the store throws that it is unavailable.
+    init(
+        withDatabase: Bool = true, minimumIOSClientVersion: String? = nil, maximumUploadBytes: Int64 = 5 << 30,
+        signInTimeToLive: Duration = .seconds(60), failedSignInsPerMinute: Int = 1_000,
+        accounts: [any AccountProvider] = [], push: PushServices = PushServices(),
+        providers: ScriptedTransport? = nil, quotas: Quotas = .standard, requestTurns: RequestTurns? = nil,
+        transferLimit: TransferLimit? = nil, redirectURIs: Set<String> = [],
+        now: @escaping @Sendable () -> WireDate = { noon }
+    ) throws {
+        self.providers = providers
+        let settings = withDatabase ? try ScratchDatabase.shared().makeDatabase() : nil
+        self.settings = settings
+        store = Store(
+            pool: ConnectionPool(
+                settings: settings
+                    ?? ConnectionSettings(address: .unixSocket(path: "/nowhere"), user: "", password: "", database: nil),
+                maximumConnections: 8, leaseTimeout: .seconds(20)),
+            pause: { _ in sched_yield() })
+        if let settings {
+            var runner = try MigrationRunner(settings, leaseOwner: "test")
+            _ = try runner.migrate()
+            store.open()
+        }
+        keys = KeyRing(current: try SealingKey(Array(0..<32)))
+        let storage = StorageRegistry(
+            store: store, sealer: CredentialSealer(keys: keys),
+            backoff: Backoff(pause: { [waits] _ in waits.note() }), providers: [cloud],
+            accounts: [FakeAccount(accountType: .google, exchanges: exchanges), FakeAccount(accountType: .facebook)]
+                + accounts,
+            unreadable: { [unreadableRecords] in unreadableRecords.note() })
+        services = Services(
+            store: store, storage: storage, push: push,
+            signInCache: SignInCache(timeToLive: signInTimeToLive, pause: { Pause.sleep($0) }),
+            failedSignIns: FailedSignIns(perMinute: failedSignInsPerMinute),
+            settings: Services.Settings(
+                serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,
+                maximumUploadBytes: maximumUploadBytes, quotas: quotas, mimeTypes: .standard,
+                writesWarningFile: true, redirectURIs: redirectURIs),
+            partBudget: PartBudget(), now: now, uptime: { .seconds(5) }, makeUUID: { UUID().uuidString },
+            background: { Thread.detachNewThread($0) }, signInTickets: SignInTickets(keys: keys),
+            requestTurns: requestTurns, transferLimit: transferLimit)
+        var logger = Logger(label: "test", factory: { [log] _ in log })
+        logger.logLevel = .debug
+        router = Router(
+            services: services,
+            observer: RequestObserver(
+                began: { _ in }, ended: { _, _, _, _ in }, committed: { [commits] in commits.note($0) },
+                refused: { [refusals] in refusals.note($0) },
+                lackedOfflineAccess: { [signInsWithoutOfflineAccess] in signInsWithoutOfflineAccess.note() }),
+            logger: logger)
+    }
+
+    /// A context for what is tested below the router.
+    func context(_ connection: FakeConnection, contentLength: Int64? = nil) -> RequestContext {
+        RequestContext(
+            head: RequestHead(
+                method: "GET", path: "/", query: "", contentLength: contentLength, requestID: "r", headers: [:]),
+            connection: connection, services: services, transport: .unused,
+            logger: Logger(label: "test", factory: { [log] _ in log }))
+    }
+
+    @discardableResult
+    func send(
+        _ method: String, _ path: String, query: String = "", headers: [RequestHeader: String] = [:],
+        announcing length: Int64? = nil, from address: String = "192.0.2.1",
+        on connection: FakeConnection = FakeConnection()
+    ) -> FakeConnection {
+        router.handle(
+            RequestHead(
+                method: method, path: path, query: query, contentLength: length, clientAddress: address,
+                requestID: "request-1",
+                headers: headers),
+            on: connection, transport: providers?.transport ?? .unused)
+        return connection
+    }
+
+    @discardableResult
+    func send(
+        _ request: some RequestMessage, as phone: Phone?, adding headers: [RequestHeader: String] = [:],
+        announcing length: Int64? = nil, on connection: FakeConnection = FakeConnection()
+    ) -> FakeConnection {
+        let endpoint = type(of: request).endpoint
+        return send(
+            endpoint.route.method.rawValue, "/\(endpoint.rawValue)/", query: request.encodedQuery,
+            headers: (phone?.headers ?? [:]).merging(headers) { $1 }, announcing: length, on: connection)
+    }
+
+    /// The number that a query yields.
+    func count(_ sql: StaticString) throws -> Int {
+        var connection = try Connection(settings!)
+        var count = -1
+        try connection.query(sql) { (row) throws(MariaDBError) in count = Int(try row.int(0)) }
+        return count
+    }
+
+    /// Changes the database behind the server's back.
+    func execute(_ sql: String) throws {
+        var connection = try Connection(settings!)
+        try connection.executeScript(sql)
+    }
+
+    // MARK: People
+
+    /// A Google user with a group, on a phone.
+    func signUp(_ name: String = "alice") throws -> Phone {
+        let phone = Phone(name: name, accountType: .google)
+        let reply = send(AddUserRequest(sharingGroupUUID: phone.group, cloudFolderName: "F"), as: phone)
+        try #require(reply.status == 200, "\(reply.json)")
+        return phone
+    }
+
+    func upload(
+        _ bytes: [UInt8], of file: FileUUID, version: Int32 = 0, master: Int64 = 0, batch: UploadBatch? = nil,
+        by phone: Phone
+    ) -> FakeConnection {
+        send(
+            UploadFileRequest.of(file, bytes, version: version, master: master, in: phone.group, batch: batch),
+            as: phone, announcing: Int64(bytes.count), on: FakeConnection(body: bytes))
+    }
+
+    func commit(from master: Int64, by phone: Phone, renaming name: String? = nil) -> FakeConnection {
+        send(
+            DoneUploadsRequest(
+                masterVersion: MasterVersion(master), sharingGroupUUID: phone.group, sharingGroupName: name), as: phone)
+    }
+
+    /// Somebody without storage who joins `host`'s group; raises its master version by one.
+    func join(_ host: Phone, as name: String, _ permission: Permission = .write) throws -> Phone {
+        let code =
+            send(
+                CreateSharingInvitationRequest(permission: permission, sharingGroupUUID: host.group), as: host
+            ).json["sharingInvitationUUID"] as? String
+        let invitation = try #require(code.flatMap { SharingInvitationUUID($0) })
+        var guest = Phone(name: name, accountType: .facebook)
+        guest.group = host.group
+        let reply = send(RedeemSharingInvitationRequest(sharingInvitationUUID: invitation), as: guest)
+        try #require(reply.status == 200, "\(reply.json)")
+        return guest
+    }
+
+    /// Who a phone's person is.
+    func userID(of phone: Phone) throws -> UserID {
+        UserID(try #require(send(CheckCredsRequest(), as: phone).json["userId"] as? Int64))
+    }
+}
+
+/// One device of one person, and the group it is about.
+struct Phone: Sendable {
+    var name: String
+    var accountType: AccountType
+    var device = DeviceUUID(UUID().uuidString)!
+    var group = SharingGroupUUID(UUID().uuidString)!
+
+    var headers: [RequestHeader: String] {
+        [.tokenType: accountType.tokenType, .accessToken: "good \(name)", .deviceUUID: device.rawValue]
+    }
+}
+
+extension UploadFileRequest {
+    static func of(
+        _ file: FileUUID, _ bytes: [UInt8], version: Int32, master: Int64, in group: SharingGroupUUID,
+        batch: UploadBatch? = nil
+    ) -> UploadFileRequest {
+        UploadFileRequest(
+            fileUUID: file, sharingGroupUUID: group, mimeType: MIMEType("text/plain")!,
+            fileVersion: FileVersion(version), masterVersion: MasterVersion(master), checkSum: CheckSum(md5(bytes))!,
+            batch: batch)
+    }
+}
+
+/// Counts how often something happened, such as a wait.
+final class Waits: Sendable {
+    private let noted = Atomic(0)
+    var count: Int { noted.load(ordering: .relaxed) }
+
+    func note() {
+        noted.add(1, ordering: .relaxed)
+        sched_yield()
+    }
+}
+
+extension Transport {
+    /// For tests in which nothing may be sent.
+    static var unused: Transport {
+        Transport(
+            send: { request, _ throws(TransportError) in throw .refused("\(request.url) was asked") },
+            stream: { request, _, _, _ throws(TransportError) in throw .refused("\(request.url) was asked") })
+    }
+}
+
+/// Keeps log lines.
+final class LogKeeper: LogHandler {
+    private let kept = Mutex<[(message: String, metadata: [String: String])]>([])
+    var metadata: Logger.Metadata {
+        get { [:] }
+        set {}
+    }
+    var logLevel: Logger.Level {
+        get { .trace }
+        set {}
+    }
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { nil }
+        set {}
+    }
+
+    func log(event: LogEvent) {
+        keep("\(event.message)", event.metadata ?? [:])
+    }
+
+    fileprivate func keep(_ message: String, _ metadata: Logger.Metadata) {
+        kept.withLock { $0.append((message, metadata.mapValues { "\($0)" })) }
+    }
+
+    /// The fields of all lines with this sentence.
+    func lines(_ message: String) -> [[String: String]] {
+        kept.withLock { kept in kept.filter { $0.message == message }.map(\.metadata) }
+    }
+
+    /// The line about the newest request.
+    var request: [String: String]? { kept.withLock { $0.last { $0.message == "Request" }?.metadata } }
+    /// Everything, as text.
+    var text: String { kept.withLock { "\($0)" } }
+}
+
+/// Which endpoints have committed, as the observer was told.
+final class CommitRecord: Sendable {
+    private let kept = Mutex<[EndpointName]>([])
+    var endpoints: [EndpointName] { kept.withLock { $0 } }
+    func note(_ endpoint: EndpointName) { kept.withLock { $0.append(endpoint) } }
+}
+
+/// For which quotas requests were refused, as the observer was told.
+final class RefusalRecord: Sendable {
+    private let kept = Mutex<[Quota]>([])
+    var quotas: [Quota] { kept.withLock { $0 } }
+    func note(_ quota: Quota) { kept.withLock { $0.append(quota) } }
+}
+
+/// Keeps lines with the fields that their logger adds to each of them.
+struct WholeLines: LogHandler {
+    let keeper: LogKeeper
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    init(_ keeper: LogKeeper) { self.keeper = keeper }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        keeper.keep("\(event.message)", metadata.merging(event.metadata ?? [:]) { $1 })
+    }
+}
+
+/// A clock that goes on by a second whenever somebody looks at it.
+final class TickingClock: Sendable {
+    private let seconds = Atomic<Int64>(noon.secondsSince1970)
+    func next() -> WireDate {
+        WireDate(secondsSince1970: seconds.add(1, ordering: .relaxed).newValue)
+    }
+}
+
+/// The moment at which all tests happen.
+let noon = WireDate(secondsSince1970: 1_800_000_000)
+
+func someFile() -> FileUUID { FileUUID(UUID().uuidString)! }
+
+/// Bytes that are different everywhere.
+func someBytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }

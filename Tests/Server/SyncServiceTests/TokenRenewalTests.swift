@@ -1,0 +1,272 @@
+import Providers
+import Foundation
+import HTTPTransport
+import Logging
+import OpenSSLCrypto
+import Store
+import SyncProtocol
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SyncService
+@testable import Vault
+
+/// Many requests, each as on a process of its own, find the same access token expired.
+@Suite("Renewing tokens, one at a time")
+struct TokenRenewalTests {
+    private let server: TestServer
+    private let provider = RotatingProvider()
+    private let user: UserRecord
+
+    init() throws {
+        server = try TestServer()
+        let reply = server.send(CheckCredsRequest(), as: try server.signUp())
+        let userID = UserID(Int64(try #require(reply.json["userId"] as? Int)))
+        user = try #require(try server.store.withSession { try $0.user(userID) })
+        try store(StoredCredentials(accessToken: "access 0", refreshToken: "refresh 0"))
+    }
+
+    private func store(_ credentials: StoredCredentials) throws {
+        let record = try server.services.storage.sealer.seal(credentials, for: .user(user.userID))
+        _ = try server.store.transaction { try $0.storeCredentials(record, of: user.userID) }
+    }
+
+    private func stored() throws -> StoredCredentials {
+        let sealed = try #require(try server.store.withSession { try $0.credentials(of: user.userID) })
+        return try server.services.storage.sealer.open(sealed.record, from: .user(user.userID))
+    }
+
+    private func tokens(pause: @escaping @Sendable (Duration) -> Void = { _ in sched_yield() }) -> UserTokens {
+        UserTokens(
+            user: user, store: server.store, vault: server.services.storage.vault, account: provider,
+            transport: .unused, backoff: Backoff(pause: pause),
+            logger: Logger(label: "test", factory: { [log = server.log] _ in log }))
+    }
+
+    private var lease: RefreshTurn {
+        RefreshTurn(of: user.userID, store: server.store, backoff: Backoff(pause: { _ in sched_yield() }))
+    }
+
+    @Test("Eight at once ask the provider once, and all have the new token; again and again")
+    func once() async throws {
+        for round in 1...5 {
+            let waiting = WaitingThreads()
+            // The provider answers only when the seven others have found that they must wait.
+            provider.beforeAnswer { while waiting.count < 7 { sched_yield() } }
+
+            let results = try await Threads.run(8) { number in
+                let tokens = tokens { _ in
+                    waiting.add(number)
+                    sched_yield()
+                }
+                return try tokens.renewed(insteadOf: "access \(round - 1)", by: .after(.seconds(60)))
+            }
+
+            #expect(Set(results) == ["access \(round)"])
+            #expect(provider.calls == round)
+            #expect(try stored().refreshToken == "refresh \(round)")
+        }
+    }
+
+    @Test("While another process asks, its result is waited for; when it dies, the next one asks")
+    func holder() async throws {
+        let owner = "another process"
+        let userID = user.userID
+        func take(seconds: Int) throws -> Bool {
+            try server.store.transaction { try $0.takeRefreshLease(of: userID, for: owner, seconds: seconds) }
+        }
+        #expect(try take(seconds: 30))
+        do {
+            _ = try tokens { _ in sched_yield() }.renewed(insteadOf: "access 0", by: .after(.milliseconds(300)))
+            Issue.record("asked although another one does")
+        } catch {
+            guard case CloudStorageError.unavailable = error else { throw error }
+        }
+        #expect(provider.calls == 0)
+        try server.store.transaction { try $0.endRefreshLease(of: userID, for: owner) }
+
+        #expect(try take(seconds: 1))
+        let token = try await Threads.run {
+            try tokens { _ in sched_yield() }.renewed(insteadOf: "access 0", by: .after(.seconds(20)))
+        }
+        #expect(token == "access 1")
+        #expect(provider.calls == 1)
+    }
+
+    @Test("Where a provider gives an access token alone, the refresh token stays")
+    func accessTokenAlone() throws {
+        provider.givesAccessTokensOnly()
+
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+
+        #expect(try stored() == StoredCredentials(accessToken: "access 1", refreshToken: "refresh 0"))
+    }
+
+    @Test("What else is stored meanwhile is kept, and so is a refresh token that is given only once")
+    func changedMeanwhile() throws {
+        try store(
+            StoredCredentials(
+                accessToken: "access 0", refreshToken: "refresh 0", codeHash: "of an earlier code",
+                identity: IdentityRecord(tokenHashes: ["s"])))
+        provider.beforeAnswer {
+            try? store(
+                StoredCredentials(
+                    accessToken: "access 0", refreshToken: "refresh 0", codeHash: "of a code",
+                    identity: IdentityRecord(tokenHashes: ["t"])))
+        }
+
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+
+        let kept = try stored()
+        #expect(kept.refreshToken == "refresh 1" && kept.accessToken == "access 1")
+        #expect(kept.codeHash == "of a code" && kept.identity?.tokenHashes == ["t"])
+    }
+
+    @Test("A new sign-in that is stored meanwhile stands")
+    func signedInMeanwhile() throws {
+        provider.beforeAnswer {
+            try? store(StoredCredentials(accessToken: "from a code", refreshToken: "newest"))
+        }
+
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "from a code")
+
+        #expect(try stored().refreshToken == "newest")
+    }
+
+    @Test("A renewal is in the log without any token, whether or not the new one could be stored")
+    func logged() throws {
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        let userID = user.userID
+        provider.beforeAnswer {
+            _ = try? server.store.transaction { try $0.removeUser(userID, at: noon) }
+        }
+        #expect(try tokens().renewed(insteadOf: "access 1", by: .after(.seconds(20))) == "access 2")
+
+        #expect(server.log.lines("Access token renewed").count == 2)
+        #expect(server.log.lines("Renewed token could not be stored").count == 1)
+        for word in ["access 0", "access 1", "access 2", "refresh 0", "refresh 1", "refresh 2"] {
+            #expect(!server.log.text.contains(word), "\(word)")
+        }
+    }
+
+    @Test("Neither a removed user nor a record that cannot be opened counts as a permission that was withdrawn")
+    func notRevoked() throws {
+        let ask = { (question: () throws -> String) -> CloudStorageError? in
+            do {
+                _ = try question()
+                return nil
+            } catch { return error as? CloudStorageError }
+        }
+        try server.execute("UPDATE users SET credentials = REVERSE(credentials)")
+        for error in [
+            ask { try tokens().current() }, ask { try tokens().renewed(insteadOf: "a", by: .after(.seconds(5))) },
+        ] {
+            guard case .unavailable = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+        let userID = user.userID
+        _ = try server.store.transaction { try $0.removeUser(userID, at: noon) }
+        for error in [
+            ask { try tokens().current() }, ask { try tokens().renewed(insteadOf: "a", by: .after(.seconds(5))) },
+        ] {
+            guard case .localFailure(let cause) = error, cause is OwnerRemoved else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+        #expect(provider.calls == 0)
+    }
+
+    @Test("A failure gives the turn to the next one at once")
+    func failure() throws {
+        provider.failNext(with: .unavailable(detail: "down"))
+        #expect(throws: CloudStorageError.self) {
+            try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20)))
+        }
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+        let isFree = try lease.take(by: .after(.seconds(5)), unless: { false }, { true })
+        #expect(isFree == true)
+    }
+
+    @Test("A removed user's renewed tokens are stored, too: the former ones may work only once")
+    func departed() throws {
+        let userID = user.userID
+        try server.store.transaction { session in
+            try session.addDeletion(
+                of: "o", in: OwningUser(userID: userID, storageType: .google), availableAt: noon, at: noon)
+            _ = try session.removeUser(userID, at: noon)
+        }
+        let departed = try #require(try server.store.withSession { try $0.departedUser(userID) })
+        let sealer = server.services.storage.sealer
+        let tokens = DepartedUserTokens(
+            user: departed.user, credentials: try sealer.open(departed.credentials, from: .user(userID)),
+            store: server.store, sealer: sealer, account: provider, transport: .unused,
+            backoff: Backoff(pause: { _ in }))
+
+        #expect(try tokens.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
+
+        let kept = try #require(try server.store.withSession { try $0.departedUser(userID) })
+        #expect(try sealer.open(kept.credentials, from: .user(userID)).refreshToken == "refresh 1")
+    }
+
+    @Test("A token that somebody else has renewed is used without asking")
+    func renewedByOthers() throws {
+        try store(StoredCredentials(accessToken: "access 9", refreshToken: "refresh 9"))
+        #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 9")
+        #expect(provider.calls == 0)
+    }
+}
+
+/// The threads that have had to wait, each counted once.
+private final class WaitingThreads: Sendable {
+    private let numbers = Mutex<Set<Int>>([])
+    func add(_ number: Int) { numbers.withLock { _ = $0.insert(number) } }
+    var count: Int { numbers.withLock { $0.count } }
+}
+
+/// A provider whose refresh tokens work once: whoever uses an old one is refused for good.
+private final class RotatingProvider: AccountProvider {
+    private struct State {
+        var generation = 0
+        var beforeAnswer: (@Sendable () -> Void)?
+        var failure: AccountError?
+        var givesAccessTokensOnly = false
+    }
+    private let state = Mutex(State())
+
+    var accountType: AccountType { .google }
+    /// How often new tokens were given.
+    var calls: Int { state.withLock { $0.generation } }
+
+    func beforeAnswer(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.beforeAnswer = body } }
+    func givesAccessTokensOnly() { state.withLock { $0.givesAccessTokensOnly = true } }
+    func failNext(with error: AccountError) { state.withLock { $0.failure = error } }
+
+    func refresh(
+        _ stored: StoredCredentials, through client: AccountClient
+    ) throws(AccountError) -> StoredCredentials {
+        let failure = state.withLock { $0.failure.take() }
+        if let failure { throw failure }
+        let generation = state.withLock { state in
+            guard stored.refreshToken == "refresh \(state.generation)" else { return -1 }
+            state.generation += 1
+            return state.generation
+        }
+        guard generation > 0 else { throw .revoked }
+        state.withLock { $0.beforeAnswer.take() }?()
+        guard !state.withLock({ $0.givesAccessTokensOnly }) else {
+            return StoredCredentials(accessToken: "access \(generation)")
+        }
+        return stored.updated(
+            with: StoredCredentials(accessToken: "access \(generation)", refreshToken: "refresh \(generation)"))
+    }
+
+    func verify(
+        _ presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> SignInProfile { throw .rejected }
+
+    func credentials(from presented: PresentedCredentials) -> StoredCredentials { StoredCredentials() }
+}
