@@ -77,5 +77,31 @@ class ArchitectureTests(unittest.TestCase):
         self.assertEqual({name for row in table("Table") for name in CODE.findall(row[0])}, made)
 
 
+class ErrorTests(unittest.TestCase):
+    def test_replies_of_nginx(self) -> None:
+        """The error replies that nginx makes by itself are rows of the protocol's table; tests in Swift compare that table
+        with those of the server."""
+        files = (REPOSITORY / "nginx/syncd-http.conf").read_text(encoding="ascii")
+
+        def entries(variable: str) -> dict[str, str]:
+            block = re.search(r"map \$status \$" + variable + r" \{(.*?)\}", files, re.DOTALL)
+            assert block
+            return dict(re.findall(r'^\s+"?([^"\s]+)"? "([^"]*)";', block[1], re.MULTILINE))
+
+        codes, retryable = entries("syncd_error_code"), entries("syncd_error_retryable")
+        pattern = next(key for key in retryable if key.startswith("~")).removeprefix("~")
+        rows = {}
+        for line in (REPOSITORY / "docs/protocol.md").read_text(encoding="utf-8").splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if len(cells) == 4 and cells[2] in ("yes", "no"):
+                for status, code in zip(cells[0].split(", "), CODE.findall(cells[1])):
+                    rows[code] = (status, cells[2] == "yes")
+        self.assertGreater(len(codes), 10)
+        for status, code in codes.items():
+            with self.subTest(code):
+                status = "500" if status == "default" else status
+                self.assertEqual(rows[code], (status, re.search(pattern, status) is not None))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -315,7 +315,7 @@ struct RouterTests {
         }
 
         try server.store.transaction { session in
-            _ = try session.lockMasterVersion(of: groupID)
+            _ = try session.lockMasterVersionExclusive(of: groupID)
             // On another connection; it would wait here for its lock timeout, and fail.
             let reply = server.commit(from: 0, by: alice, renaming: "X")
             #expect(reply.json["masterVersionUpdate"] as? Int == 1)

@@ -21,13 +21,13 @@ struct ErrorReply {
         status = response.status
         body =
             ErrorBody(
-                error: response.message, code: response.code, requestId: requestID ?? "-",
+                error: response.message, code: response.code.rawValue, requestId: requestID ?? "-",
                 retryable: response.isRetryable, goneReason: response.goneReason, status: response.status,
                 isProblem: isProblem
             ).body
         headers = commonHeaders
         headers.append((name: "content-type", value: isProblem ? Self.problemType : "application/json"))
-        headers.append((name: ResponseHeader.errorCode.rawValue, value: response.code))
+        headers.append((name: ResponseHeader.errorCode.rawValue, value: response.code.rawValue))
         if let method = response.allowedMethod { headers.append((name: "allow", value: method)) }
         if let delay = response.retryAfter {
             headers.append((name: "retry-after", value: "\(max(1, delay.components.seconds))"))

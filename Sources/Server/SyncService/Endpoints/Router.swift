@@ -158,7 +158,7 @@ public struct Router: Sendable {
     /// What the phone is told of an error; the log is told, too.
     func refusal(of visit: Visit, _ error: any Error) -> ErrorReply {
         let response = ErrorResponse(for: error)
-        visit.outcome.code = response.code
+        visit.outcome.code = response.code.rawValue
         visit.outcome.status = response.status
         note(error, response, visit.context.logger)
         return ErrorReply(

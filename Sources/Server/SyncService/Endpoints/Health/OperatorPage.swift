@@ -1,4 +1,5 @@
 import Store
+import SyncProtocol
 
 /// What the host's own monitoring asks; the web server offers these on loopback only, and nobody else can name them.
 public enum OperatorPage: String, Sendable {
@@ -34,7 +35,9 @@ extension Router {
                 throw gone
             } catch {
                 let response = ErrorResponse(for: error)
-                try send(response.status, "text/plain; charset=utf-8", Array("\(response.code)\n".utf8), on: connection)
+                try send(
+                    response.status, "text/plain; charset=utf-8", Array("\(response.code.rawValue)\n".utf8),
+                    on: connection)
             }
             connection.finish()
         } catch {

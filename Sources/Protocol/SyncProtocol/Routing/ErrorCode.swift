@@ -1,0 +1,211 @@
+/// The codes of error replies, and what goes with each: one row of the protocol's table (docs/protocol.md, section 4.2).
+///
+/// The server, nginx's files, the OpenAPI document and the client library go by these rows.
+public enum ErrorCode: String, CaseIterable, Sendable {
+    case missingParameter = "missing_parameter"
+    case repeatedParameter = "repeated_parameter"
+    case malformedParameter = "malformed_parameter"
+    case parameterTooLong = "parameter_too_long"
+    case parameterOutOfRange = "parameter_out_of_range"
+    case malformedQuery = "malformed_query"
+    case missingHeader = "missing_header"
+    case malformedHeader = "malformed_header"
+    case unknownMimeType = "unknown_mime_type"
+    case bodyLengthMismatch = "body_length_mismatch"
+    case badRequest = "bad_request"
+    case credentialsMissing = "credentials_missing"
+    case signInTypeNotAllowed = "sign_in_type_not_allowed"
+    case credentialsRejected = "credentials_rejected"
+    case userUnknown = "user_unknown"
+    case storageAccountRequired = "storage_account_required"
+    case endpointUnknown = "endpoint_unknown"
+    case notFound = "not_found"
+    case fileUnknown = "file_unknown"
+    case appMetaDataUnknown = "app_meta_data_unknown"
+    case invitationUnknown = "invitation_unknown"
+    case groupUnknown = "group_unknown"
+    case memberUnknown = "member_unknown"
+    case methodNotAllowed = "method_not_allowed"
+    case transferTooSlow = "transfer_too_slow"
+    case permissionTooLow = "permission_too_low"
+    case groupExists = "group_exists"
+    case userExists = "user_exists"
+    case owningAccountRequired = "owning_account_required"
+    case authorizationCodeRejected = "authorization_code_rejected"
+    case storagePermissionMissing = "storage_permission_missing"
+    case alreadyMember = "already_member"
+    case ownerMissing = "owner_missing"
+    case pushNotConfigured = "push_not_configured"
+    case tooManyDevices = "too_many_devices"
+    case quotaGroups = "quota_groups"
+    case quotaInvitations = "quota_invitations"
+    case quotaStagedChanges = "quota_staged_changes"
+    case quotaStagedBytes = "quota_staged_bytes"
+    case fileVersionMismatch = "file_version_mismatch"
+    case appMetaDataVersionMismatch = "app_meta_data_version_mismatch"
+    case mimeTypeChanged = "mime_type_changed"
+    case fileDeleted = "file_deleted"
+    case fileNotDeleted = "file_not_deleted"
+    case fileInOtherGroup = "file_in_other_group"
+    case uploadConflict = "upload_conflict"
+    case commitIdReused = "commit_id_reused"
+    case batchMismatch = "batch_mismatch"
+    case lastAdmin = "last_admin"
+    case notAMember = "not_a_member"
+    case ownerRemoved = "owner_removed"
+    case cloudAuthorizationRevoked = "cloud_authorization_revoked"
+    case invitationGone = "invitation_gone"
+    case lengthRequired = "length_required"
+    case bodyTooLarge = "body_too_large"
+    case appMetaDataTooLarge = "app_meta_data_too_large"
+    case requestTooLong = "request_too_long"
+    case misdirectedRequest = "misdirected_request"
+    case checksumMismatch = "checksum_mismatch"
+    case tooManyRequests = "too_many_requests"
+    case tooManyFailedSignIns = "too_many_failed_sign_ins"
+    case quotaGroupRate = "quota_group_rate"
+    case quotaInvitationRate = "quota_invitation_rate"
+    case quotaCodeExchangeRate = "quota_code_exchange_rate"
+    case quotaPushRegistrationRate = "quota_push_registration_rate"
+    case tooManySimultaneousRequests = "too_many_simultaneous_requests"
+    case tooManyTransfers = "too_many_transfers"
+    case busy
+    case `internal`
+    case serverError = "server_error"
+    case notImplemented = "not_implemented"
+    case providerUnavailable = "provider_unavailable"
+    case providerBusy = "provider_busy"
+    case providerCircuitOpen = "provider_circuit_open"
+    case providerMisconfigured = "provider_misconfigured"
+    case cloudUnavailable = "cloud_unavailable"
+    case cloudRateLimited = "cloud_rate_limited"
+    case pushUnavailable = "push_unavailable"
+    case pushRefused = "push_refused"
+    case cloudRefused = "cloud_refused"
+    case serverUnavailable = "server_unavailable"
+    case databaseUnavailable = "database_unavailable"
+    case maintenance
+    case pushTimeout = "push_timeout"
+    case cloudTimeout = "cloud_timeout"
+    case serverTimeout = "server_timeout"
+    case httpVersionNotSupported = "http_version_not_supported"
+    case cloudQuotaExceeded = "cloud_quota_exceeded"
+
+    private struct Row {
+        let status: Int
+        let isRetryable: Bool
+        let sentence: String
+
+        init(_ status: Int, _ sentence: String, isRetryable: Bool = false) {
+            self.status = status
+            self.isRetryable = isRetryable
+            self.sentence = sentence
+        }
+    }
+
+    private var row: Row {
+        switch self {
+        case .missingParameter: Row(400, "a required parameter is missing")
+        case .repeatedParameter: Row(400, "a parameter is given more than once")
+        case .malformedParameter: Row(400, "a parameter has not the form that it must have")
+        case .parameterTooLong: Row(400, "a parameter is too long")
+        case .parameterOutOfRange: Row(400, "a parameter is not within what is allowed")
+        case .malformedQuery: Row(400, "the query is not percent-encoded UTF-8")
+        case .missingHeader: Row(400, "SyncServer-Device-UUID is missing")
+        case .malformedHeader: Row(400, "a header has not the form that it must have")
+        case .unknownMimeType: Row(400, "mimeType is not one that this server knows")
+        case .bodyLengthMismatch: Row(400, "the body is shorter or longer than its Content-Length", isRetryable: true)
+        case .badRequest: Row(400, "the request is malformed, or needs HTTPS")
+        case .credentialsMissing: Row(401, "X-token-type or access_token is missing")
+        case .signInTypeNotAllowed: Row(401, "this kind of account is not accepted here")
+        case .credentialsRejected: Row(401, "the access token is not accepted")
+        case .userUnknown: Row(401, "there is no such user")
+        case .storageAccountRequired: Row(403, "this invitation needs an account with cloud storage")
+        case .endpointUnknown: Row(404, "there is no such endpoint")
+        case .notFound: Row(404, "there is nothing at this path")
+        case .fileUnknown: Row(404, "the sharing group has no such file")
+        case .appMetaDataUnknown: Row(404, "the file has no appMetaData")
+        case .invitationUnknown: Row(404, "there is no such invitation")
+        case .groupUnknown: Row(404, "there is no such sharing group for this user")
+        case .memberUnknown: Row(404, "the sharing group has no such member")
+        case .methodNotAllowed: Row(405, "this method is not allowed here")
+        case .transferTooSlow: Row(408, "the body came more slowly than it must", isRetryable: true)
+        case .permissionTooLow: Row(409, "the member's permission does not suffice")
+        case .groupExists: Row(409, "there is a sharing group with this UUID")
+        case .userExists: Row(409, "this account has a user")
+        case .owningAccountRequired: Row(409, "this needs an account with cloud storage")
+        case .authorizationCodeRejected: Row(409, "the authorization code is used up, expired or not the user's")
+        case .storagePermissionMissing: Row(409, "the person has not granted the use of their storage")
+        case .alreadyMember: Row(409, "the user is a member of this sharing group")
+        case .ownerMissing: Row(409, "nobody's storage would take the files")
+        case .pushNotConfigured: Row(409, "this server does not notify devices of this kind")
+        case .tooManyDevices: Row(409, "the user has as many devices as allowed")
+        case .quotaGroups: Row(409, "the user is in as many sharing groups as this server allows")
+        case .quotaInvitations: Row(409, "the user has as many open invitations as this server allows")
+        case .quotaStagedChanges: Row(409, "the user has as many staged changes as this server allows")
+        case .quotaStagedBytes: Row(409, "the user's staged metadata are as large as this server allows")
+        case .fileVersionMismatch: Row(409, "fileVersion is not the one that must come now")
+        case .appMetaDataVersionMismatch: Row(409, "the version of appMetaData is not the right one")
+        case .mimeTypeChanged: Row(409, "the file has another mimeType")
+        case .fileDeleted: Row(409, "the file is deleted")
+        case .fileNotDeleted: Row(409, "there is no deleted file to bring back")
+        case .fileInOtherGroup: Row(409, "the file is in another sharing group")
+        case .uploadConflict: Row(409, "another upload of this file got in between", isRetryable: true)
+        case .commitIdReused: Row(409, "another commit of this device in this sharing group has this commitId")
+        case .batchMismatch: Row(409, "the batch has another batchCount, or was committed without this change")
+        case .lastAdmin: Row(409, "the sharing group would have members but no admin")
+        case .notAMember: Row(410, "the user is not a member of this sharing group")
+        case .ownerRemoved: Row(410, "whoever would own the file is no longer here")
+        case .cloudAuthorizationRevoked: Row(410, "the owner must sign in again")
+        case .invitationGone: Row(410, "there is no such invitation, or it has expired")
+        case .lengthRequired: Row(411, "Content-Length is required")
+        case .bodyTooLarge: Row(413, "the body is larger than this endpoint accepts")
+        case .appMetaDataTooLarge: Row(413, "the metadata are larger than this server accepts")
+        case .requestTooLong: Row(414, "query and headers together are longer than this server accepts")
+        case .misdirectedRequest: Row(421, "this connection is not for that host")
+        case .checksumMismatch: Row(422, "the bytes that arrived have another checksum", isRetryable: true)
+        case .tooManyRequests: Row(429, "too many requests", isRetryable: true)
+        case .tooManyFailedSignIns: Row(429, "too many tokens from this address were rejected", isRetryable: true)
+        case .quotaGroupRate:
+            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+        case .quotaInvitationRate:
+            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+        case .quotaCodeExchangeRate:
+            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+        case .quotaPushRegistrationRate:
+            Row(429, "the user has done this as often as this server allows within an hour", isRetryable: true)
+        case .tooManySimultaneousRequests:
+            Row(429, "the user has as many requests in progress as allowed", isRetryable: true)
+        case .tooManyTransfers:
+            Row(429, "the user has as many uploads and downloads in progress as allowed", isRetryable: true)
+        case .busy: Row(429, "the server is busy", isRetryable: true)
+        case .internal: Row(500, "the server made a mistake")
+        case .serverError: Row(500, "the server failed", isRetryable: true)
+        case .notImplemented: Row(501, "this transfer encoding or method is not supported")
+        case .providerUnavailable: Row(502, "the sign-in service does not work now", isRetryable: true)
+        case .providerBusy: Row(502, "too many requests wait for this provider", isRetryable: true)
+        case .providerCircuitOpen: Row(502, "this provider has not answered lately", isRetryable: true)
+        case .providerMisconfigured: Row(502, "the sign-in service refuses this server")
+        case .cloudUnavailable: Row(502, "the cloud storage does not work now", isRetryable: true)
+        case .cloudRateLimited: Row(502, "the cloud storage is too busy", isRetryable: true)
+        case .pushUnavailable: Row(502, "the push service does not work now", isRetryable: true)
+        case .pushRefused: Row(502, "the push service refuses")
+        case .cloudRefused: Row(502, "the cloud storage refuses")
+        case .serverUnavailable: Row(502, "the server is not available at the moment", isRetryable: true)
+        case .databaseUnavailable: Row(503, "the database cannot be reached", isRetryable: true)
+        case .maintenance: Row(503, "the server is down for maintenance", isRetryable: true)
+        case .pushTimeout: Row(504, "the push service is too slow", isRetryable: true)
+        case .cloudTimeout: Row(504, "the cloud storage is too slow", isRetryable: true)
+        case .serverTimeout: Row(504, "the server took too long", isRetryable: true)
+        case .httpVersionNotSupported: Row(505, "this version of HTTP is not supported")
+        case .cloudQuotaExceeded: Row(507, "the owner's cloud storage is full")
+        }
+    }
+
+    /// The HTTP status that goes with the code.
+    public var status: Int { row.status }
+    /// Whether the same request may succeed later without anybody changing anything.
+    public var isRetryable: Bool { row.isRetryable }
+    /// What is the matter, for developers; an error that knows more may say so instead.
+    public var sentence: String { row.sentence }
+}
