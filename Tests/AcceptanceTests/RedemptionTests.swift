@@ -22,6 +22,21 @@ struct RedemptionTests {
         #expect(try bob.groups().group(alice.group)?.cloudStorageType?.text == "Google")
     }
 
+    @Test("A Facebook user of Limited Login, who has an identity token and nothing else, joins")
+    func limitedLogin() throws {
+        let alice = try server.signUpOwningUser()
+        let bob = try server.newcomer(.facebook, tokenType: "LIMITED")
+
+        let reply = try bob.redeem(alice.invite(.write))
+
+        expectJSON(reply)
+        #expect(reply.values(of: "syncserver-access-token").isEmpty, "there is none that lives longer")
+        expectJSON(try bob.checkCredentials())
+        let again = bob.with(account: try server.sandbox.account(bob.account.id))
+        #expect(again.account.headers.map(\.value) != bob.account.headers.map(\.value))
+        #expect(try again.checkCredentials().json?.userId == reply.json?.userId)
+    }
+
     @Test("A new Google user becomes an owner, whose storage the server can use [249] [276] [288]")
     func newOwningUser() throws {
         let alice = try server.signUpOwningUser()

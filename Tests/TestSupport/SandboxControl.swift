@@ -19,9 +19,10 @@ public struct SandboxControl: Sendable {
 
     /// Creates an account; with `quotaBytes` its storage holds no more.
     public func createAccount(
-        _ provider: SandboxProvider, name: String, quotaBytes: Int? = nil
+        _ provider: SandboxProvider, name: String, quotaBytes: Int? = nil, tokenType: String? = nil
     ) throws -> SandboxAccount {
         var request: [String: Any] = ["provider": provider.rawValue, "name": name]
+        if let tokenType { request["tokenType"] = tokenType }
         if let quotaBytes { request["quotaBytes"] = quotaBytes }
         return try account(in: post("/accounts", request, expecting: 201))
     }

@@ -132,9 +132,9 @@ public struct TestServer: Sendable {
     /// A person who has an account at that provider and is not yet a user; `group` is a fresh UUID.
     public func newcomer(
         _ provider: SandboxProvider = .google, name: String = "New Person", folder: String = "Sync Tests",
-        quotaBytes: Int? = nil
+        quotaBytes: Int? = nil, tokenType: String? = nil
     ) throws -> TestUser {
-        let account = try sandbox.createAccount(provider, name: name, quotaBytes: quotaBytes)
+        let account = try sandbox.createAccount(provider, name: name, quotaBytes: quotaBytes, tokenType: tokenType)
         return TestUser(server: self, account: account, userID: 0, group: UUID().uuidString, folder: folder)
     }
 

@@ -27,7 +27,8 @@ public final class SandboxServer: Sendable {
     let appleKeys: AppleKeys
     /// When each of Apple's refresh tokens was last checked.
     let appleChecks = Mutex<[String: Date]>([:])
-    let microsoftKeyStore: MicrosoftKeys
+    let microsoftKeyStore: IdentityTokenKeys
+    let facebookKeys: IdentityTokenKeys
     private let state: Mutex<SandboxState>
     private let machineClock: @Sendable () -> Date
     private let wait: Wait
@@ -40,7 +41,9 @@ public final class SandboxServer: Sendable {
     ) throws(StorageError) {
         self.directory = directory
         appleKeys = AppleKeys(directory: directory)
-        microsoftKeyStore = MicrosoftKeys(directory: directory)
+        microsoftKeyStore = IdentityTokenKeys(
+            of: .microsoft, issuer: "https://login.microsoftonline.com/{tenantid}/v2.0", directory: directory)
+        facebookKeys = IdentityTokenKeys(of: .facebook, directory: directory)
         self.breaks = breaks
         self.wait = wait
         machineClock = clock
@@ -145,6 +148,8 @@ public final class SandboxServer: Sendable {
             return try DropboxRoutes(server: self, effect: effect).respond(to: request)
         case "graph.facebook.com":
             return try FacebookGraph(server: self).respond(to: request)
+        case FacebookLimitedLogin.host:
+            return try FacebookLimitedLogin(server: self).respond(to: request)
         case "api.push.apple.com", "api.sandbox.push.apple.com":
             return try APNsModel(server: self).respond(to: request)
         case "fcm.googleapis.com":

@@ -72,7 +72,7 @@ struct ControlTests {
 
         #expect(expired == 463)
         #expect(try subcode(token) == 458)
-        #expect(try debug.json()["data"]?["app_id"] == "666")
+        #expect(try debug.status == 400 && debug.json()["error"]?["code"] == 100)
     }
 
     @Test("Every token that was handed out is listed, those that accounts have forgotten and Apple's too")

@@ -69,7 +69,7 @@ struct Account: Sendable {
     let audience: String
     /// What the user granted.
     let scopes: [String]
-    /// Facebook: `USER` or `PAGE`.
+    /// Facebook: `USER`, `PAGE`, or `LIMITED` for Limited Login. Microsoft: `WORK` for an organisation's.
     let tokenType: String
     /// Storage the account has, in bytes.
     var quotaBytes: Int
@@ -78,6 +78,10 @@ struct Account: Sendable {
     var accessTokens: [AccessToken] = []
     var refreshTokens: [RefreshToken] = []
     var codes: [AuthorizationCode] = []
+
+    static let organisationTokenType = "WORK"
+    /// Microsoft: whether it is one of an organisation, with a drive that differs from people's own.
+    var isOfOrganisation: Bool { provider == .microsoft && tokenType == Self.organisationTokenType }
 
     /// The device's newest token that still works at `now`; of that audience, if one is named.
     func deviceToken(at now: Date, for audience: String? = nil) -> AccessToken? {

@@ -25,7 +25,7 @@ extension Account {
     /// Signs in on the device at `now`, if the last sign-in no longer serves: a token that works for a while, and for
     /// Google a code that was not used yet.
     /// - Returns: whether anything was made.
-    mutating func signInIfNeeded(at now: Date, keys: MicrosoftKeys.Current) -> Bool {
+    mutating func signInIfNeeded(at now: Date, keys: IdentityTokenKeys.Current) -> Bool {
         var hasChanged = false
         // What expires within a minute would be of little use to whoever asked.
         let soon = now.addingTimeInterval(60)
@@ -40,7 +40,7 @@ extension Account {
                 hasChanged = true
             }
         case .facebook:
-            if deviceToken(at: soon) == nil {
+            if tokenType != FacebookLimitedLogin.tokenType, deviceToken(at: soon) == nil {
                 add(
                     AccessToken(
                         value: "EAAB" + RandomText.token(120).filter { $0 != "-" && $0 != "_" }, holder: .device,
@@ -69,7 +69,7 @@ extension SandboxServer {
     private static func newAccountID(_ request: NewAccount) -> String {
         switch request.provider {
         case .google: RandomText.number(21)
-        case .microsoft: MicrosoftOAuth.newAccountID(isWork: request.tokenType == "WORK")
+        case .microsoft: MicrosoftOAuth.newAccountID(isWork: request.tokenType == Account.organisationTokenType)
         case .apple: AppleTokens.userID()
         case .dropbox: "dbid:" + RandomText.token(35)
         case .facebook: RandomText.number(17)

@@ -118,8 +118,12 @@ struct AccountControl {
             json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
             json["authorizationCode"] = .string(code) ?? .null
         case .facebook:
-            json["headers"] = ["X-token-type": "FacebookToken", "access_token": .string(token)]
-            json["accessToken"] = .string(token)
+            let isLimited = account.tokenType == FacebookLimitedLogin.tokenType
+            let shown =
+                isLimited
+                ? server.issued((try? FacebookLimitedLogin(server: server).identityToken(of: account)) ?? "") : token
+            json["headers"] = ["X-token-type": "FacebookToken", "access_token": .string(shown)]
+            json["accessToken"] = .string(shown)
             json["refreshToken"] = .null
             json["authorizationCode"] = .null
         }

@@ -113,6 +113,9 @@ struct FacebookGraph {
                     ]
                 ])
         }
+        guard token.audience == RegisteredApps.facebookAppID else {
+            throw .badRequest(100, "(#100) The App_id in the input_token did not match the Viewing App")
+        }
         let now = server.now
         var data: JSONObject = [
             "app_id": .string(token.audience), "type": .string(account.tokenType), "application": "Sandbox app",

@@ -81,9 +81,11 @@ public struct IDTokenClaims: Sendable, Decodable {
     /// Microsoft: the tenant and, within it, the person.
     public let tid: String?
     public let oid: String?
+    /// How the person is called.
+    public let name: String?
 
     private enum Member: CodingKey {
-        case iss, sub, aud, azp, exp, iat, nbf, tid, oid
+        case iss, sub, aud, azp, exp, iat, nbf, tid, oid, name
     }
 
     public init(from decoder: any Decoder) throws {
@@ -101,6 +103,7 @@ public struct IDTokenClaims: Sendable, Decodable {
         nbf = try members.decodeIfPresent(Double.self, forKey: .nbf)
         tid = try members.decodeIfPresent(String.self, forKey: .tid)
         oid = try members.decodeIfPresent(String.self, forKey: .oid)
+        name = try? members.decodeIfPresent(String.self, forKey: .name)
     }
 
     /// What is left of the token's life, zero if nothing is.

@@ -1,5 +1,5 @@
-import Providers
 import HTTPTransport
+import Providers
 import SyncProtocol
 import TestSupport
 
@@ -14,6 +14,11 @@ struct AccountScript {
             let path = request.url.prefix { $0 != "?" }
             return replies.first { path.hasSuffix("/" + $0.key) }?.value ?? Reply(404)
         }
+    }
+
+    /// Answers by the address without its query.
+    init(answering reply: @escaping @Sendable (String) -> Reply) {
+        transport = ScriptedTransport { request in reply(String(request.url.prefix { $0 != "?" })) }
     }
 
     /// Answers in order, whatever is asked.

@@ -1,7 +1,7 @@
-import Providers
 import Foundation
 import HTTPTransport
 import OpenSSLCrypto
+import Providers
 import SyncProtocol
 import TestSupport
 import Testing
@@ -82,7 +82,12 @@ struct FacebookAccountTests {
         #expect(throws: AccountError.rejected) { try verify(Self.inspection(), Self.error(status, code: code)) }
     }
 
-    @Test("A refusal of our own app token is for the operator, not the user", arguments: [101, 190, 100])
+    @Test("A token of another app, which Facebook does not inspect for us, is refused, and nobody else's matter")
+    func otherApp() {
+        #expect(throws: AccountError.rejected) { try verify(Self.error(400, code: 100)) }
+    }
+
+    @Test("A refusal of our own app token is for the operator, not the user", arguments: [101, 190, 104])
     func ourOwnFault(code: Int) {
         #expect(throws: AccountError.misconfigured(detail: "Facebook error \(code)")) {
             try verify(Self.error(400, code: code))

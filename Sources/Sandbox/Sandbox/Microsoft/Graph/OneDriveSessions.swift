@@ -33,6 +33,10 @@ struct OneDriveSessions {
             throw GraphError.invalid("Invalid value for @microsoft.graph.conflictBehavior")
         }
         let size = item?["fileSize"]?.int
+        // Documented for personal drives only.
+        if size != nil, server.withState({ $0.accounts[account]?.isOfOrganisation }) == true {
+            throw GraphError.invalid("fileSize is not supported by this drive.")
+        }
         let time = server.now
         let drive = try server.oneDrive(of: account)
         if conflict == .fail, drive.child(place.name, of: place.folder) != nil { throw GraphError.nameTaken }

@@ -83,7 +83,7 @@ struct MicrosoftOAuth {
 
     /// Signs in on the device, if the last sign-in no longer serves: an id token for the app, and an access token for Graph.
     /// - Returns: whether anything was made.
-    static func signIn(_ account: inout Account, at now: Date, soon: Date, keys: MicrosoftKeys.Current) -> Bool {
+    static func signIn(_ account: inout Account, at now: Date, soon: Date, keys: IdentityTokenKeys.Current) -> Bool {
         var hasChanged = false
         if account.deviceToken(at: soon, for: account.audience) == nil {
             account.add(idToken(for: account, at: now, keys: keys))
@@ -125,7 +125,7 @@ struct MicrosoftOAuth {
 
     /// A new id token, on the account's device unless told otherwise.
     static func idToken(
-        for account: Account, holder: TokenHolder = .device, at now: Date, keys: MicrosoftKeys.Current
+        for account: Account, holder: TokenHolder = .device, at now: Date, keys: IdentityTokenKeys.Current
     ) -> AccessToken {
         let tenant = account.id.contains("-") ? workTenant : personalTenant
         let claims: JSONObject = [

@@ -5,32 +5,72 @@ import OpenSSLCrypto
 public import SyncProtocol
 
 /// Facebook accounts: they identify a person and bring no storage (Facebook Login, "Access tokens").
+///
+/// Phones show an access token, or the identity token of Limited Login, which is all that an app has of a person who did not
+/// allow tracking ("Limited Login", "Validating the OIDC Token").
 public struct FacebookAccount: AccountProvider {
+    private static let limitedKeys = "https://limited.facebook.com/.well-known/oauth/openid/jwks/"
+    /// Discovery documents have named both.
+    private static let limitedIssuers: Set = ["https://www.facebook.com", "https://limited.facebook.com"]
+    /// Of an inspection: the token is another app's, or none at all.
+    private static let wrongParameter = 100
+
     private let appID: String
     private let appSecret: String
     private let graph: String
+    private let keys: PublishedKeys
+    private let policy: IDTokenPolicy
+    private let now: @Sendable () -> Date
 
     /// - Parameter graphVersion: version of the Graph API, such as `v25.0`.
     public init(appID: String, appSecret: String, graphVersion: String) {
+        self.init(appID: appID, appSecret: appSecret, graphVersion: graphVersion, now: { Date() })
+    }
+
+    /// - Parameter now: the clock; tests pass one that they move.
+    init(appID: String, appSecret: String, graphVersion: String, now: @escaping @Sendable () -> Date) {
         self.appID = appID
         self.appSecret = appSecret
+        self.now = now
         graph = "https://graph.facebook.com/" + graphVersion
+        keys = PublishedKeys(url: Self.limitedKeys)
+        policy = IDTokenPolicy(issuer: .oneOf(Self.limitedIssuers), audiences: [appID])
     }
 
     public var accountType: AccountType { .facebook }
 
-    /// `/me` alone would accept a token made for any app, so `debug_token` is asked whose it is.
     public func verify(
+        _ presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> SignInProfile {
+        if Self.isIdentityToken(presented.accessToken) { return try verifyIdentityToken(presented, through: client) }
+        return try verifyAccessToken(presented, through: client)
+    }
+
+    /// Access tokens are one word; identity tokens have three parts (RFC 7515, section 3.1).
+    private static func isIdentityToken(_ token: String) -> Bool { token.contains(".") }
+
+    private func verifyIdentityToken(
+        _ presented: PresentedCredentials, through client: AccountClient
+    ) throws(AccountError) -> SignInProfile {
+        let payload = try keys.verifiedPayload(of: presented.accessToken, through: client)
+        let now = now()
+        let claims = try policy.claims(in: payload, at: now)
+        guard !policy.isExpired(claims, at: now) else { throw .rejected }
+        return SignInProfile(
+            providerUserID: claims.sub, displayName: claims.name ?? "", tokenLifetime: claims.lifetime(at: now))
+    }
+
+    /// `/me` alone would accept a token made for any app, so `debug_token` is asked whose it is.
+    private func verifyAccessToken(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
         let url = PercentEncoding.url(
             graph + "/debug_token",
             [("input_token", presented.accessToken), ("access_token", "\(appID)|\(appSecret)")])
         let reply = try client.send(OutgoingRequest(.get, url))
-        // The access token of this call is our own, so a refusal concerns us and not the user.
-        guard reply.status == 200 else { throw Self.failure(reply, ofOurOwn: true) }
+        guard reply.status == 200 else { throw Self.failure(ofInspection: reply) }
         let token = try AccountJSON.decode(FacebookTokenInspection.self, reply).data
-        let lifetime = token.lifetime(at: Date())
+        let lifetime = token.lifetime(at: now())
         guard token.isValid, token.appId == appID, token.type == "USER", lifetime != .zero, let userID = token.userId
         else { throw .rejected }
         let user = try me(presented.accessToken, through: client)
@@ -41,10 +81,11 @@ public struct FacebookAccount: AccountProvider {
     /// Facebook's tokens are of no use to the server, so none is kept.
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials { StoredCredentials() }
 
-    /// A token that lives about sixty days instead of one or two hours.
+    /// A token that lives about sixty days instead of one or two hours; there is none for an identity token.
     public func replacementToken(
         for presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> String? {
+        guard !Self.isIdentityToken(presented.accessToken) else { return nil }
         let url = PercentEncoding.url(
             graph + "/oauth/access_token",
             [
@@ -52,7 +93,7 @@ public struct FacebookAccount: AccountProvider {
                 ("fb_exchange_token", presented.accessToken),
             ])
         let reply = try client.send(OutgoingRequest(.get, url))
-        guard reply.status == 200 else { throw Self.failure(reply, ofOurOwn: false) }
+        guard reply.status == 200 else { throw Self.failure(reply) }
         return try AccountJSON.decode(FacebookTokens.self, reply).accessToken
     }
 
@@ -61,18 +102,28 @@ public struct FacebookAccount: AccountProvider {
         let url = PercentEncoding.url(
             graph + "/me", [("fields", "id,name"), ("access_token", token), ("appsecret_proof", proof)])
         let reply = try client.send(OutgoingRequest(.get, url))
-        guard reply.status == 200 else { throw Self.failure(reply, ofOurOwn: false) }
+        guard reply.status == 200 else { throw Self.failure(reply) }
         return try AccountJSON.decode(FacebookUser.self, reply)
     }
 
     /// Sorts an error by its code (Graph API, "Handle errors").
-    private static func failure(_ reply: Reply, ofOurOwn isOurs: Bool) -> AccountError {
+    private static func failure(_ reply: Reply) -> AccountError {
         guard let error = try? AccountJSON.decode(FacebookErrorBody.self, reply).error else {
             return .unavailable(detail: "status \(reply.status)")
         }
         switch error.code {
         case 1, 2, 4, 17, 32, 613: return .unavailable(detail: "Facebook error \(error.code)")
-        default: return isOurs ? .misconfigured(detail: "Facebook error \(error.code)") : .rejected
+        default: return .rejected
         }
+    }
+
+    /// An inspection that fails is the operator's matter, as its access token is the server's own; but for a token that
+    /// Facebook does not inspect for us, since it is another app's.
+    private static func failure(ofInspection reply: Reply) -> AccountError {
+        let failure = failure(reply)
+        guard failure == .rejected, let code = try? AccountJSON.decode(FacebookErrorBody.self, reply).error.code,
+            code != wrongParameter
+        else { return failure }
+        return .misconfigured(detail: "Facebook error \(code)")
     }
 }
