@@ -8,8 +8,10 @@ struct MicrosoftTests {
 
     init() throws { server = try TestServer.shared() }
 
-    private func signUp(name: String = "Mia Microsoft", quotaBytes: Int? = nil) throws -> TestUser {
-        var user = try server.newcomer(.microsoft, name: name, quotaBytes: quotaBytes)
+    private func signUp(
+        name: String = "Mia Microsoft", quotaBytes: Int? = nil, tokenType: String? = nil
+    ) throws -> TestUser {
+        var user = try server.newcomer(.microsoft, name: name, quotaBytes: quotaBytes, tokenType: tokenType)
         let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
         guard reply.status == 200, let userID = reply.json?.userId?.integer else {
             throw UnexpectedReply("AddUser", reply)
@@ -30,6 +32,16 @@ struct MicrosoftTests {
         #expect(reply.messageParameters?.checkSum?.text == file.sha1, sourceLocation: sourceLocation)
         #expect(reply.messageParameters?.cloudStorageType?.text == "Microsoft", sourceLocation: sourceLocation)
         #expect(reply.body == file.contents, sourceLocation: sourceLocation)
+    }
+
+    @Test("A large file goes into the drive of an organisation, which does not take its size in advance")
+    func organisation() throws {
+        let mia = try signUp(tokenType: "WORK")
+        let file = TestFile(randomBytes: 6_000_000)
+
+        try publish(file, masterVersion: 0, by: mia)
+
+        expectDownload(try mia.download(file, masterVersion: 1), of: file)
     }
 
     // MARK: Signing in

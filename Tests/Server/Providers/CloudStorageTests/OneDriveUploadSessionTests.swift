@@ -1,6 +1,6 @@
-import Providers
 import HTTPTransport
 import HTTPTypes
+import Providers
 import TestSupport
 import Testing
 
@@ -109,6 +109,32 @@ struct OneDriveUploadSessionTests {
             Self.started, lag, lag, Self.started, Self.goOn(327_680), Self.goOn(655_360), item())
         try upload(renewed)
         #expect(renewed.steps.filter { $0.hasPrefix("POST") }.count == 2)
+    }
+
+    @Test(
+        "A session whose address does not count any more is begun anew while all bytes are at hand, else it may be repeated"
+    )
+    func refusedAddress() throws {
+        let refused = Reply(401, #"{"error": {"code": "unauthenticated"}}"#)
+        let renewed = ScriptedStorage(
+            Self.started, refused, Self.started, Self.goOn(327_680), Self.goOn(655_360), item())
+        try upload(renewed)
+        #expect(renewed.steps.filter { $0.hasPrefix("POST") }.count == 2)
+
+        let later = ScriptedStorage(Self.started, Self.goOn(327_680), refused)
+        #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(later) }
+    }
+
+    @Test("A drive that does not take the size of what will come is asked without it")
+    func withoutSize() throws {
+        let refused = Reply(400, #"{"error": {"code": "invalidRequest", "message": "No fileSize"}}"#)
+        let storage = ScriptedStorage(
+            refused, Self.started, Self.goOn(327_680), Self.goOn(655_360), item())
+
+        try upload(storage)
+
+        let bodies = storage.transport.requests.prefix(2).map(\.bodyText)
+        #expect(bodies[0].contains("fileSize") && !bodies[1].contains("fileSize") && bodies[1].contains("fail"))
     }
 
     @Test("A session that is lost later fails and is cancelled, for what came before is gone")

@@ -1,6 +1,6 @@
-import Providers
 import HTTPTransport
 import HTTPTypes
+import Providers
 import SyncProtocol
 import TestSupport
 import Testing
@@ -81,6 +81,7 @@ struct MicrosoftTokenTests {
             ),
             (400, "temporarily_unavailable", 90033, .unavailable(detail: "temporarily_unavailable AADSTS90033")),
             (400, "invalid_grant", 90033, .unavailable(detail: "invalid_grant AADSTS90033")),
+            (400, "invalid_grant", 50196, .unavailable(detail: "invalid_grant AADSTS50196")),
             (429, "throttled", 90055, .unavailable(detail: "status 429")),
             (503, "down", 90033, .unavailable(detail: "status 503")),
         ])

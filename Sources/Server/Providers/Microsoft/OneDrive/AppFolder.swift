@@ -23,7 +23,7 @@ struct AppFolder {
     /// Asks for the folder, which makes it if it is missing.
     @discardableResult
     func fetch(by deadline: Deadline? = nil) throws(CloudStorageError) -> String {
-        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
         let request = OutgoingRequest(.get, PercentEncoding.url(Self.address, [("$select", "id")]))
         return try ProviderJSON.decode(DriveItem.self, try client.send(request, by: deadline).body).id
     }

@@ -3,7 +3,7 @@ import HTTPTransport
 /// The hosts that take and give bytes, under addresses that Graph hands out and that are themselves the permission.
 enum ContentHost {
     /// Sorts a reply to a download. An address that is not accepted any more is asked for again.
-    static func judge(_ reply: Reply) -> ReplyVerdict {
+    static func classify(_ reply: Reply) -> ReplyVerdict {
         switch reply.status {
         case 200..<300: .answer
         case 401, 403, 404, 408, 410, 423, 429, 500...:

@@ -60,7 +60,7 @@ struct NewUploadSession: Encodable {
     struct Item: Encodable {
         var name: String
         /// Lets a full drive say so at once, and not at the last byte.
-        var fileSize: Int64
+        var fileSize: Int64?
         var conflictBehavior = "fail"
 
         enum CodingKeys: String, CodingKey {

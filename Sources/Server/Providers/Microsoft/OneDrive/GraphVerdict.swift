@@ -5,7 +5,7 @@ import UntrustedInput
 /// and OneDrive's "Error responses").
 enum GraphVerdict {
     /// - Parameter answers: statuses that the caller wants to see although they are no success.
-    static func judge(_ reply: Reply, answers: Set<Int>) -> ReplyVerdict {
+    static func classify(_ reply: Reply, accepting answers: Set<Int>) -> ReplyVerdict {
         if (200..<300).contains(reply.status) || answers.contains(reply.status) { return .answer }
         let codes = codes(reply)
         let word = codes?.last ?? "unknown"

@@ -39,7 +39,7 @@ public struct OneDrive: CloudProvider {
     }
 
     private static func item(_ objectID: String, _ access: StorageAccess) throws(CloudStorageError) -> DriveItem {
-        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
         let url = PercentEncoding.url(address(of: objectID), [("$select", DriveItem.fields)])
         return try ProviderJSON.decode(DriveItem.self, try client.send(OutgoingRequest(.get, url)).body)
     }
@@ -52,7 +52,7 @@ public struct OneDrive: CloudProvider {
         let address = DownloadAddress(addresses.take(objectID, access.tokens.accountKey))
         var download = ResumableDownload(access: access) { reply in
             if reply.status >= 300 { address.url = nil }
-            return ContentHost.judge(reply)
+            return ContentHost.classify(reply)
         }
         try download.run(
             locating: { deadline throws(CloudStorageError) in
@@ -66,7 +66,7 @@ public struct OneDrive: CloudProvider {
     private static func downloadAddress(
         of objectID: String, _ access: StorageAccess, by deadline: Deadline
     ) throws(CloudStorageError) -> String {
-        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: [302]) }
+        var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: [302]) }
         let reply = try client.send(OutgoingRequest(.get, address(of: objectID) + "/content"), by: deadline)
         guard reply.status == 302, let location = reply.head.headers[.location] else {
             throw .unavailable(detail: "status \(reply.status) instead of a download's address")
@@ -80,7 +80,7 @@ public struct OneDrive: CloudProvider {
     }
 
     static func delete(_ objectID: String, _ access: StorageAccess) throws(CloudStorageError) {
-        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
         do {
             _ = try client.send(OutgoingRequest(.delete, address(of: objectID)))
         } catch .notFound {
@@ -93,7 +93,7 @@ public struct OneDrive: CloudProvider {
     }
 
     public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
-        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
         var url = PercentEncoding.url(
             Self.drive + "/special/approot/children", [("$select", DriveItem.listedFields), ("$top", "200")])
         while true {
@@ -113,7 +113,7 @@ public struct OneDrive: CloudProvider {
     static func item(
         named name: String, _ access: StorageAccess, by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> DriveItem? {
-        var client = ProviderClient(access) { GraphVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
         let url = PercentEncoding.url(address(ofName: name), [("$select", DriveItem.fields)])
         do {
             return try ProviderJSON.decode(

@@ -133,11 +133,7 @@ struct OneDriveUpload {
     private func startSession() throws(CloudStorageError) -> (OneDriveUploadSession?, rivals: [DriveItem]) {
         var rivals: [DriveItem] = []
         for name in names {
-            var request = OutgoingRequest(.post, OneDrive.address(ofName: name) + ":/createUploadSession")
-            request.headers[.contentType] = "application/json"
-            request.body = try ProviderJSON.encode(
-                NewUploadSession(item: .init(name: name, fileSize: content.lengthBytes)))[...]
-            let reply = try create(request)
+            let reply = try createSession(name)
             guard reply.status == 409 else {
                 let state = try ProviderJSON.decode(UploadSessionState.self, reply.body)
                 guard let url = state.uploadUrl else { throw .unavailable(detail: "a session without an address") }
@@ -150,6 +146,23 @@ struct OneDriveUpload {
         return (nil, rivals)
     }
 
+    /// Asks for a session. Its size is documented for personal drives only; one that does not take it is asked without.
+    private func createSession(_ name: String) throws(CloudStorageError) -> Reply {
+        do {
+            return try create(try Self.sessionRequest(name, bytes: content.lengthBytes))
+        } catch {
+            guard case .rejected(let code) = error, code.hasPrefix("400 ") else { throw error }
+            return try create(try Self.sessionRequest(name, bytes: nil))
+        }
+    }
+
+    private static func sessionRequest(_ name: String, bytes: Int64?) throws(CloudStorageError) -> OutgoingRequest {
+        var request = OutgoingRequest(.post, OneDrive.address(ofName: name) + ":/createUploadSession")
+        request.headers[.contentType] = "application/json"
+        request.body = try ProviderJSON.encode(NewUploadSession(item: .init(name: name, fileSize: bytes)))[...]
+        return request
+    }
+
     // MARK: Both
 
     /// Sends a request that creates; a name that is taken is an answer.
@@ -157,7 +170,7 @@ struct OneDriveUpload {
     /// If the app's folder does not exist, it is made, and the request sent once more.
     private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
         var client = ProviderClient(access) { reply in
-            let verdict = GraphVerdict.judge(reply, answers: [409])
+            let verdict = GraphVerdict.classify(reply, accepting: [409])
             return switch verdict {
             case .failure(.rejected) where reply.status == 403: .answer
             case .failure(.notFound): .answer

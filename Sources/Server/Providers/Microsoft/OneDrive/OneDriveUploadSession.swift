@@ -39,9 +39,8 @@ struct OneDriveUploadSession {
         self.access = access
         client = ProviderClient(access) { reply in
             switch reply.status {
-            case 404, 409, 410, 416: .answer
-            case 401: .failure(.rejected(code: "401 from an upload session"))
-            default: GraphVerdict.judge(reply, answers: [])
+            case 401, 404, 409, 410, 416: .answer
+            default: GraphVerdict.classify(reply, accepting: [])
             }
         }
         client.presentsToken = false
@@ -63,9 +62,9 @@ struct OneDriveUploadSession {
             }
             position = nil
             switch outcome {
-            case .unknown(let told, let error):
+            case .unknown(let retryAfter, let error):
                 attempt += 1
-                try client.wait(before: attempt, told: told, by: deadline, orThrow: error)
+                try client.wait(before: attempt, retryAfter: retryAfter, by: deadline, orThrow: error)
                 continue
             case .answer(let reply):
                 switch reply.status {
@@ -74,13 +73,14 @@ struct OneDriveUploadSession {
                     guard access.backoff.pause(Self.replicationPause, deadline: deadline) else { return .lost }
                     position = sent
                     continue
-                case 404, 410: return .lost
+                // Its address is its permission, so nothing but another session cures a 401.
+                case 401, 404, 410: return .lost
                 case 409: return .exists
                 case 416:
                     // OneDrive stands elsewhere than we thought.
                     attempt += 1
                     try client.wait(
-                        before: attempt, told: nil, by: deadline,
+                        before: attempt, retryAfter: nil, by: deadline,
                         orThrow: .unavailable(detail: "OneDrive does not take the part"))
                     continue
                 case 200, 201:
@@ -98,7 +98,7 @@ struct OneDriveUploadSession {
                 if let sent, next <= sent {
                     attempt += 1
                     try client.wait(
-                        before: attempt, told: nil, by: deadline,
+                        before: attempt, retryAfter: nil, by: deadline,
                         orThrow: .unavailable(detail: "OneDrive does not take the part"))
                 } else if sent != nil {
                     attempt = 0

@@ -18,6 +18,8 @@ enum MicrosoftRefusal {
     private static let assertionCodes: Set = [50027, 50013, 500_131, 500_133]
     /// Redeemed already; another redirect URI, than in the request or than is registered; another verifier.
     private static let codeCodes: Set = [54005, 500_112, 50011, 501_481, 50148]
+    /// Transient trouble of the service; and the same request too often in a short time, which says nothing of the grant.
+    private static let passingCodes: Set = [90033, 50196]
     /// Client id or secret unknown or expired: nothing that a user could mend.
     private static let clientCodes: Set = [7_000_215, 7_000_222, 700_016]
 
@@ -29,7 +31,7 @@ enum MicrosoftRefusal {
         let codes = Set(body.errorCodes ?? [])
         let word = codes.sorted().reduce(body.error) { "\($0) AADSTS\($1)" }
         switch body.error {
-        case _ where codes.contains(90033), "temporarily_unavailable":
+        case _ where !codes.isDisjoint(with: Self.passingCodes), "temporarily_unavailable":
             self = .other(.unavailable(detail: word))
         case _ where !codes.isDisjoint(with: Self.codeCodes):
             self = .codeRefused
