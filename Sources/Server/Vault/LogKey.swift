@@ -19,6 +19,7 @@ public enum LogKey: String, Sendable {
     case seconds
     case method
     case providerHost = "provider_host"
+    case providerCode = "provider_code"
     case role
     case version
 }

@@ -7,14 +7,16 @@ extension Transport {
     ///
     /// The line has whatever `logger` brings along, such as the request id that nginx gave; the host, never the path or
     /// the query, which may hold names and addresses that stand for a permission; and what came of it. Calls that the
-    /// provider did not serve (no reply, 429, 5xx) are warnings, as they are repeated or reported; others are `info`.
+    /// provider did not serve (no reply, 429, 5xx) are warnings, as they are repeated or reported; others are `info`. A
+    /// refusal's own code stands with it.
     public func logged(by logger: Logger) -> Transport {
         Transport(
             send: { request, deadline throws(TransportError) in
                 let started = ContinuousClock.now
                 do throws(TransportError) {
                     let reply = try send(request, by: deadline)
-                    Self.note(request, status: reply.status, since: started, logger)
+                    Self.note(
+                        request, status: reply.status, ProviderErrorCode(of: reply), since: started, logger)
                     return reply
                 } catch {
                     Self.note(request, error, since: started, logger)
@@ -25,7 +27,7 @@ extension Transport {
                 let started = ContinuousClock.now
                 do throws(TransportError) {
                     let reply = try stream(request, by: deadline, head: head, body: body)
-                    Self.note(request, status: reply.status, since: started, logger)
+                    Self.note(request, status: reply.status, nil, since: started, logger)
                     return reply
                 } catch {
                     Self.note(request, error, since: started, logger)
@@ -35,12 +37,15 @@ extension Transport {
     }
 
     private static func note(
-        _ request: OutgoingRequest, status: Int, since started: ContinuousClock.Instant, _ logger: Logger
+        _ request: OutgoingRequest, status: Int, _ code: ProviderErrorCode?, since started: ContinuousClock.Instant,
+        _ logger: Logger
     ) {
         let isServed = status < 500 && status != 429
+        var outcome: [LogKey: Logger.MetadataValue] = [.status: "\(status)"]
+        outcome[.providerCode] = code.map { "\($0)" }
         logger.log(
             level: isServed ? .info : .warning, "Provider call",
-            metadata: metadata(of: request, [.status: "\(status)"], since: started))
+            metadata: metadata(of: request, outcome, since: started))
     }
 
     private static func note(

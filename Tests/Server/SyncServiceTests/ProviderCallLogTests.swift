@@ -33,6 +33,34 @@ struct ProviderCallLogTests {
         #expect(!log.text.contains("y4mSecret") && !log.text.contains("s3cret"))
     }
 
+    @Test(
+        "A refusal is told by the provider's own code, and by nothing that it writes for people",
+        arguments: [
+            (
+                #"{"error":"invalid_grant","error_description":"AADSTS700082: s3cret","error_codes":[700082]}"#,
+                "invalid_grant AADSTS700082"
+            ),
+            (#"{"error":{"code":"itemNotFound","message":"s3cret"}}"#, "itemNotFound"),
+            (#"{"error":{"message":"s3cret","type":"OAuthException","code":190}}"#, "190"),
+            (#"{"error":{"code":404,"message":"s3cret","errors":[]}}"#, "404"),
+            (#"{"error":"a s3cret of\nmany words"}"#, nil), (#"{"error":["s3cret"]}"#, nil), ("<html>s3cret", nil),
+            (#"{"error":""}"#, nil), (#"{"error":{"code":1e400}}"#, nil),
+        ])
+    func code(body: String, expected: String?) throws {
+        let line = try line("https://login.example.com/token") { _ throws(TransportError) in Reply(400, body) }
+
+        #expect(line["provider_code"] == expected)
+        #expect(!log.text.contains("s3cret"))
+    }
+
+    @Test("A success has no code, whatever stands in it")
+    func success() throws {
+        let body = #"{"error":"none","access_token":"s3cret"}"#
+        let line = try line("https://login.example.com/token") { _ throws(TransportError) in Reply(200, body) }
+
+        #expect(line["provider_code"] == nil && !log.text.contains("s3cret"))
+    }
+
     @Test("A call that got no reply is told by its reason, and by the host alone as well")
     func noReply() throws {
         let line = try line("https://www.example.com/secret") { _ throws(TransportError) in throw .timedOut }
