@@ -1,10 +1,10 @@
-public import Providers
 public import Logging
 import OpenSSLCrypto
-import Store
+public import Providers
+public import Store
 public import SyncProtocol
 
-/// Opens the sealed tokens of users, and seals them anew.
+/// Keeps the credentials of users: the one place of the server that opens and seals them.
 ///
 /// A record that cannot be opened, since its key is lost or it is damaged, counts as absent: its owner signs in again. It
 /// is not lost for that: as long as nothing brings another refresh token it is set aside, and counts again when its key
@@ -26,6 +26,17 @@ public struct CredentialVault: Sendable {
             return credentials?.identity?.admits(token) ?? !token.isExpired
         }
     }
+
+    /// What became of a change.
+    public struct Updated: Sendable {
+        /// What is stored now; `nil` if that is nothing that can be opened.
+        public let credentials: StoredCredentials?
+        /// Whether it was stored by this change.
+        public let isChanged: Bool
+    }
+
+    /// How often a change is worked out if others keep storing something else.
+    static let maximumAttempts = 5
 
     private let store: Store
     private let sealer: CredentialSealer
@@ -71,12 +82,35 @@ public struct CredentialVault: Sendable {
         }
     }
 
+    /// Changes a user's credentials; the only way to do so.
+    ///
+    /// If somebody else has stored something in between, the change is worked out again on top of that: nothing that a
+    /// provider gave is lost to what came at the same time.
+    /// - Parameter change: gets what is stored and says what to store, `nil` for nothing new; called up to
+    ///   ``maximumAttempts`` times.
+    /// - Returns: `nil` if there is no such user.
+    /// - Throws: ``StoreError``, `.busy` if others keep changing them; `CryptoError.unavailable`; what `change` throws.
+    @discardableResult
+    public func update(
+        _ userID: UserID, _ logger: Logger, _ change: (Kept) throws -> StoredCredentials?
+    ) throws -> Updated? {
+        for _ in 0..<Self.maximumAttempts {
+            guard let kept = try load(userID, logger) else { return nil }
+            guard let credentials = try change(kept) else {
+                return Updated(credentials: kept.credentials, isChanged: false)
+            }
+            if try replace(kept, by: credentials, of: userID) {
+                return Updated(credentials: credentials, isChanged: true)
+            }
+        }
+        throw StoreError.busy
+    }
+
     /// Stores credentials in the place of what was loaded, unless somebody else has stored something since.
     ///
     /// A withdrawal of consent that they know of is noted outside the sealed record too. A new one ends whatever was set
     /// aside, as a new refresh token does.
-    /// - Returns: whether they are stored.
-    public func keep(_ credentials: StoredCredentials, of userID: UserID, over kept: Kept) throws -> Bool {
+    private func replace(_ kept: Kept, by credentials: StoredCredentials, of userID: UserID) throws -> Bool {
         let withdrawnAt = credentials.identity?.withdrawnAt.map { WireDate(secondsSince1970: $0) }
         let isNewWithdrawal = withdrawnAt.map { $0 > kept.consentWithdrawnAt ?? .earliest } ?? false
         let replaced: NewCredentials.Replaced =
@@ -93,5 +127,26 @@ public struct CredentialVault: Sendable {
         return try store.transaction { session in
             try session.storeCredentials(new, of: userID, ifVersion: kept.version)
         }
+    }
+
+    /// Stores the credentials of a user who is added by the same transaction.
+    /// - Throws: ``StoreError``, `CryptoError.unavailable`.
+    public func add(_ credentials: StoredCredentials, of userID: UserID, in session: inout StoreSession) throws {
+        let record = try sealer.seal(credentials, for: .user(userID))
+        try session.storeCredentials(
+            NewCredentials(record, hasRefreshToken: credentials.refreshToken != nil), of: userID)
+    }
+
+    /// Stores the credentials of a user who was removed and whose storage is being cleared.
+    /// - Throws: ``StoreError``, `CryptoError.unavailable`.
+    func replace(_ credentials: StoredCredentials, ofDeparted userID: UserID) throws {
+        let record = try sealer.seal(credentials, for: .user(userID))
+        try store.transaction { try $0.storeCredentials(record, ofDeparted: userID) }
+    }
+
+    /// Seals what an authorization code was exchanged for, to be kept under `key`.
+    /// - Throws: `CryptoError.unavailable`.
+    public func sealed(_ credentials: StoredCredentials, ofCode key: [UInt8]) throws -> [UInt8] {
+        try sealer.seal(credentials, for: .code(key))
     }
 }

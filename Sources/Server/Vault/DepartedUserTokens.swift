@@ -1,5 +1,5 @@
-import Providers
 import HTTPTransport
+import Providers
 import Store
 import SyncProtocol
 
@@ -9,22 +9,19 @@ import SyncProtocol
 final class DepartedUserTokens: AccessTokens {
     private let user: UserRecord
     private var credentials: StoredCredentials
-    private let store: Store
-    private let sealer: CredentialSealer
+    private let vault: CredentialVault
     private let account: any AccountProvider
     private let transport: Transport
     private let backoff: Backoff
 
     /// - Parameter credentials: the tokens as the user's row had them.
     init(
-        user: UserRecord, credentials: StoredCredentials, store: Store, sealer: CredentialSealer,
-        account: any AccountProvider,
+        user: UserRecord, credentials: StoredCredentials, vault: CredentialVault, account: any AccountProvider,
         transport: Transport, backoff: Backoff
     ) {
         self.user = user
         self.credentials = credentials
-        self.store = store
-        self.sealer = sealer
+        self.vault = vault
         self.account = account
         self.transport = transport
         self.backoff = backoff
@@ -47,8 +44,7 @@ final class DepartedUserTokens: AccessTokens {
         }
         do {
             // A provider may take the old refresh token for the new one only once.
-            let record = try sealer.seal(credentials, for: .user(user.userID))
-            try store.transaction { try $0.storeCredentials(record, ofDeparted: user.userID) }
+            try vault.replace(credentials, ofDeparted: user.userID)
         } catch {
             throw .localFailure(error)
         }

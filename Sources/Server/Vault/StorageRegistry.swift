@@ -1,6 +1,6 @@
-public import Providers
 public import HTTPTransport
 public import Logging
+public import Providers
 public import Store
 public import SyncProtocol
 
@@ -9,7 +9,6 @@ public import SyncProtocol
 /// Shared by all threads.
 public struct StorageRegistry: Sendable {
     public let store: Store
-    public let sealer: CredentialSealer
     /// Where users' tokens are opened and changed.
     public let vault: CredentialVault
     public let backoff: Backoff
@@ -23,7 +22,6 @@ public struct StorageRegistry: Sendable {
         accounts: [any AccountProvider], unreadable: @escaping @Sendable () -> Void = {}
     ) {
         self.store = store
-        self.sealer = sealer
         vault = CredentialVault(store: store, sealer: sealer, unreadable: unreadable)
         self.backoff = backoff
         self.providers = Dictionary(uniqueKeysWithValues: providers.map { ($0.storageType, $0) })
@@ -65,8 +63,7 @@ public struct StorageRegistry: Sendable {
         do { opened = try vault.open(sealed, from: .user(user.userID), logger) } catch { throw .localFailure(error) }
         guard let opened else { throw .unavailable(detail: "the tokens cannot be opened") }
         let tokens = DepartedUserTokens(
-            user: user, credentials: opened, store: store, sealer: sealer, account: account, transport: transport,
-            backoff: backoff)
+            user: user, credentials: opened, vault: vault, account: account, transport: transport, backoff: backoff)
         return UserStorage(
             provider: provider,
             access: StorageAccess(

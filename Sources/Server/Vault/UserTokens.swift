@@ -1,16 +1,14 @@
-import Providers
 import HTTPTransport
 import Logging
+import Providers
 import Store
 import SyncProtocol
 
 /// One user's access token, read from the store when it is needed and renewed there when it is refused.
 ///
-/// Of all processes one at a time asks the provider (``RefreshTurn``); should two do so all the same, the stored version
+/// Of all processes one at a time asks the provider (``RefreshLease``); should two do so all the same, the stored version
 /// decides which result is kept.
 final class UserTokens: AccessTokens {
-    private static let maximumAttempts = 5
-
     private let user: UserRecord
     private let store: Store
     private let vault: CredentialVault
@@ -43,7 +41,7 @@ final class UserTokens: AccessTokens {
     func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
         var known: String?
         do {
-            let turn = RefreshTurn(of: user.userID, store: store, backoff: backoff)
+            let turn = RefreshLease(of: user.userID, store: store, backoff: backoff)
             let renewed = try turn.take(by: deadline) {
                 known = try load().credentials?.accessToken.flatMap { $0 == rejected ? nil : $0 }
                 return known != nil
@@ -64,7 +62,7 @@ final class UserTokens: AccessTokens {
         let fresh: StoredCredentials
         do {
             let client = AccountClient(
-                transport: transport, deadline: deadline.orAfter(RefreshTurn.askingLimit), backoff: backoff)
+                transport: transport, deadline: deadline.orAfter(RefreshLease.askingLimit), backoff: backoff)
             fresh = try account.refresh(stored, through: client)
         } catch {
             throw CloudStorageError(ofRenewal: error)
@@ -86,16 +84,15 @@ final class UserTokens: AccessTokens {
     /// with anything else the new tokens are laid over it, so that a refresh token that was given only once is not lost.
     /// - Returns: the access token that is stored in the end.
     private func keep(_ fresh: StoredCredentials, renewedFrom old: StoredCredentials) throws -> String? {
-        for _ in 0..<Self.maximumAttempts {
-            let kept = try load()
-            guard let present = kept.credentials else { return nil }
-            guard present.refreshToken == old.refreshToken else { return present.accessToken }
+        let updated = try vault.update(user.userID, logger) { kept in
+            guard let present = kept.credentials, present.refreshToken == old.refreshToken else { return nil }
             var merged = present.updated(with: fresh)
             merged.codeHash = present.codeHash
             merged.identity = present.identity
-            if try vault.keep(merged, of: user.userID, over: kept) { return fresh.accessToken }
+            return merged
         }
-        throw StoreError.busy
+        guard let updated else { throw OwnerRemoved() }
+        return updated.credentials?.accessToken
     }
 
     /// - Throws: ``CloudStorageError/localFailure(_:)`` with ``OwnerRemoved`` if the user is no user any more: that is no

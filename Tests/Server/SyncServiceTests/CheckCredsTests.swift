@@ -1,6 +1,6 @@
-import Providers
 import Foundation
 import MariaDB
+import Providers
 import Store
 import SyncProtocol
 import Testing
@@ -29,7 +29,7 @@ struct CheckCredsTests {
 
     private func stored() throws -> StoredCredentials {
         let sealed = try #require(try server.store.withSession { try $0.credentials(of: userID) })
-        return try server.services.storage.sealer.open(sealed.record, from: .user(userID))
+        return try server.sealer.open(sealed.record, from: .user(userID))
     }
 
     @Test("A refresh token from a code survives an access token that another request stores at the same moment")
@@ -38,7 +38,7 @@ struct CheckCredsTests {
         server.exchanges.during {
             let other = StoredCredentials(accessToken: "another device's")
             do {
-                let record = try server.services.storage.sealer.seal(other, for: .user(userID))
+                let record = try server.sealer.seal(other, for: .user(userID))
                 _ = try server.store.transaction { try $0.storeCredentials(record, of: userID) }
             } catch {
                 Issue.record(error)
@@ -54,7 +54,7 @@ struct CheckCredsTests {
     func overtaken() throws {
         let (server, userID) = (server, userID)
         let store: @Sendable (StoredCredentials) throws -> Void = { credentials in
-            let record = try server.services.storage.sealer.seal(credentials, for: .user(userID))
+            let record = try server.sealer.seal(credentials, for: .user(userID))
             _ = try server.store.transaction { try $0.storeCredentials(record, of: userID) }
         }
         try store(StoredCredentials(accessToken: "older"))

@@ -1,5 +1,5 @@
-import Providers
 import Foundation
+import Providers
 import Store
 import SyncProtocol
 import TestSupport
@@ -33,7 +33,7 @@ struct CodeExchangeTests {
     private func stored() throws -> StoredCredentials {
         let userID = try server.userID(of: alice)
         let sealed = try #require(try server.store.withSession { try $0.credentials(of: userID) })
-        return try server.services.storage.sealer.open(sealed.record, from: .user(userID))
+        return try server.sealer.open(sealed.record, from: .user(userID))
     }
 
     @Test("Of equal requests at once one exchanges the code, and all get the same reply")

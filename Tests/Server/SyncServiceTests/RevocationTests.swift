@@ -1,7 +1,6 @@
-import Providers
 import Foundation
-@testable import SyncService
 import Logging
+import Providers
 import Store
 import SyncProtocol
 import Synchronization
@@ -9,6 +8,7 @@ import TestSupport
 import Testing
 import Vault
 
+@testable import SyncService
 
 @Suite("What a removed user had granted is given back")
 struct RevocationTests {
@@ -55,7 +55,7 @@ struct RevocationTests {
     private func stored() throws -> StoredCredentials {
         let userID = try server.userID(of: alice)
         let sealed = try #require(try server.store.withSession { try $0.credentials(of: userID) })
-        return try server.services.storage.sealer.open(sealed.record, from: .user(userID))
+        return try server.sealer.open(sealed.record, from: .user(userID))
     }
 
     @Test("An hour after the removal; once; and without a word in the log")

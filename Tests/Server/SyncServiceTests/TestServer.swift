@@ -1,10 +1,10 @@
-import Providers
 import Foundation
 import HTTPTransport
 import Logging
 import MariaDB
 import OpenSSLCrypto
 import Posix
+import Providers
 import Store
 import SyncProtocol
 import Synchronization
@@ -18,6 +18,7 @@ import Vault
 struct TestServer: Sendable {
     let store: Store
     let keys: KeyRing
+    var sealer: CredentialSealer { CredentialSealer(keys: keys) }
     let services: Services
     let router: Router
     let cloud = FakeCloud()

@@ -1,8 +1,8 @@
-import Providers
 import Foundation
 import HTTPTransport
 import Logging
 import OpenSSLCrypto
+import Providers
 import Store
 import SyncProtocol
 import Synchronization
@@ -28,13 +28,13 @@ struct TokenRenewalTests {
     }
 
     private func store(_ credentials: StoredCredentials) throws {
-        let record = try server.services.storage.sealer.seal(credentials, for: .user(user.userID))
+        let record = try server.sealer.seal(credentials, for: .user(user.userID))
         _ = try server.store.transaction { try $0.storeCredentials(record, of: user.userID) }
     }
 
     private func stored() throws -> StoredCredentials {
         let sealed = try #require(try server.store.withSession { try $0.credentials(of: user.userID) })
-        return try server.services.storage.sealer.open(sealed.record, from: .user(user.userID))
+        return try server.sealer.open(sealed.record, from: .user(user.userID))
     }
 
     private func tokens(pause: @escaping @Sendable (Duration) -> Void = { _ in sched_yield() }) -> UserTokens {
@@ -44,8 +44,8 @@ struct TokenRenewalTests {
             logger: Logger(label: "test", factory: { [log = server.log] _ in log }))
     }
 
-    private var lease: RefreshTurn {
-        RefreshTurn(of: user.userID, store: server.store, backoff: Backoff(pause: { _ in sched_yield() }))
+    private var lease: RefreshLease {
+        RefreshLease(of: user.userID, store: server.store, backoff: Backoff(pause: { _ in sched_yield() }))
     }
 
     @Test("Eight at once ask the provider once, and all have the new token; again and again")
@@ -200,10 +200,10 @@ struct TokenRenewalTests {
             _ = try session.removeUser(userID, at: noon)
         }
         let departed = try #require(try server.store.withSession { try $0.departedUser(userID) })
-        let sealer = server.services.storage.sealer
+        let sealer = server.sealer
         let tokens = DepartedUserTokens(
             user: departed.user, credentials: try sealer.open(departed.credentials, from: .user(userID)),
-            store: server.store, sealer: sealer, account: provider, transport: .unused,
+            vault: server.services.storage.vault, account: provider, transport: .unused,
             backoff: Backoff(pause: { _ in }))
 
         #expect(try tokens.renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")

@@ -1,6 +1,6 @@
-import Providers
 import Foundation
 import Logging
+import Providers
 import Store
 import SyncProtocol
 import Testing
@@ -31,7 +31,7 @@ struct UnreadableCredentialsTests {
 
     private func stored() throws -> StoredCredentials? {
         let sealed = try #require(try server.store.withSession { try $0.credentials(of: userID) })
-        return try? server.services.storage.sealer.open(sealed.record, from: .user(userID))
+        return try? server.sealer.open(sealed.record, from: .user(userID))
     }
 
     /// Makes records look as if they were sealed with a key that the server does not have.
@@ -103,11 +103,12 @@ struct UnreadableCredentialsTests {
         #expect(try setAside == 1)
         let vault = server.services.storage.vault
         let logger = Logger(label: "test", factory: { [log = server.log] _ in log })
-        let kept = try #require(try vault.load(userID, logger))
 
-        let withdrawn = StoredCredentials(
-            accessToken: "a", identity: IdentityRecord(withdrawnAt: noon.secondsSince1970))
-        #expect(try vault.keep(withdrawn, of: userID, over: kept))
+        let updated = try vault.update(userID, logger) { _ in
+            StoredCredentials(accessToken: "a", identity: IdentityRecord(withdrawnAt: noon.secondsSince1970))
+        }
+
+        #expect(updated?.isChanged == true)
 
         #expect(try setAside == 0)
     }

@@ -1,5 +1,5 @@
-import Providers
 import Logging
+import Providers
 import Store
 import SyncProtocol
 import Vault
@@ -9,8 +9,6 @@ import Vault
 /// May be repeated: a code that was exchanged before is not exchanged again, and storing the same tokens twice
 /// changes nothing.
 struct CheckCredsEndpoint: Endpoint {
-    private static let maximumAttempts = 5
-
     func respond(to request: CheckCredsRequest, in context: RequestContext) throws -> EndpointReply {
         let exchange = try CredentialExchange(context)
         try takeOver(exchange, context)
@@ -20,22 +18,13 @@ struct CheckCredsEndpoint: Endpoint {
     }
 
     /// Stores what is new in the presented credentials.
-    ///
-    /// If another request has stored something in between, what is new is worked out again on top of that: a refresh token
-    /// that a code was exchanged for is never lost to an access token that came at the same time.
     private func takeOver(_ exchange: CredentialExchange, _ context: RequestContext) throws {
-        let vault = context.services.storage.vault
-        let userID = context.caller.userID
-        for _ in 0..<Self.maximumAttempts {
-            guard let kept = try vault.load(userID, context.logger) else { throw EndpointError.userUnknown }
-            guard let updated = try newCredentials(exchange, kept) else {
-                return OfflineAccess.note(kept.credentials, of: exchange.presented.accountType, isNew: false, context)
-            }
-            if try vault.keep(updated, of: userID, over: kept) {
-                return OfflineAccess.note(updated, of: exchange.presented.accountType, isNew: true, context)
-            }
+        let updated = try context.services.storage.vault.update(context.caller.userID, context.logger) { kept in
+            try newCredentials(exchange, kept)
         }
-        throw StoreError.busy
+        guard let updated else { throw EndpointError.userUnknown }
+        OfflineAccess.note(
+            updated.credentials, of: exchange.presented.accountType, isNew: updated.isChanged, context)
     }
 
     /// What to store; `nil` if nothing is new.

@@ -1,6 +1,6 @@
-import Providers
 import HTTPTransport
 import Logging
+import Providers
 import Store
 import SyncProtocol
 import Vault
@@ -9,7 +9,6 @@ import Vault
 ///
 /// Of several requests at once one asks, as the provider allows it once a day; the others go on without.
 struct CredentialConfirmation {
-    private static let maximumAttempts = 5
     /// How long to wait for a twin of this request that is asking.
     private static let waitLimit: Duration = .seconds(5)
 
@@ -21,7 +20,7 @@ struct CredentialConfirmation {
     ///   in again, and no older token of theirs counts.
     func confirmIfDue() throws {
         guard try isDue() else { return }
-        let turn = RefreshTurn(
+        let turn = RefreshLease(
             of: context.caller.userID, store: context.store, backoff: context.services.storage.backoff)
         _ = try turn.take(by: context.deadline.orAfter(Self.waitLimit), unless: { try !isDue() }, confirm)
     }
@@ -29,14 +28,14 @@ struct CredentialConfirmation {
     private func confirm() throws {
         guard let stored = try load()?.credentials else { return }
         let client = AccountClient(
-            transport: context.transport, deadline: context.deadline.orAfter(RefreshTurn.askingLimit),
+            transport: context.transport, deadline: context.deadline.orAfter(RefreshLease.askingLimit),
             backoff: context.services.storage.backoff)
         do {
             let confirmed = try account.confirm(stored, through: client)
-            try keep { $0.updated(with: confirmed) }
+            try update { $0.updated(with: confirmed) }
         } catch AccountError.revoked {
             context.logger.notice("Consent withdrawn at the provider")
-            try keep { account.withdrawn($0) }
+            try update { account.withdrawn($0) }
             throw AccountError.revoked
         } catch let error as AccountError {
             context.logger.warning("Credentials not confirmed", metadata: .keyed([.reason: "\(error)"]))
@@ -48,13 +47,10 @@ struct CredentialConfirmation {
         return account.isConfirmationDue(stored)
     }
 
-    private func keep(_ change: (StoredCredentials) -> StoredCredentials) throws {
-        let vault = context.services.storage.vault
-        for _ in 0..<Self.maximumAttempts {
-            guard let kept = try load(), let stored = kept.credentials else { return }
-            if try vault.keep(change(stored), of: context.caller.userID, over: kept) { return }
+    private func update(_ change: (StoredCredentials) -> StoredCredentials) throws {
+        try context.services.storage.vault.update(context.caller.userID, context.logger) { kept in
+            kept.credentials.map(change)
         }
-        throw StoreError.busy
     }
 
     private func load() throws -> CredentialVault.Kept? {

@@ -1,7 +1,7 @@
-import Providers
 import HTTPTransport
 import Logging
 import OpenSSLCrypto
+import Providers
 import Store
 import SyncProtocol
 import Vault
@@ -155,18 +155,18 @@ struct CredentialExchange {
             guard
                 let exchanged = try account.exchange(code: code, of: context.profile, through: context.accountClient)
             else {
-                try giveBack(key, owner)
+                try release(key, owner)
                 return nil
             }
             credentials = exchanged
         } catch {
             switch error {
-            case AccountError.notAsked, AccountError.withheld, AccountError.misconfigured: try giveBack(key, owner)
+            case AccountError.notAsked, AccountError.withheld, AccountError.misconfigured: try release(key, owner)
             default: _ = try context.store.transaction { try $0.endCodeExchange(key, by: owner, credentials: nil) }
             }
             throw error
         }
-        let record = try context.services.storage.sealer.seal(credentials, for: .code(key))
+        let record = try context.services.storage.vault.sealed(credentials, ofCode: key)
         let isKept = try context.store.transaction { session in
             try session.endCodeExchange(key, by: owner, credentials: record)
         }
@@ -174,8 +174,8 @@ struct CredentialExchange {
         return credentials
     }
 
-    private func giveBack(_ key: [UInt8], _ owner: String) throws {
-        try context.store.transaction { try $0.giveBackCode(key, by: owner) }
+    private func release(_ key: [UInt8], _ owner: String) throws {
+        try context.store.transaction { try $0.releaseCode(key, by: owner) }
     }
 
     private func rememberedResult(_ hash: [UInt8]) throws -> StoredCredentials? {

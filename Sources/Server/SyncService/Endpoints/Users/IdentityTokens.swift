@@ -1,5 +1,5 @@
-import Providers
 import Logging
+import Providers
 import Store
 import SyncProtocol
 import Vault
@@ -8,8 +8,6 @@ import Vault
 ///
 /// A token past its end counts only for an existing user who had shown that very token before its end.
 struct IdentityTokens {
-    private static let maximumAttempts = 3
-
     let context: RequestContext
 
     /// Lets a token past its end pass if its user had shown it before.
@@ -17,25 +15,22 @@ struct IdentityTokens {
     func admit(_ token: IdentityToken, of accountType: AccountType, _ providerUserID: String) throws {
         guard token.isExpired else { return }
         let user = try context.store.withSession { try $0.user(accountType, providerUserID, device: nil)?.user }
-        guard let user, let kept = try load(user.userID), kept.admits(token) else { throw AccountError.rejected }
+        guard let user, let kept = try vault.load(user.userID, context.logger), kept.admits(token) else {
+            throw AccountError.rejected
+        }
     }
 
     /// Keeps in mind that `user` has shown a token before its end.
     ///
-    /// Doing so twice changes nothing. If others keep changing the credentials it is left to the next request.
-    /// - Throws: ``AccountError/rejected`` if it is from a time before the person withdrew their consent.
+    /// Doing so twice changes nothing.
+    /// - Throws: ``AccountError/rejected`` if it is from a time before the person withdrew their consent; ``StoreError``.
     func remember(_ token: IdentityToken, of user: UserID) throws {
         guard !token.isExpired else { return }
-        for _ in 0..<Self.maximumAttempts {
-            guard let kept = try load(user) else { return }
+        try vault.update(user, context.logger) { kept in
             guard kept.admits(token) else { throw AccountError.rejected }
-            guard let updated = (kept.credentials ?? StoredCredentials()).remembering(token) else { return }
-            if try context.services.storage.vault.keep(updated, of: user, over: kept) { return }
+            return (kept.credentials ?? StoredCredentials()).remembering(token)
         }
-        context.logger.info("Identity token not remembered: the credentials keep changing")
     }
 
-    private func load(_ user: UserID) throws -> CredentialVault.Kept? {
-        try context.services.storage.vault.load(user, context.logger)
-    }
+    private var vault: CredentialVault { context.services.storage.vault }
 }

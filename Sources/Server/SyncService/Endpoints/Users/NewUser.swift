@@ -39,9 +39,7 @@ struct NewUser {
             at: context.now)
         try earlierGrant.keep(in: &session)
         // The user's number is bound into the record, so it can be sealed only now.
-        let record = try context.services.storage.sealer.seal(credentials, for: .user(userID))
-        try session.storeCredentials(
-            NewCredentials(record, hasRefreshToken: credentials.refreshToken != nil), of: userID)
+        try context.services.storage.vault.add(credentials, of: userID, in: &session)
         return userID
     }
 }
