@@ -21,7 +21,7 @@ extension StoredRow {
     }
 }
 
-extension StoredRow where Key: CaseKeepingIdentifier {
+extension StoredRow where Key: CasePreservingIdentifier {
     static func databaseValue(of key: Key) -> any DatabaseValueConvertible { key.rawValue }
 }
 

@@ -14,11 +14,11 @@ public struct Backoff: Sendable {
     ///
     /// - Parameter told: what the provider asked for; up to a tenth is added, so that clients spread.
     /// - Returns: `false` if there is no time or no attempt left.
-    public func wait(before attempt: Int, told: Duration?, deadline: Deadline) -> Bool {
+    public func wait(before attempt: Int, retryAfter: Duration?, deadline: Deadline) -> Bool {
         guard attempt < attempts else { return false }
         let delay: Duration
-        if let told {
-            delay = told + told * Double.random(in: 0...0.1)
+        if let retryAfter {
+            delay = retryAfter + retryAfter * Double.random(in: 0...0.1)
         } else {
             let ceiling = min(64.0, Double(1 << min(attempt - 1, 6)) * 0.5)
             delay = .seconds(Double.random(in: 0...ceiling))

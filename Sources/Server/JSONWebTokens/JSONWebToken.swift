@@ -25,7 +25,7 @@ public enum JSONWebToken {
     public static func verifiedPayload(
         of token: String, with keys: JSONWebKeySet, algorithms: Set<Algorithm>
     ) throws(JSONWebTokenError) -> [UInt8] {
-        let parts = try SignedText(token)
+        let parts = try CompactJWS(token)
         guard let algorithm = parts.algorithm, algorithms.contains(algorithm) else { throw .algorithmNotAllowed }
         guard let keyID = parts.keyID else { throw .unknownKey }
         let key = try keys.key(named: keyID, for: algorithm)

@@ -46,9 +46,9 @@ public struct MigrationRunner: ~Copyable {
         guard try takeLease() else { throw MigrationError.inProgressElsewhere }
         // Given back after a failure too, or the next attempt would have to wait for it to run out.
         let outcome = Result { try applyMissing(through: last) }
-        let giveBack = Result { try giveLeaseBack() }
+        let release = Result { try releaseLease() }
         let applied = try outcome.get()
-        try giveBack.get()
+        try release.get()
         return applied
     }
 
@@ -98,7 +98,7 @@ public struct MigrationRunner: ~Copyable {
         }
     }
 
-    private mutating func giveLeaseBack() throws {
+    private mutating func releaseLease() throws {
         let owner = leaseOwner
         try translate { connection throws(MariaDBError) in
             _ = try connection.execute(

@@ -3,7 +3,7 @@ internal import SyncProtocol
 
 // Reads columns as domain values; what does not decode is damaged data, named by table and column.
 extension Row {
-    borrowing func identifier<ID: CaseKeepingIdentifier>(
+    borrowing func identifier<ID: CasePreservingIdentifier>(
         _ column: Int, as type: ID.Type = ID.self, _ table: String, _ name: String
     ) throws(StoreError) -> ID {
         guard let text = optionalText(column), let value = ID(text) else {
@@ -12,7 +12,7 @@ extension Row {
         return value
     }
 
-    borrowing func optionalIdentifier<ID: CaseKeepingIdentifier>(
+    borrowing func optionalIdentifier<ID: CasePreservingIdentifier>(
         _ column: Int, as type: ID.Type = ID.self, _ table: String, _ name: String
     ) throws(StoreError) -> ID? {
         guard !isNull(column) else { return nil }

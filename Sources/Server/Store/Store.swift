@@ -104,7 +104,7 @@ public struct Store: Sendable {
             }
             return try body(&session)
         }
-        pool.giveBack(session.end())
+        pool.release(session.end())
         return try result.get()
     }
 

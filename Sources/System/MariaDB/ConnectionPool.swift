@@ -68,12 +68,12 @@ public final class ConnectionPool: Sendable {
         do throws(MariaDBError) { connection = try lease() } catch { throw Failure(error) }
         let result: Swift.Result<Result, Failure>
         do throws(Failure) { result = .success(try body(&connection)) } catch { result = .failure(error) }
-        giveBack(connection)
+        release(connection)
         return try result.get()
     }
 
     /// Lends a connection by value, for callers that wrap it in a type of their own; pair each call with
-    /// ``giveBack(_:)``.
+    /// ``release(_:)``.
     /// - Throws: as ``withConnection(_:)`` before its body runs.
     public func lease() throws(MariaDBError) -> Connection {
         if free.wait(timeout: .now()) != .success {
@@ -95,7 +95,7 @@ public final class ConnectionPool: Sendable {
     }
 
     /// Takes back a connection that ``lease()`` lent, rolling back what it left open.
-    public func giveBack(_ connection: consuming Connection) {
+    public func release(_ connection: consuming Connection) {
         if connection.isInTransaction { try? connection.rollback() }
         checkIn(connection)
         free.signal()

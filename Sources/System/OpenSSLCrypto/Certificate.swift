@@ -5,7 +5,7 @@ public enum Certificate {
     /// How many seconds the first certificate of a PEM file is still valid; negative once it has expired.
     /// - Throws: ``CryptoError/invalidKey`` if there is none in the text, ``CryptoError/unavailable``.
     public static func secondsLeft(pem: String) throws(CryptoError) -> Int64 {
-        let text = try MemoryText(pem)
+        let text = try MemoryBIO(pem)
         // PEM_read_bio_X509(3)
         guard let certificate = unsafe PEM_read_bio_X509(text.handle, nil, { _, _, _, _ in -1 }, nil) else {
             throw .invalidKey

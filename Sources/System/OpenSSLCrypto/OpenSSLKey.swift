@@ -33,7 +33,7 @@ struct OpenSSLKey: ~Copyable {
 
     /// Reads a private key in PEM (PEM_read_bio_PrivateKey(3)); one that is encrypted is refused, not asked about.
     init(privatePEM pem: String) throws(CryptoError) {
-        let text = try MemoryText(pem)
+        let text = try MemoryBIO(pem)
         let key = unsafe PEM_read_bio_PrivateKey(text.handle, nil, { _, _, _, _ in -1 }, nil)
         guard let key = unsafe key else { throw .forgettingDetails(.invalidKey) }
         unsafe self.init(owning: key)
@@ -41,7 +41,7 @@ struct OpenSSLKey: ~Copyable {
 
     /// Reads a public key in PEM (PEM_read_bio_PUBKEY(3)).
     init(publicPEM pem: String) throws(CryptoError) {
-        let text = try MemoryText(pem)
+        let text = try MemoryBIO(pem)
         let key = unsafe PEM_read_bio_PUBKEY(text.handle, nil, { _, _, _, _ in -1 }, nil)
         guard let key = unsafe key else { throw .forgettingDetails(.invalidKey) }
         unsafe self.init(owning: key)
@@ -112,7 +112,7 @@ struct OpenSSLKey: ~Copyable {
 
     /// The private key in PEM, PKCS#8 (PEM_write_bio_PKCS8PrivateKey(3)).
     borrowing func privatePEM() throws(CryptoError) -> String {
-        let text = try MemoryText("")
+        let text = try MemoryBIO("")
         guard unsafe PEM_write_bio_PKCS8PrivateKey(text.handle, key, nil, nil, 0, nil, nil) == 1 else {
             throw .unavailable
         }
@@ -121,7 +121,7 @@ struct OpenSSLKey: ~Copyable {
 
     /// The public key in PEM (PEM_write_bio_PUBKEY(3)).
     borrowing func publicPEM() throws(CryptoError) -> String {
-        let text = try MemoryText("")
+        let text = try MemoryBIO("")
         guard unsafe PEM_write_bio_PUBKEY(text.handle, key) == 1 else { throw .unavailable }
         return text.contents
     }

@@ -24,7 +24,7 @@ public enum SealedBox {
     ) throws(CryptoError) -> [UInt8] {
         let nonce = try RandomBytes.generate(count: nonceBytes)
         let header = [version] + (0..<4).map { UInt8(truncatingIfNeeded: key.identifier >> (24 - 8 * $0)) }
-        let cipher = try GaloisCounterMode(.seal, key: key.bytes, nonce: nonce)
+        let cipher = try AESGCM(.seal, key: key.bytes, nonce: nonce)
         try cipher.authenticate(header)
         try cipher.authenticate(additionalData)
         let ciphertext = try cipher.process(plaintext)
@@ -43,7 +43,7 @@ public enum SealedBox {
         guard let key = keys.key(identifier: identifier) else { throw .unknownKey(identifier: identifier) }
         let nonce = record[headerBytes..<(headerBytes + nonceBytes)]
         let ciphertext = record[(headerBytes + nonceBytes)..<(record.count - tagBytes)]
-        let cipher = try GaloisCounterMode(.open, key: key.bytes, nonce: Array(nonce))
+        let cipher = try AESGCM(.open, key: key.bytes, nonce: Array(nonce))
         try cipher.authenticate(Array(record.prefix(headerBytes)))
         try cipher.authenticate(additionalData)
         let plaintext = try cipher.process(Array(ciphertext))

@@ -9,7 +9,7 @@ struct BackoffTests {
         let record = PauseRecord()
         let backoff = record.backoff(attempts: 5)
 
-        let allowed = (1...5).map { backoff.wait(before: $0, told: nil, deadline: .after(.seconds(100))) }
+        let allowed = (1...5).map { backoff.wait(before: $0, retryAfter: nil, deadline: .after(.seconds(100))) }
 
         #expect(allowed == [true, true, true, true, false])
         let ceilings: [Duration] = [.milliseconds(500), .seconds(1), .seconds(2), .seconds(4)]
@@ -18,10 +18,10 @@ struct BackoffTests {
     }
 
     @Test("What the provider asks for is waited for exactly, with up to a tenth more")
-    func told() {
+    func retryAfter() {
         let record = PauseRecord()
 
-        #expect(record.backoff().wait(before: 1, told: .seconds(10), deadline: .after(.seconds(100))))
+        #expect(record.backoff().wait(before: 1, retryAfter: .seconds(10), deadline: .after(.seconds(100))))
 
         #expect(record.pauses.allSatisfy { (.seconds(10)...Duration.seconds(11)).contains($0) })
     }
@@ -30,7 +30,7 @@ struct BackoffTests {
     func deadline() {
         let record = PauseRecord()
 
-        #expect(!record.backoff().wait(before: 1, told: .seconds(10), deadline: .after(.seconds(9))))
+        #expect(!record.backoff().wait(before: 1, retryAfter: .seconds(10), deadline: .after(.seconds(9))))
         #expect(!record.backoff().pause(.seconds(10), deadline: .after(.seconds(9))))
 
         #expect(record.pauses.isEmpty)

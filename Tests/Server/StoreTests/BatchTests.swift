@@ -33,7 +33,7 @@ struct BatchTests {
         at time: WireDate = noon
     ) throws -> BatchState {
         try owner.store.transaction { session in
-            _ = try session.lockMasterVersion(of: owner.area.groupID)
+            _ = try session.lockMasterVersionExclusive(of: owner.area.groupID)
             _ = try session.claimStaging(of: file, in: owner.area, at: time)
             try session.stage(
                 .upload(of: file, version: 0, object: object, owner: storage), in: owner.area, at: time)
@@ -43,7 +43,7 @@ struct BatchTests {
 
     private func commit(_ batch: BatchUUID) throws -> Int32 {
         try owner.store.transaction { session in
-            let version = try session.lockMasterVersion(of: owner.area.groupID)
+            let version = try session.lockMasterVersionExclusive(of: owner.area.groupID)
             _ = try session.advanceMasterVersion(of: owner.area.groupID, from: version)
             return try session.commitStaged(
                 in: owner.area, of: batch, owningUser: storage, as: MasterVersion(version.rawValue + 1), at: noon)
@@ -172,16 +172,16 @@ struct BatchTests {
     @Test("Commits are remembered by their id for the one who made them, once, and forgotten by age")
     func recorded() throws {
         let commit = CommitID(UUID().uuidString)!
-        let recorded = RecordedCommit(
+        let recorded = IdentifiedCommit(
             requestHash: [UInt8](repeating: 9, count: 32), masterVersion: MasterVersion(4), transferred: 2)
         try owner.store.transaction { try $0.record(recorded, as: commit, in: owner.area, at: noon) }
         let other = try fixture.member(owner.user, of: owner.group)
 
         #expect(
             try owner.store.withSession {
-                try $0.recordedCommit(CommitID(commit.rawValue.lowercased())!, in: owner.area)
+                try $0.identifiedCommit(CommitID(commit.rawValue.lowercased())!, in: owner.area)
             } == recorded)
-        #expect(try owner.store.withSession { try $0.recordedCommit(commit, in: other.area) } == nil)
+        #expect(try owner.store.withSession { try $0.identifiedCommit(commit, in: other.area) } == nil)
         #expect {
             try owner.store.transaction { try $0.record(recorded, as: commit, in: owner.area, at: noon) }
         } throws: { error in
@@ -189,7 +189,7 @@ struct BatchTests {
         }
         #expect(try owner.store.transaction { try $0.forgetCommits(before: noon, limit: 10) } == 0)
         #expect(try owner.store.transaction { try $0.forgetCommits(before: noon(plus: 1), limit: 10) } == 1)
-        #expect(try owner.store.withSession { try $0.recordedCommit(commit, in: owner.area) } == nil)
+        #expect(try owner.store.withSession { try $0.identifiedCommit(commit, in: owner.area) } == nil)
     }
 }
 

@@ -467,26 +467,26 @@ struct CommitTests {
     private func remember(_ version: Int64, hash: UInt8 = 1) throws {
         try store.transaction { session in
             try session.remember(
-                RememberedCommit(
+                LastCommit(
                     userID: owner.user, deviceUUID: owner.area.deviceUUID,
                     requestHash: [UInt8](repeating: hash, count: 32), masterVersion: MasterVersion(version),
                     transferred: 3), of: owner.area.groupID)
         }
     }
 
-    private func remembered() throws -> RememberedCommit? {
-        try store.transaction { try $0.rememberedCommit(of: owner.area.groupID) }
+    private func remembered() throws -> LastCommit? {
+        try store.transaction { try $0.lastCommit(of: owner.area.groupID) }
     }
 
     @Test("The newest commit is remembered with everything about it")
-    func rememberedCommit() throws {
+    func lastCommit() throws {
         #expect(try remembered() == nil)
         try owner.commit()
         try remember(1)
 
         #expect(
             try remembered()
-                == RememberedCommit(
+                == LastCommit(
                     userID: owner.user, deviceUUID: owner.area.deviceUUID,
                     requestHash: [UInt8](repeating: 1, count: 32), masterVersion: MasterVersion(1), transferred: 3))
     }
@@ -513,7 +513,7 @@ struct CommitTests {
             }
             let advance = try session.advanceMasterVersion(of: owner.area.groupID, from: MasterVersion(0))
             #expect(advance == .stale(current: MasterVersion(1)))
-            return try session.rememberedCommit(of: owner.area.groupID)
+            return try session.lastCommit(of: owner.area.groupID)
         }
 
         #expect(found?.masterVersion == MasterVersion(1))

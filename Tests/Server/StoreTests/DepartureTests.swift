@@ -35,7 +35,7 @@ struct DepartureTests {
 
         func leave(_ member: Member) throws {
             try member.store.transaction { session in
-                let version = try session.lockMasterVersion(of: member.area.groupID)
+                let version = try session.lockMasterVersionExclusive(of: member.area.groupID)
                 _ = try session.advanceMasterVersion(of: member.area.groupID, from: version)
                 try session.removeMember(member.user, from: member.area.groupID, as: version.next, at: noon)
             }
@@ -115,13 +115,13 @@ struct DepartureTests {
         try scene.guest.stage(.upload(of: new, version: 0, object: "new", owner: scene.guest.owningUser()!))
         try scene.guest.stage(.upload(of: scene.secondsFile, version: 1, object: "next", owner: theirs))
         try scene.leave(scene.owner)
-        let told = { (file: FileUUID) in
+        let retryAfter = { (file: FileUUID) in
             try fixture.store.transaction { try $0.withdrawWithoutContent(file, in: scene.guest.area) }
         }
 
-        try told(scene.secondsFile)
+        try retryAfter(scene.secondsFile)
         #expect(throws: CommitRefusal.ownerGone) { try scene.guest.commit() }
-        try told(new)
+        try retryAfter(new)
 
         #expect(try scene.guest.commit() == 1)
         #expect(try scene.second.file(scene.secondsFile)?.objectID == "next")
@@ -196,7 +196,7 @@ struct DepartureTests {
         try owner.stage(.upload(of: someFile(), version: 0, object: "staged", owner: owner.owningUser()!))
         let scene = { (member: Member) in
             try member.store.transaction { session in
-                let version = try session.lockMasterVersion(of: member.area.groupID)
+                let version = try session.lockMasterVersionExclusive(of: member.area.groupID)
                 _ = try session.advanceMasterVersion(of: member.area.groupID, from: version)
                 try session.removeMember(member.user, from: member.area.groupID, as: version.next, at: noon)
             }
@@ -211,7 +211,8 @@ struct DepartureTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM sharing_groups WHERE is_deleted AND master_version = 2") == 1)
         #expect(try owner.objectsToDelete() == ["staged"])
         #expect(throws: StoreError.self) {
-            try owner.store.transaction { session in _ = try session.lockMasterVersion(of: owner.area.groupID) }
+            try owner.store.transaction { session in _ = try session.lockMasterVersionExclusive(of: owner.area.groupID)
+            }
         }
     }
 
@@ -227,7 +228,7 @@ struct DepartureTests {
             .upload(of: someFile(), version: 0, object: "staged", owner: scene.guest.owningUser()!))
 
         try fixture.store.transaction { session in
-            let version = try session.lockMasterVersion(of: groupID)
+            let version = try session.lockMasterVersionExclusive(of: groupID)
             _ = try session.advanceMasterVersion(of: groupID, from: version)
             try session.endGroup(groupID, as: version.next, at: noon)
         }

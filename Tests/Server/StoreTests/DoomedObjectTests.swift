@@ -64,7 +64,7 @@ struct DoomedObjectTests {
         try addDeletion(of: "doomed")
 
         let isDoomed = try store.transaction { session in
-            _ = try session.holdMasterVersion(of: owner.area.groupID)
+            _ = try session.lockMasterVersionShared(of: owner.area.groupID)
             _ = try session.claimStaging(of: file, in: owner.area, at: noon)
             try session.stage(.upload(of: file, version: 0, object: "late", owner: storage), in: owner.area, at: noon)
             // Another process decides to delete while this transaction is open.

@@ -65,10 +65,10 @@ struct ExchangedCodeTests {
     @Test("A code that the provider has not seen may be exchanged by the next one")
     func givenBack() throws {
         #expect(try reserve("one") == .reserved)
-        try store.transaction { try $0.giveBackCode(hash, by: "two") }
+        try store.transaction { try $0.releaseCode(hash, by: "two") }
         #expect(try reserve("two") == .underWay)
 
-        try store.transaction { try $0.giveBackCode(hash, by: "one") }
+        try store.transaction { try $0.releaseCode(hash, by: "one") }
 
         #expect(try reserve("two") == .reserved)
     }

@@ -152,9 +152,9 @@ struct IndexUseTests {
         try expect("joined by", 6) { _ = try $0.group(joinedBy: crowd.user, through: invitation) }
         try expect("advance", 3) { _ = try $0.advanceMasterVersion(of: crowd.groupID, from: MasterVersion(0)) }
         try expect("advance, stale", 4) { _ = try $0.advanceMasterVersion(of: crowd.groupID, from: MasterVersion(9)) }
-        try expect("hold", 3) { _ = try $0.holdMasterVersion(of: crowd.groupID) }
+        try expect("hold", 3) { _ = try $0.lockMasterVersionShared(of: crowd.groupID) }
         try expect("rename", 3) { try $0.rename(crowd.groupID, to: "x") }
-        try expect("remembered", 3) { _ = try $0.rememberedCommit(of: crowd.groupID) }
+        try expect("remembered", 3) { _ = try $0.lastCommit(of: crowd.groupID) }
         try expect("file", 3) { _ = try $0.file(crowd.file, in: crowd.groupID, locked: true) }
         try expect("live elsewhere", 4) { _ = try $0.isLiveElsewhere(crowd.file, otherThan: crowd.groupID) }
         try expect("staged change", 3) { _ = try $0.stagedChange(of: crowd.file, in: crowd.area) }
@@ -175,7 +175,7 @@ struct IndexUseTests {
         try expect("code", 3) { _ = try $0.exchangedCode(hash) }
         try expect("reserve code", 6) { session in
             _ = try session.reserveCode(hash, of: .google, "7", for: "w", seconds: 30, at: noon)
-            try session.giveBackCode(hash, by: "w")
+            try session.releaseCode(hash, by: "w")
         }
         try expect("codes of a user", 6) { try $0.spendCodes(of: crowd.user) }
         try expect("pending revocation", 4) { _ = try $0.pendingRevocation(of: .google, "7") }
@@ -198,12 +198,12 @@ struct IndexUseTests {
             batch: UploadBatch(batchUUID: someBatch(), batchCount: 2), masterVersion: MasterVersion(0),
             requestHash: hash)
         let commit = ticket.batch.batchUUID.commitID
-        let recorded = RecordedCommit(requestHash: hash, masterVersion: MasterVersion(1), transferred: 1)
+        let recorded = IdentifiedCommit(requestHash: hash, masterVersion: MasterVersion(1), transferred: 1)
         // Counting the members looks at what the device has staged in the group: 100 here.
         try expect("join batch", 110) { _ = try $0.joinBatch(ticket, with: crowd.file, in: crowd.area, at: noon) }
         try expect("leave batch", 3) { try $0.leaveBatch(with: crowd.file, in: crowd.area) }
         try expect("record commit", 3) { try $0.record(recorded, as: commit, in: crowd.area, at: noon) }
-        try expect("recorded commit", 3) { _ = try $0.recordedCommit(commit, in: crowd.area) }
+        try expect("recorded commit", 3) { _ = try $0.identifiedCommit(commit, in: crowd.area) }
         try expect("committed member", 3) {
             _ = try $0.committedMember(of: commit, changing: crowd.file, in: crowd.area)
         }

@@ -34,7 +34,7 @@ struct InvitationTests {
 
     private func use(_ invitation: SharingInvitationUUID, at time: WireDate = noon) throws -> Bool {
         try store.transaction { session in
-            _ = try session.lockMasterVersion(of: owner.area.groupID)
+            _ = try session.lockMasterVersionExclusive(of: owner.area.groupID)
             return try session.useAcceptance(of: invitation, at: time)
         }
     }

@@ -68,7 +68,8 @@ struct OutboxRequestTests {
 
     @Test("No statement that adds work leaves the request out")
     func everyStatement() throws {
-        let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Sources/Server/Store")
+        let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../../Sources/Server/Store")
         let files = try #require(
             FileManager.default.enumerator(at: sources.standardized, includingPropertiesForKeys: nil))
         var statements = 0

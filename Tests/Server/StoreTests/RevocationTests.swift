@@ -54,7 +54,7 @@ struct RevocationTests {
         #expect(work.first?.userID == owner.userID && work.first?.owner == nil)
         #expect(
             work.first?.grant
-                == ForsakenGrant(accountType: .google, record: [1, 2], forsakenAt: noon(plus: 5)))
+                == AbandonedGrant(accountType: .google, record: [1, 2], abandonedAt: noon(plus: 5)))
     }
 
     @Test("Whoever had granted nothing leaves no work")

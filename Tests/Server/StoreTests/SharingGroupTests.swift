@@ -209,7 +209,7 @@ struct SharingGroupTests {
     }
 
     @Test("While a version is held nobody advances it, though others may hold it too")
-    func holdMasterVersion() throws {
+    func lockMasterVersionShared() throws {
         let group = try fixture.addOwner().area.groupID
         var impatient = fixture.settings
         impatient.lockWaitTimeout = .seconds(1)
@@ -218,8 +218,8 @@ struct SharingGroupTests {
         other.open()
 
         try store.transaction { session throws in
-            #expect(try session.holdMasterVersion(of: group) == MasterVersion(0))
-            #expect(try other.transaction { try $0.holdMasterVersion(of: group) } == MasterVersion(0))
+            #expect(try session.lockMasterVersionShared(of: group) == MasterVersion(0))
+            #expect(try other.transaction { try $0.lockMasterVersionShared(of: group) } == MasterVersion(0))
             #expect {
                 try other.withSession { try $0.advanceMasterVersion(of: group, from: MasterVersion(0)) }
             } throws: { if case StoreError.contention = $0 { true } else { false } }

@@ -165,7 +165,7 @@ struct StagingTests {
                     of: someFile(), version: 0, object: "\(number)/\(round)", owner: storage)
                 try single.transaction { session in
                     _ = try session.membership(of: owner.user, in: owner.group)
-                    _ = try session.holdMasterVersion(of: owner.area.groupID)
+                    _ = try session.lockMasterVersionShared(of: owner.area.groupID)
                     _ = try session.file(change.fileUUID, in: owner.area.groupID)
                     if round.isMultiple(of: 2) {
                         #expect(try session.stageFirst(change, in: owner.area, at: noon))
@@ -185,7 +185,7 @@ struct StagingTests {
     func otherFileMeanwhile() throws {
         let storage = storage
         try store.transaction { session in
-            _ = try session.holdMasterVersion(of: owner.area.groupID)
+            _ = try session.lockMasterVersionShared(of: owner.area.groupID)
             _ = try session.claimStaging(of: someFile(), in: owner.area, at: noon)
             // On another connection; it would wait here for its lock timeout.
             for _ in 0..<10 {

@@ -63,7 +63,7 @@ struct StoreFixture: Sendable {
     }
 
     func masterVersion(of group: SharingGroupID) throws -> Int64 {
-        try store.transaction { try $0.lockMasterVersion(of: group) }.rawValue
+        try store.transaction { try $0.lockMasterVersionExclusive(of: group) }.rawValue
     }
 
     /// A user with storage, alone in a group, with a device.
@@ -107,7 +107,7 @@ struct Member: Sendable {
     @discardableResult
     func stage(_ change: StagedChange, at time: WireDate = noon) throws -> StagedChange? {
         try store.transaction { session in
-            _ = try session.holdMasterVersion(of: area.groupID)
+            _ = try session.lockMasterVersionShared(of: area.groupID)
             if try session.stageFirst(change, in: area, at: time) { return nil }
             let before = try session.claimStaging(of: change.fileUUID, in: area, at: time)
             try session.stage(change, in: area, at: time)
@@ -119,7 +119,7 @@ struct Member: Sendable {
     @discardableResult
     func commit() throws -> Int32 {
         try store.transaction { session in
-            let version = try session.lockMasterVersion(of: area.groupID)
+            let version = try session.lockMasterVersionExclusive(of: area.groupID)
             let owner = try session.membership(of: user, in: group)?.owningUser
             _ = try session.advanceMasterVersion(of: area.groupID, from: version)
             return try session.commitStaged(

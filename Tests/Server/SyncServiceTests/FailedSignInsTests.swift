@@ -1,6 +1,6 @@
-import Providers
 import Foundation
 import HTTPTransport
+import Providers
 import SyncProtocol
 import Synchronization
 import TestSupport
@@ -42,7 +42,7 @@ struct FailedSignInsTests {
         let network = ClientNetwork(address: "192.0.2.1")
         for _ in 0..<100 {
             #expect(failures.take(from: network) == nil)
-            failures.giveBack(to: network)
+            failures.release(to: network)
         }
         #expect(failures.networksKnown == 0)
     }

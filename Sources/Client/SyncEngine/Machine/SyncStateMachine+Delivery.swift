@@ -84,7 +84,7 @@ extension SyncStateMachine {
     private mutating func takeOver(content item: DownloadItem) {
         if item.goneReason == nil {
             if let own = ownText(in: item) { dropItems([own]) }
-            carryOut(item.resolution, on: item.fileUUID)
+            perform(item.resolution, on: item.fileUUID)
         }
         var entry =
             state.directory[item.fileUUID]
@@ -121,7 +121,7 @@ extension SyncStateMachine {
     }
 
     /// Drops the local work that the app gave up, but nothing that it queued since it was asked.
-    private mutating func carryOut(_ resolution: StoredResolution?, on file: FileUUID) {
+    private mutating func perform(_ resolution: StoredResolution?, on file: FileUUID) {
         guard let resolution, case .content(let answer) = resolution.answer else { return }
         let items = state.pendingItems(of: file).filter { $0.id <= resolution.lastItem }
         switch answer {

@@ -1,8 +1,8 @@
 import ArgumentParser
-import Operations
-import MariaDB
-import Posix
 import Configuration
+import MariaDB
+import Operations
+import Posix
 
 /// Makes a server out of a host with the packages on it.
 struct Setup: ParsableCommand {
@@ -75,13 +75,13 @@ struct Setup: ParsableCommand {
         }
         var report = SetupReport(asJSON: isJSON)
         for sentence in plan.kept { report.add(.kept, sentence) }
-        let outcome = Result { try carryOut(plan, on: host, answers, &report) }
+        let outcome = Result { try perform(plan, on: host, answers, &report) }
         if case .success = outcome { report.remaining += plan.remaining }
         try report.finish()
         try outcome.get()
     }
 
-    private func carryOut(
+    private func perform(
         _ plan: SetupPlan, on host: SetupHost, _ answers: SetupAnswers, _ report: inout SetupReport
     ) throws {
         var done: [SetupPlan.Action] = []

@@ -1,7 +1,7 @@
 /// Names a batch of changes that commits itself when its last member has arrived; made by the client.
 ///
 /// Always a hyphenated UUID of 36 characters; the letter case is kept, and ignored in comparisons.
-public struct BatchUUID: CaseKeepingIdentifier {
+public struct BatchUUID: CasePreservingIdentifier {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.uuid
 

@@ -2,7 +2,7 @@
 ///
 /// Which algorithm it is follows from the storage in which the file is or goes, that of its owner; a request does not
 /// say it. Two checksums are equal if their digits are, without regard to letter case.
-public struct CheckSum: CaseKeepingIdentifier {
+public struct CheckSum: CasePreservingIdentifier {
     /// An algorithm together with the written form that clients expect.
     public enum Flavour: Sendable, Hashable, CaseIterable {
         /// MD5 of the bytes: 32 digits, lower case. Google Drive's `md5Checksum`.

@@ -1,7 +1,7 @@
 /// Names one commit, so that a repeated request is recognised whatever has happened in between; made by the client.
 ///
 /// Always a hyphenated UUID of 36 characters; the letter case is kept, and ignored in comparisons.
-public struct CommitID: CaseKeepingIdentifier {
+public struct CommitID: CasePreservingIdentifier {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.uuid
 

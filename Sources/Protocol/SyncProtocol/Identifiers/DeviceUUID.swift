@@ -1,7 +1,7 @@
 /// Names one installation of an app; made by the client, and kept by it when the app is installed anew.
 ///
 /// Always a hyphenated UUID of 36 characters; the letter case is kept, and ignored in comparisons.
-public struct DeviceUUID: CaseKeepingIdentifier {
+public struct DeviceUUID: CasePreservingIdentifier {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.uuid
 

@@ -1,7 +1,7 @@
 /// Names one file within its sharing group, through all its versions; made by the client.
 ///
 /// Always a hyphenated UUID of 36 characters; the letter case is kept, and ignored in comparisons.
-public struct FileUUID: CaseKeepingIdentifier {
+public struct FileUUID: CasePreservingIdentifier {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.uuid
 

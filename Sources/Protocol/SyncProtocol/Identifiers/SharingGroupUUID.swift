@@ -3,7 +3,7 @@
 /// Text of 1 to 36 characters, normally a UUID. It need not be one: whatever else arrives simply names nothing, and is
 /// answered like an unknown identifier. Where an endpoint insists on a UUID, it asks ``isWellFormedUUID``.
 /// The letter case is kept, and ignored in comparisons.
-public struct SharingGroupUUID: CaseKeepingIdentifier {
+public struct SharingGroupUUID: CasePreservingIdentifier {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.identifier
 

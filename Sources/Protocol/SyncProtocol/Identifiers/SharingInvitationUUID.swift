@@ -1,7 +1,7 @@
 /// The code of an invitation to a sharing group, which people pass on; made by the server at random.
 ///
 /// Always a hyphenated UUID of 36 characters; the letter case is kept, and ignored in comparisons.
-public struct SharingInvitationUUID: CaseKeepingIdentifier {
+public struct SharingInvitationUUID: CasePreservingIdentifier {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.uuid
 

@@ -17,7 +17,7 @@ extension JSONWriter {
     }
 
     /// Writes a member whose value is an identifier, unless there is none.
-    public mutating func field(_ name: JSONKey, _ identifier: (some CaseKeepingIdentifier)?) {
+    public mutating func field(_ name: JSONKey, _ identifier: (some CasePreservingIdentifier)?) {
         if let identifier { field(name, text: identifier.rawValue) }
     }
 

@@ -24,13 +24,13 @@ public struct AccountClient {
         while true {
             attempt += 1
             let detail: String
-            var told: Duration?
+            var retryAfter: Duration?
             var mayHaveWorked = false
             do {
                 let reply = try transport.send(request, by: deadline)
                 guard reply.status == 429 || reply.status >= 500 else { return reply }
                 detail = "status \(reply.status)"
-                told = reply.head.retryAfter
+                retryAfter = reply.head.retryAfter
                 mayHaveWorked = reply.status != 429 && reply.status != 503
             } catch {
                 switch error {
@@ -43,7 +43,7 @@ public struct AccountClient {
                 }
             }
             if mayHaveWorked && !isRepeatable { throw .unavailable(detail: detail) }
-            guard backoff.wait(before: attempt, told: told, deadline: deadline) else {
+            guard backoff.wait(before: attempt, retryAfter: retryAfter, deadline: deadline) else {
                 if !isRepeatable { throw .notAsked(detail: detail) }
                 if deadline.hasPassed { throw .timedOut }
                 throw .unavailable(detail: detail)

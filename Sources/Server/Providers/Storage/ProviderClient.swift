@@ -26,15 +26,15 @@ enum SingleOutcome {
 /// one that was accepted in between may have come to its natural end, since an operation may take longer than a token lives.
 struct ProviderClient {
     let access: StorageAccess
-    let judge: (Reply) -> ReplyVerdict
+    let classify: (Reply) -> ReplyVerdict
     /// `false` for addresses that are themselves the permission: they must not see the token.
     var presentsToken = true
     private var token: String?
     private var hasJustRenewed = false
 
-    init(_ access: StorageAccess, judge: @escaping (Reply) -> ReplyVerdict) {
+    init(_ access: StorageAccess, classify: @escaping (Reply) -> ReplyVerdict) {
         self.access = access
-        self.judge = judge
+        self.classify = classify
     }
 
     /// Sends `request`, again if need be, until there is an answer; for requests that do no harm when repeated.
@@ -45,9 +45,9 @@ struct ProviderClient {
         while true {
             switch try sendOnce(request, by: deadline) {
             case .answer(let reply): return reply
-            case .unknown(let told, let error):
+            case .unknown(let retryAfter, let error):
                 attempt += 1
-                try wait(before: attempt, told: told, by: deadline, orThrow: error)
+                try wait(before: attempt, retryAfter: retryAfter, by: deadline, orThrow: error)
             }
         }
     }
@@ -75,7 +75,7 @@ struct ProviderClient {
             switch try settle(reply, by: deadline) {
             case .answer: return .answer(reply)
             case .tokenRejected: continue
-            case .tryAgain(let told, let detail): return .unknown(after: told, .unavailable(detail: detail))
+            case .tryAgain(let retryAfter, let detail): return .unknown(after: retryAfter, .unavailable(detail: detail))
             case .failure(let error): throw error
             }
         }
@@ -83,7 +83,7 @@ struct ProviderClient {
 
     /// Judges `reply`, and renews the token if the reply refuses it.
     mutating func settle(_ reply: Reply, by deadline: Deadline) throws(CloudStorageError) -> ReplyVerdict {
-        let verdict = judge(reply)
+        let verdict = classify(reply)
         switch verdict {
         case .answer, .failure: hasJustRenewed = false
         case .tokenRejected: try renewToken(by: deadline)
@@ -95,11 +95,11 @@ struct ProviderClient {
     /// Waits before attempt number `attempt`.
     /// - Throws: if there is no time left or no attempt: `error`, or that we were asked to slow down.
     func wait(
-        before attempt: Int, told: Duration?, by deadline: Deadline, orThrow error: CloudStorageError
+        before attempt: Int, retryAfter: Duration?, by deadline: Deadline, orThrow error: CloudStorageError
     ) throws(CloudStorageError) {
-        guard !access.backoff.wait(before: attempt, told: told, deadline: deadline) else { return }
+        guard !access.backoff.wait(before: attempt, retryAfter: retryAfter, deadline: deadline) else { return }
         if deadline.hasPassed { throw .timedOut }
-        throw told == nil ? error : .rateLimited(retryAfter: told)
+        throw retryAfter == nil ? error : .rateLimited(retryAfter: retryAfter)
     }
 
     /// Adds the bearer token to `request`, if it is to be presented.

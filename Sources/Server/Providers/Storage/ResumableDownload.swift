@@ -16,9 +16,9 @@ struct ResumableDownload {
     private var received: Int64 = 0
     private var attempt = 0
 
-    init(access: StorageAccess, judge: @escaping (Reply) -> ReplyVerdict) {
+    init(access: StorageAccess, classify: @escaping (Reply) -> ReplyVerdict) {
         self.access = access
-        client = ProviderClient(access, judge: judge)
+        client = ProviderClient(access, classify: classify)
         patience = access.deadline.remaining
     }
 
@@ -43,17 +43,17 @@ struct ResumableDownload {
         while true {
             let before = received
             let url = try locate(deadline)
-            let (told, error): (Duration?, CloudStorageError)
+            let (retryAfter, error): (Duration?, CloudStorageError)
             switch try attemptOnce(url, by: deadline, receive: receive) {
             case .complete: return
-            case .interrupted(let after, let reason): (told, error) = (after, reason)
+            case .interrupted(let after, let reason): (retryAfter, error) = (after, reason)
             }
             if received > before {
                 attempt = 0
                 deadline = .after(patience)
             }
             attempt += 1
-            try client.wait(before: attempt, told: told, by: deadline, orThrow: error)
+            try client.wait(before: attempt, retryAfter: retryAfter, by: deadline, orThrow: error)
         }
     }
 
@@ -110,7 +110,8 @@ struct ResumableDownload {
             case .answer where isContent: return .complete
             case .answer: throw .unavailable(detail: "unexpected status \(head.status) or range")
             case .tokenRejected: continue
-            case .tryAgain(let told, let detail): return .interrupted(after: told, .unavailable(detail: detail))
+            case .tryAgain(let retryAfter, let detail):
+                return .interrupted(after: retryAfter, .unavailable(detail: detail))
             case .failure(let error): throw error
             }
         }

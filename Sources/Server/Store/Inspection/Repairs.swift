@@ -101,7 +101,7 @@ extension StoreSession {
         ) { row throws(StoreError) in SharingGroupID(try row.number(0)) }
         var promoted = 0
         for group in groups {
-            do { _ = try lockMasterVersion(of: group) } catch .notFound { continue }
+            do { _ = try lockMasterVersionExclusive(of: group) } catch .notFound { continue }
             guard case .promotion(let successor) = Succession.among(try members(of: group)) else { continue }
             try setPermission(.admin, of: successor, in: group)
             promoted += 1
@@ -147,7 +147,7 @@ extension StoreSession {
         ) { row throws(StoreError) in (group: SharingGroupID(try row.number(0)), owner: UserID(try row.number(1))) }
         for (group, owner) in found {
             let version: MasterVersion
-            do { version = try lockMasterVersion(of: group) } catch .notFound { continue }
+            do { version = try lockMasterVersionExclusive(of: group) } catch .notFound { continue }
             guard try !isMember(owner, of: group),
                 case .advanced(let next) = try advanceMasterVersion(of: group, from: version)
             else { continue }
@@ -185,7 +185,7 @@ extension StoreSession {
                 """, []
             ) { row throws(StoreError) in (group: SharingGroupID(try row.number(0)), user: UserID(try row.number(1))) }
             for (group, user) in found {
-                do { _ = try lockMasterVersion(of: group) } catch .notFound { continue }
+                do { _ = try lockMasterVersionExclusive(of: group) } catch .notFound { continue }
                 if try !isMember(user, of: group) { try withdrawStaged(by: user, in: group, at: now) }
             }
             return found.count

@@ -12,7 +12,7 @@ public enum CommitRefusal: Error, Equatable {
 }
 
 /// What is known of the newest commit of a group.
-public struct RememberedCommit: Equatable, Sendable {
+public struct LastCommit: Equatable, Sendable {
     public var userID: UserID
     public var deviceUUID: DeviceUUID
     /// SHA-256 over everything the request said.
@@ -228,7 +228,7 @@ extension StoreSession {
     }
 
     /// Remembers a commit and its reply, for the case that the reply is lost and the request comes again.
-    public mutating func remember(_ commit: RememberedCommit, of groupID: SharingGroupID) throws(StoreError) {
+    public mutating func remember(_ commit: LastCommit, of groupID: SharingGroupID) throws(StoreError) {
         try execute(
             """
             UPDATE sharing_groups
@@ -243,7 +243,7 @@ extension StoreSession {
     }
 
     /// The newest commit of a group, if nothing has changed the group since. Waits for nobody.
-    public mutating func rememberedCommit(of groupID: SharingGroupID) throws(StoreError) -> RememberedCommit? {
+    public mutating func lastCommit(of groupID: SharingGroupID) throws(StoreError) -> LastCommit? {
         try first(
             """
             SELECT last_commit_user_id, last_commit_device_uuid, last_commit_request_hash, last_commit_version,
@@ -254,7 +254,7 @@ extension StoreSession {
             """,
             [.int(groupID.rawValue)]
         ) { row throws(StoreError) in
-            RememberedCommit(
+            LastCommit(
                 userID: UserID(try row.number(0)),
                 deviceUUID: try row.identifier(1, "sharing_groups", "last_commit_device_uuid"),
                 requestHash: row.optionalBytes(2) ?? [], masterVersion: MasterVersion(try row.number(3)),

@@ -12,7 +12,7 @@ extension StoreSession {
     public mutating func removeUser(_ userID: UserID, at now: WireDate) throws(StoreError) -> Bool {
         for groupID in try groupsConcerning(userID) {
             let version: MasterVersion
-            do { version = try lockMasterVersion(of: groupID) } catch .notFound { continue }
+            do { version = try lockMasterVersionExclusive(of: groupID) } catch .notFound { continue }
             // Asked again now that nobody else can change it: the same request may have been faster.
             let isMember = try isMember(userID, of: groupID)
             let isOwner = try hasLiveFiles(ownedBy: userID, in: groupID)

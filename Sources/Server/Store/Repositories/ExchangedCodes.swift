@@ -75,7 +75,7 @@ extension StoreSession {
     }
 
     /// Ends a lease of somebody who knows that the provider has not seen the code: it may still be exchanged.
-    public mutating func giveBackCode(_ hash: [UInt8], by owner: String) throws(StoreError) {
+    public mutating func releaseCode(_ hash: [UInt8], by owner: String) throws(StoreError) {
         try execute(
             "DELETE FROM exchanged_codes WHERE code_hash = ? AND lease_owner = ?", [.bytes(hash), .text(owner)])
     }

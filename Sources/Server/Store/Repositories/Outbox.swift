@@ -32,7 +32,7 @@ public struct OutboxItem: Equatable, Sendable {
     /// What a ``Kind/sendPush`` is to say, and to whom.
     public var push: PushOrder?
     /// What a ``Kind/revokeGrant`` is about.
-    public var grant: ForsakenGrant?
+    public var grant: AbandonedGrant?
     /// The request that caused the work; `nil` if none did, or an older release recorded it.
     public var requestID: String?
     /// How often it was tried before.
@@ -266,7 +266,7 @@ extension StoreSession {
                 objectID: row.optionalText(4),
                 objectNames: row.optionalText(5)?.split(separator: Self.nameSeparator).map(String.init) ?? [],
                 push: try Self.pushOrder(from: row, column: 7),
-                grant: try Self.forsakenGrant(
+                grant: try Self.abandonedGrant(
                     from: row, column: 12, at: try row.date(11, Self.table, "created_at")),
                 requestID: row.optionalText(14), attempts: Int(try row.number(6)))
         }

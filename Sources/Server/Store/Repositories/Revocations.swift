@@ -2,12 +2,12 @@ internal import MariaDB
 public import SyncProtocol
 
 /// What a removed user had granted, until it is given back to the provider.
-public struct ForsakenGrant: Equatable, Sendable {
+public struct AbandonedGrant: Equatable, Sendable {
     public var accountType: AccountType
     /// The sealed credentials, as they were kept with the user.
     public var record: [UInt8]
     /// When the user was removed.
-    public var forsakenAt: WireDate
+    public var abandonedAt: WireDate
 }
 
 /// What is known of the grant of an account that may come back.
@@ -97,11 +97,11 @@ extension StoreSession {
     }
 
     /// The grant in a row of the outbox, whose columns begin at `column`; `nil` if it is other work.
-    static func forsakenGrant(
-        from row: borrowing Row, column: Int, at forsakenAt: WireDate
-    ) throws(StoreError) -> ForsakenGrant? {
+    static func abandonedGrant(
+        from row: borrowing Row, column: Int, at abandonedAt: WireDate
+    ) throws(StoreError) -> AbandonedGrant? {
         guard let record = row.optionalBytes(column) else { return nil }
-        return ForsakenGrant(
-            accountType: try row.word(column + 1, "outbox", "account_type"), record: record, forsakenAt: forsakenAt)
+        return AbandonedGrant(
+            accountType: try row.word(column + 1, "outbox", "account_type"), record: record, abandonedAt: abandonedAt)
     }
 }

@@ -212,7 +212,7 @@ extension StoreSession {
         of groupID: SharingGroupID, from expected: MasterVersion
     ) throws(StoreError) -> MasterVersionAdvance {
         if try raiseMasterVersion(of: groupID, from: expected) { return .advanced(to: expected.next) }
-        let current = try lockMasterVersion(of: groupID)
+        let current = try lockMasterVersionExclusive(of: groupID)
         // It may have come to be the expected one while the lock was waited for; from now on it stays.
         guard current == expected, try raiseMasterVersion(of: groupID, from: expected) else {
             return .stale(current: current)
@@ -236,7 +236,7 @@ extension StoreSession {
 
     /// The current master version; the group's row stays locked to the end of the transaction.
     /// - Throws: ``StoreError/notFound`` if there is no such group, or it is deleted.
-    public mutating func lockMasterVersion(of groupID: SharingGroupID) throws(StoreError) -> MasterVersion {
+    public mutating func lockMasterVersionExclusive(of groupID: SharingGroupID) throws(StoreError) -> MasterVersion {
         let version = try first(
             "SELECT master_version FROM sharing_groups WHERE sharing_group_id = ? AND NOT is_deleted FOR UPDATE",
             [.int(groupID.rawValue)]
@@ -247,7 +247,7 @@ extension StoreSession {
 
     /// The current master version, which cannot advance before the transaction ends; others may read and stage.
     /// - Throws: ``StoreError/notFound`` if there is no such group, or it is deleted.
-    public mutating func holdMasterVersion(of groupID: SharingGroupID) throws(StoreError) -> MasterVersion {
+    public mutating func lockMasterVersionShared(of groupID: SharingGroupID) throws(StoreError) -> MasterVersion {
         let version = try first(
             """
             SELECT master_version

@@ -17,7 +17,7 @@ extension StoreSession {
     /// group, or it is deleted or does not exist.
     ///
     /// Membership and committed file change only together with the group's master version: they are still as they were
-    /// read when ``holdMasterVersion(of:)`` finds the same one.
+    /// read when ``lockMasterVersionShared(of:)`` finds the same one.
     public mutating func uploadSituation(
         of file: FileUUID, by caller: UserRecord, on device: DeviceUUID, in group: SharingGroupUUID
     ) throws(StoreError) -> UploadSituation? {

@@ -1,6 +1,6 @@
-import Providers
 import HTTPTransport
 import Logging
+import Providers
 import Store
 import SyncProtocol
 import Vault
@@ -134,10 +134,10 @@ final class RequestContext {
             do throws(AccountError) {
                 let profile = try account.verify(presented, through: accountClient)
                 guard profile.isPlausible else { throw .unavailable(detail: "an identifier that cannot be kept") }
-                services.failedSignIns.giveBack(to: network)
+                services.failedSignIns.release(to: network)
                 return profile
             } catch {
-                if error != .rejected { services.failedSignIns.giveBack(to: network) }
+                if error != .rejected { services.failedSignIns.release(to: network) }
                 throw error
             }
         }

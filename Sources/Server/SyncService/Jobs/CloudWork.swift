@@ -1,6 +1,6 @@
-import Providers
 import HTTPTransport
 import Logging
+import Providers
 import Store
 import SyncProtocol
 import Vault
@@ -17,7 +17,7 @@ struct CloudWork: Sendable {
 
     /// Does one piece of work; doing it again changes nothing.
     /// - Throws: `CloudStorageError`, `StoreError`.
-    func carryOut(
+    func perform(
         _ item: OutboxItem, _ transport: Transport, _ logger: Logger, _ signOfLife: () -> Void
     ) throws {
         guard let owner = item.owner else { return }
@@ -150,7 +150,7 @@ extension CloudStorageError {
     /// How long to wait before asking again, if that is known.
     var retryAfter: Duration? {
         switch self {
-        case .rateLimited(let told): told
+        case .rateLimited(let retryAfter): retryAfter
         case .withheld(.circuitOpen(let delay)): delay
         default: nil
         }

@@ -1,6 +1,6 @@
-public import Providers
 public import HTTPTransport
 public import Logging
+public import Providers
 public import Store
 public import SyncProtocol
 public import Vault
@@ -76,22 +76,23 @@ public struct OutboxWorker: Sendable {
         do {
             switch item.kind {
             case .deleteObject, .writeWarningFile, .hashObject:
-                try cloudWork.carryOut(item, transport, logger, signOfLife)
-            case .sendPush, .removePushTopic: try pushWork.carryOut(item, transport, logger)
-            case .revokeGrant: try revocationWork.carryOut(item, transport, logger)
+                try cloudWork.perform(item, transport, logger, signOfLife)
+            case .sendPush, .removePushTopic: try pushWork.perform(item, transport, logger)
+            case .revokeGrant: try revocationWork.perform(item, transport, logger)
             }
             if try complete(item, logger) != .passedOn {
                 logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
             }
         } catch let error as CloudStorageError {
             try postpone(
-                item, word: CloudWork.word(for: error), isTransient: error.isTransient, told: error.retryAfter, logger)
+                item, word: CloudWork.word(for: error), isTransient: error.isTransient, retryAfter: error.retryAfter,
+                logger)
         } catch let error as PushError {
             try postpone(
-                item, word: "\(error)", isTransient: error.isTransient, told: error.retryAfter, logger)
+                item, word: "\(error)", isTransient: error.isTransient, retryAfter: error.retryAfter, logger)
         } catch let error as AccountError {
             // What an operator must mend may be mended within the day that a grant waits.
-            try postpone(item, word: error.word, isTransient: true, told: nil, logger)
+            try postpone(item, word: error.word, isTransient: true, retryAfter: nil, logger)
         }
     }
 
@@ -113,13 +114,13 @@ public struct OutboxWorker: Sendable {
     /// Puts the work off: for as long as the provider says, or twice as long as the last time; for a day if only a
     /// person can mend it. Nobody mends anything for a user who has been removed, and access to their storage ends soon.
     private func postpone(
-        _ item: OutboxItem, word: String, isTransient: Bool, told: Duration?, _ logger: Logger
+        _ item: OutboxItem, word: String, isTransient: Bool, retryAfter: Duration?, _ logger: Logger
     ) throws {
         let isTransient = try isTransient || isDeparted(item)
         var seconds = min(3_600, Int64(2) << Int64(min(item.attempts, 11)))
         if !isTransient { seconds = 86_400 }
         // Present time and due time are whole seconds, rounded down: two more, or it would be a little too early.
-        if let told { seconds = max(seconds, told.components.seconds + 2) }
+        if let retryAfter { seconds = max(seconds, retryAfter.components.seconds + 2) }
         let isHopeless = !isTransient && item.attempts >= Self.maximumAttempts
         let isStale =
             pushWork.isStale(item, at: time(in: seconds)) || revocationWork.isStale(item, at: time(in: seconds))

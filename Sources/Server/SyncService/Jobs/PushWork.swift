@@ -29,7 +29,7 @@ struct PushWork: Sendable {
 
     /// Does one piece of work.
     /// - Throws: `PushError`, `StoreError`.
-    func carryOut(_ item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
+    func perform(_ item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
         let client = PushClient(transport: transport, deadline: .after(Self.itemTime))
         if item.kind == .removePushTopic {
             guard let sns = services.sns, let topic = item.objectNames.first else { return }
@@ -114,7 +114,7 @@ struct PushWork: Sendable {
 
 extension PushError {
     /// How long the service asks to wait, if it does.
-    var retryAfter: Duration? { if case .rateLimited(let told) = self { told } else { nil } }
+    var retryAfter: Duration? { if case .rateLimited(let retryAfter) = self { retryAfter } else { nil } }
 
     /// Whether another attempt may succeed before the push is stale; an operator may mend a configuration by then.
     var isTransient: Bool { if case .rejected = self { false } else { true } }

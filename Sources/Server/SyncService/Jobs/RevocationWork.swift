@@ -1,6 +1,6 @@
-import Providers
 import HTTPTransport
 import Logging
+import Providers
 import Store
 import SyncProtocol
 import Vault
@@ -23,12 +23,12 @@ struct RevocationWork: Sendable {
     /// Whether work is a revocation that nobody will attempt any more at `time`.
     func isStale(_ item: OutboxItem, at time: WireDate) -> Bool {
         guard let grant = item.grant else { return false }
-        return time.secondsSince1970 - grant.forsakenAt.secondsSince1970 > Self.patienceSeconds
+        return time.secondsSince1970 - grant.abandonedAt.secondsSince1970 > Self.patienceSeconds
     }
 
     /// Tells the provider. Nothing is done if the account has a user again: then the grant is theirs.
     /// - Throws: `AccountError`, `StoreError`.
-    func carryOut(_ item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
+    func perform(_ item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
         guard let grant = item.grant, let account = storage.account(grant.accountType) else { return }
         guard let credentials = try storage.vault.open(grant.record, from: .user(item.userID), logger) else {
             return logger.warning("Grant not revoked: its record does not open")

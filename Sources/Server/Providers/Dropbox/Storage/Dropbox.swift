@@ -36,13 +36,13 @@ public struct Dropbox: CloudProvider {
     ) throws(CloudStorageError) {
         var request = OutgoingRequest(.post, Self.content + "download")
         request.headers[.dropboxArgument] = try DropboxJSON.header(DropboxPath(path: objectID))
-        var download = ResumableDownload(access: access) { DropboxVerdict.judge($0) }
+        var download = ResumableDownload(access: access) { DropboxVerdict.classify($0) }
         download.form = request
         try download.run(request.url, receive: receive)
     }
 
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
-        var client = ProviderClient(access) { DropboxVerdict.judge($0) }
+        var client = ProviderClient(access) { DropboxVerdict.classify($0) }
         do {
             _ = try client.send(try Self.call("delete_v2", DropboxPath(path: objectID)))
         } catch .notFound {
@@ -60,7 +60,7 @@ public struct Dropbox: CloudProvider {
 
     /// The app's folder is the root of what our tokens can see (`files/list_folder`).
     public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
-        var client = ProviderClient(access) { DropboxVerdict.judge($0) }
+        var client = ProviderClient(access) { DropboxVerdict.classify($0) }
         var call = try Self.call("list_folder", DropboxPath(path: ""))
         while true {
             let listed = try ProviderJSON.decode(DropboxFolderPage.self, try client.send(call).body)
@@ -79,7 +79,7 @@ public struct Dropbox: CloudProvider {
     static func describe(
         _ path: String, in access: StorageAccess, by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> DropboxFile {
-        var client = ProviderClient(access) { DropboxVerdict.judge($0) }
+        var client = ProviderClient(access) { DropboxVerdict.classify($0) }
         let reply = try client.send(try call("get_metadata", DropboxPath(path: path)), by: deadline)
         let file = try ProviderJSON.decode(DropboxFile.self, reply.body)
         guard file.tag != "folder" else { throw .notFound }

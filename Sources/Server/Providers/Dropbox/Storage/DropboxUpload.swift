@@ -52,7 +52,7 @@ struct DropboxUpload {
         let hash = Self.hash(bytes)
         guard hash == content.providerHash else { throw .contentMismatch }
         return try underFreeName { name throws(CloudStorageError) in
-            var client = ProviderClient(access) { DropboxVerdict.judge($0, answers: ["conflict"]) }
+            var client = ProviderClient(access) { DropboxVerdict.classify($0, accepting: ["conflict"]) }
             let argument = DropboxWholeUpload(commit: DropboxCommit(path: Dropbox.path(name)), contentHash: hash)
             let reply = try client.send(try Self.request("upload", argument, bytes), by: .after(patience))
             return reply.status == 409 ? nil : try ProviderJSON.decode(DropboxFile.self, reply.body)

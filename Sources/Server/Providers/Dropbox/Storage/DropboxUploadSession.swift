@@ -25,7 +25,7 @@ struct DropboxUploadSession {
     ) throws(CloudStorageError) {
         self.access = access
         client = ProviderClient(access) {
-            DropboxVerdict.judge($0, answers: ["incorrect_offset", "conflict", "not_found", "closed"])
+            DropboxVerdict.classify($0, accepting: ["incorrect_offset", "conflict", "not_found", "closed"])
         }
         // A second session that a lost reply leaves behind has no path and ends by itself.
         let argument = DropboxSessionArgument.Start(contentHash: DropboxUpload.hash(first))
@@ -69,9 +69,9 @@ struct DropboxUploadSession {
                 contentHash: DropboxUpload.hash(rest))
             let request = try DropboxUpload.request("upload_session/finish", argument, rest)
             switch try client.sendOnce(request, by: deadline) {
-            case .unknown(let told, let error):
+            case .unknown(let retryAfter, let error):
                 attempt += 1
-                try client.wait(before: attempt, told: told, by: deadline, orThrow: error)
+                try client.wait(before: attempt, retryAfter: retryAfter, by: deadline, orThrow: error)
             case .answer(let reply):
                 if reply.status == 200 {
                     return .published(try ProviderJSON.decode(DropboxFile.self, reply.body))

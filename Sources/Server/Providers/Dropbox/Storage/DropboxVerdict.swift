@@ -4,7 +4,7 @@ import UntrustedInput
 /// Sorts Dropbox's replies by what they ask of us (HTTP documentation, "Errors by status code").
 enum DropboxVerdict {
     /// - Parameter answers: the tags, in any place of an error's path, with which the caller wants to see the reply.
-    static func judge(_ reply: Reply, answers: Set<String> = []) -> ReplyVerdict {
+    static func classify(_ reply: Reply, accepting answers: Set<String> = []) -> ReplyVerdict {
         if (200..<300).contains(reply.status) { return .answer }
         let error = DropboxErrorBody(reply.body)
         switch reply.status {
@@ -13,7 +13,7 @@ enum DropboxVerdict {
             guard let error else { return .failure(.unavailable(detail: "unreadable conflict")) }
             return answers.isDisjoint(with: error.tags) ? conflict(error, reply) : .answer
         case 408, 429, 500...:
-            return .tryAgain(after: told(reply, error), detail: "status \(reply.status) \(error?.path ?? "")")
+            return .tryAgain(after: retryAfter(reply, error), detail: "status \(reply.status) \(error?.path ?? "")")
         case 404:
             // No route of Dropbox answers so; nobody has looked for the object.
             return .failure(.unavailable(detail: "status 404 from something that is not Dropbox"))
@@ -32,7 +32,7 @@ enum DropboxVerdict {
 
     private static func conflict(_ error: DropboxErrorBody, _ reply: Reply) -> ReplyVerdict {
         if error.tags.contains("too_many_write_operations") || error.tags.contains("too_many_requests") {
-            return .tryAgain(after: told(reply, error), detail: error.path)
+            return .tryAgain(after: retryAfter(reply, error), detail: error.path)
         }
         if error.tags.contains("insufficient_space") { return .failure(.quotaExceeded) }
         if error.tags.contains("content_hash_mismatch") { return .failure(.contentMismatch) }
@@ -41,7 +41,7 @@ enum DropboxVerdict {
     }
 
     /// How long to wait, in the header or in the body.
-    private static func told(_ reply: Reply, _ error: DropboxErrorBody?) -> Duration? {
+    private static func retryAfter(_ reply: Reply, _ error: DropboxErrorBody?) -> Duration? {
         // Believed up to a day, as the header is.
         reply.head.retryAfter
             ?? error?.retryAfterSeconds.map { min(.untrusted(seconds: $0), ReplyHead.longestRetryAfter) }

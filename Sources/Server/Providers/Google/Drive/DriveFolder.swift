@@ -34,7 +34,7 @@ struct DriveFolder {
 
     /// Whether the folder is still there, and not in the bin.
     private func isUsable(_ folderID: String) throws(CloudStorageError) -> Bool {
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         do {
             let folder = try GoogleDrive.describe(folderID, with: &client)
             return folder.trashed != true && folder.mimeType == GoogleDrive.folderType
@@ -49,7 +49,7 @@ struct DriveFolder {
 
     /// The oldest folder of that name at the root of the drive.
     private func search(_ name: String) throws(CloudStorageError) -> String? {
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         let query =
             "name = \(DriveQuery.literal(name)) and mimeType = '\(GoogleDrive.folderType)'"
             + " and 'root' in parents and trashed = false"
@@ -57,7 +57,7 @@ struct DriveFolder {
     }
 
     private func create(_ name: String, as folderID: String) throws(CloudStorageError) {
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: [409]) }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: [409]) }
         let folder = DriveNewFile(id: folderID, name: name, mimeType: GoogleDrive.folderType, parents: ["root"])
         var request = OutgoingRequest(.post, PercentEncoding.url(GoogleDrive.files, [("fields", "id")]))
         request.headers[.contentType] = "application/json; charset=UTF-8"

@@ -14,7 +14,7 @@ final class DriveIdentifierReserve: Sendable {
     func take(for access: StorageAccess) throws(CloudStorageError) -> String {
         let key = access.tokens.accountKey
         if let known = identifiers.withLock({ $0[key]?.popLast() }) { return known }
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         let url = PercentEncoding.url(
             GoogleDrive.files + "/generateIds",
             [("count", "\(Self.lot)"), ("space", "drive"), ("type", "files")])

@@ -111,7 +111,7 @@ struct DriveUpload {
 
     /// Sends a request that creates; a conflict is an answer.
     private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: [409]) }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: [409]) }
         do {
             return try client.send(request, by: .after(patience))
         } catch .notFound {
@@ -137,7 +137,7 @@ struct DriveUpload {
     }
 
     private func existingIfAny() throws(CloudStorageError) -> DriveFile? {
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         do {
             return try GoogleDrive.describe(file.id, with: &client, by: .after(patience))
         } catch .notFound {

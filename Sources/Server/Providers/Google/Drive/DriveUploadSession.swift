@@ -28,7 +28,7 @@ struct DriveUploadSession {
         self.url = try Self.checked(url)
         self.totalBytes = totalBytes
         self.access = access
-        client = ProviderClient(access) { DriveVerdict.judge($0, answers: [308, 404, 409, 410]) }
+        client = ProviderClient(access) { DriveVerdict.classify($0, accepting: [308, 404, 409, 410]) }
     }
 
     /// Sends one part, again and from where Drive stands if need be.
@@ -41,10 +41,10 @@ struct DriveUploadSession {
             let chunk = isPositionKnown ? part.bytes.dropFirst(Int(position - part.offset)) : []
             let wasPositionKnown = isPositionKnown
             switch try client.sendOnce(request(chunk, at: position), by: deadline) {
-            case .unknown(let told, let error):
+            case .unknown(let retryAfter, let error):
                 isPositionKnown = false
                 attempt += 1
-                try client.wait(before: attempt, told: told, by: deadline, orThrow: error)
+                try client.wait(before: attempt, retryAfter: retryAfter, by: deadline, orThrow: error)
             case .answer(let reply):
                 switch reply.status {
                 case 308: break
@@ -63,7 +63,7 @@ struct DriveUploadSession {
                 } else if wasPositionKnown {
                     attempt += 1
                     try client.wait(
-                        before: attempt, told: nil, by: deadline,
+                        before: attempt, retryAfter: nil, by: deadline,
                         orThrow: .unavailable(detail: "Drive does not take the part"))
                 }
                 position = stored

@@ -4,7 +4,7 @@ import UntrustedInput
 /// Sorts Drive's replies by what they ask of us (Drive API, "Resolve errors").
 enum DriveVerdict {
     /// - Parameter answers: statuses that the caller wants to see although they are no success.
-    static func judge(_ reply: Reply, answers: Set<Int>) -> ReplyVerdict {
+    static func classify(_ reply: Reply, accepting answers: Set<Int>) -> ReplyVerdict {
         if (200..<300).contains(reply.status) || answers.contains(reply.status) { return .answer }
         let error = try? UntrustedJSON.decode(DriveErrorBody.self, from: reply.body)
         let reason = error?.reason ?? "unknown"

@@ -35,7 +35,7 @@ public struct GoogleDrive: CloudProvider {
     }
 
     public func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         return try Self.describe(objectID, with: &client).stored
     }
 
@@ -52,12 +52,12 @@ public struct GoogleDrive: CloudProvider {
         objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         let url = PercentEncoding.url(Self.files + "/" + PercentEncoding.encode(objectID), [("alt", "media")])
-        var download = ResumableDownload(access: access) { DriveVerdict.judge($0, answers: []) }
+        var download = ResumableDownload(access: access) { DriveVerdict.classify($0, accepting: []) }
         try download.run(url, receive: receive)
     }
 
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         let url = Self.files + "/" + PercentEncoding.encode(objectID)
         do {
             _ = try client.send(OutgoingRequest(.delete, url))
@@ -68,7 +68,7 @@ public struct GoogleDrive: CloudProvider {
 
     public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
         guard let folderID = try DriveFolder(access: access, identifiers: identifiers).existing() else { return nil }
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         let query =
             "name = \(DriveQuery.literal(name)) and \(DriveQuery.literal(folderID)) in parents"
             + " and trashed = false"
@@ -78,7 +78,7 @@ public struct GoogleDrive: CloudProvider {
 
     public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
         guard let folderID = try DriveFolder(access: access, identifiers: identifiers).existing() else { return }
-        var client = ProviderClient(access) { DriveVerdict.judge($0, answers: []) }
+        var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         try DriveQuery.pages("\(DriveQuery.literal(folderID)) in parents and trashed = false", with: &client) { files in
             page(files.filter { $0.mimeType != Self.folderType }.map(\.stored))
             return true

@@ -14,7 +14,7 @@ struct CreateSharingInvitationEndpoint: Endpoint {
         try context.store.transaction { session in
             let read = try context.membership(in: request.sharingGroupUUID, needing: .admin, using: &session)
             let membership = try context.membership(
-                read, lockedAt: session.holdMasterVersion(of: read.groupID), needing: .admin, using: &session)
+                read, lockedAt: session.lockMasterVersionShared(of: read.groupID), needing: .admin, using: &session)
             guard let owner = membership.owningUser else { throw EndpointError.ownerMissing }
             try session.addInvitation(
                 invitation, to: membership.groupID, by: context.caller.userID, owningUserID: owner.userID,

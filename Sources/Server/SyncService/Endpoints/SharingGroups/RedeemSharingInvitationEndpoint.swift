@@ -80,7 +80,7 @@ private struct Redeemer {
             // The group's row is locked first, as everywhere; a group that has ended meanwhile has no invitations.
             let version: MasterVersion
             do {
-                version = try session.lockMasterVersion(of: groupID)
+                version = try session.lockMasterVersionExclusive(of: groupID)
             } catch StoreError.notFound {
                 throw EndpointError.invitationUnknown
             }

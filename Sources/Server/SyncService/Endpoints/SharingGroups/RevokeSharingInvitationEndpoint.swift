@@ -10,7 +10,7 @@ struct RevokeSharingInvitationEndpoint: Endpoint {
         try context.store.transaction { session in
             let read = try context.membership(in: request.sharingGroupUUID, needing: .admin, using: &session)
             let membership = try context.membership(
-                read, lockedAt: session.lockMasterVersion(of: read.groupID), needing: .admin, using: &session)
+                read, lockedAt: session.lockMasterVersionExclusive(of: read.groupID), needing: .admin, using: &session)
             try session.removeInvitation(request.sharingInvitationUUID, to: membership.groupID)
         }
         return .json(EmptyResponse())

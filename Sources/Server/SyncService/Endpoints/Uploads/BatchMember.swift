@@ -32,7 +32,7 @@ struct BatchMember {
         in area: StagingArea, _ session: inout StoreSession
     ) throws -> (masterVersion: MasterVersion, member: CommittedMember)? {
         let commitID = ticket.batch.batchUUID.commitID
-        guard let commit = try session.recordedCommit(commitID, in: area) else { return nil }
+        guard let commit = try session.identifiedCommit(commitID, in: area) else { return nil }
         guard let member = try session.committedMember(of: commitID, changing: file, in: area),
             member.requestHash == ticket.requestHash
         else { throw EndpointError.batchMismatch }
@@ -59,7 +59,7 @@ struct BatchMember {
             let transferred = try session.commitStaged(
                 in: area, of: ticket.batch.batchUUID, owningUser: membership.owningUser, as: version, at: now)
             try session.record(
-                RecordedCommit(requestHash: ticket.requestHash, masterVersion: version, transferred: transferred),
+                IdentifiedCommit(requestHash: ticket.requestHash, masterVersion: version, transferred: transferred),
                 as: ticket.batch.batchUUID.commitID, in: area, at: now)
             try context.notify(
                 othersIn: membership, named: membership.groupName, of: pushMessage, using: &session)

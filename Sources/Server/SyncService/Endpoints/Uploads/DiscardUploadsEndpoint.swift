@@ -12,7 +12,7 @@ struct DiscardUploadsEndpoint: Endpoint {
             let membership = try context.membership(
                 in: request.sharingGroupUUID, needing: .write, using: &session)
             // Commits wait meanwhile, or have taken their rows.
-            _ = try session.holdMasterVersion(of: membership.groupID)
+            _ = try session.lockMasterVersionShared(of: membership.groupID)
             let area = StagingArea(
                 userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
             return try session.discardStaged(

@@ -34,12 +34,12 @@ struct DoneUploadsEndpoint: Endpoint {
                     othersIn: membership, named: request.sharingGroupName ?? membership.groupName,
                     of: request.pushNotificationMessage, using: &session)
                 try session.remember(
-                    RememberedCommit(
+                    LastCommit(
                         userID: area.userID, deviceUUID: area.deviceUUID, requestHash: hash, masterVersion: version,
                         transferred: transferred), of: membership.groupID)
                 if let commitID = request.commitID {
                     try record(
-                        RecordedCommit(requestHash: hash, masterVersion: version, transferred: transferred),
+                        IdentifiedCommit(requestHash: hash, masterVersion: version, transferred: transferred),
                         as: commitID, area, at: context.now, &session)
                 }
                 return (.committed(numberUploadsTransferred: transferred), true)
@@ -62,7 +62,7 @@ struct DoneUploadsEndpoint: Endpoint {
     private func recorded(
         _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
     ) throws -> Int32? {
-        guard let commitID = request.commitID, let recorded = try session.recordedCommit(commitID, in: area) else {
+        guard let commitID = request.commitID, let recorded = try session.identifiedCommit(commitID, in: area) else {
             return nil
         }
         guard recorded.requestHash == hash else { throw EndpointError.commitIDReused }
@@ -70,7 +70,7 @@ struct DoneUploadsEndpoint: Endpoint {
     }
 
     private func record(
-        _ commit: RecordedCommit, as commitID: CommitID, _ area: StagingArea, at now: WireDate,
+        _ commit: IdentifiedCommit, as commitID: CommitID, _ area: StagingArea, at now: WireDate,
         _ session: inout StoreSession
     ) throws {
         do {
@@ -85,7 +85,7 @@ struct DoneUploadsEndpoint: Endpoint {
     private func remembered(
         _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
     ) throws -> Int32? {
-        guard let last = try session.rememberedCommit(of: area.groupID), last.userID == area.userID,
+        guard let last = try session.lastCommit(of: area.groupID), last.userID == area.userID,
             last.deviceUUID == area.deviceUUID, last.requestHash == hash,
             last.masterVersion.rawValue - 1 == request.masterVersion.rawValue,
             try session.changesToCommit(in: area).isEmpty

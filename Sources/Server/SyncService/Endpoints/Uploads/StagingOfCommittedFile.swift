@@ -28,7 +28,8 @@ struct StagingOfCommittedFile {
             // The last of a batch commits, so members of batches come one after the other.
             let version =
                 try batchMember == nil
-                ? session.holdMasterVersion(of: area.groupID) : session.lockMasterVersion(of: area.groupID)
+                ? session.lockMasterVersionShared(of: area.groupID)
+                : session.lockMasterVersionExclusive(of: area.groupID)
             if let committed = try batchMember?.commit(in: area, &session) {
                 return (.committed(masterVersion: committed.masterVersion), false)
             }

@@ -1,5 +1,5 @@
-import Providers
 import HTTPTransport
+import Providers
 import Store
 import SyncProtocol
 import Vault
@@ -75,7 +75,7 @@ struct UploadFileEndpoint: TransferEndpoint {
         } catch EndpointError.ownerRemoved {
             try context.store.transaction { session in
                 let membership = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
-                _ = try session.holdMasterVersion(of: membership.groupID)
+                _ = try session.lockMasterVersionShared(of: membership.groupID)
                 try session.withdrawWithoutContent(
                     request.fileUUID,
                     in: StagingArea(
@@ -223,7 +223,8 @@ private struct StagingStep {
             // The last of a batch commits, so members of batches come one after the other.
             let version =
                 try member == nil
-                ? session.holdMasterVersion(of: area.groupID) : session.lockMasterVersion(of: area.groupID)
+                ? session.lockMasterVersionShared(of: area.groupID)
+                : session.lockMasterVersionExclusive(of: area.groupID)
             if let committed = try member?.commit(in: area, &session) {
                 return (try UploadFileResponse(committed), false, false)
             }

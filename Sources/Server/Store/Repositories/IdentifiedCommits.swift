@@ -1,0 +1,124 @@
+internal import MariaDB
+public import SyncProtocol
+
+/// A commit that its client gave an id.
+public struct IdentifiedCommit: Equatable, Sendable {
+    /// SHA-256 over everything the request said.
+    public var requestHash: [UInt8]
+    /// The master version that the commit led to.
+    public var masterVersion: MasterVersion
+    public var transferred: Int32
+
+    public init(requestHash: [UInt8], masterVersion: MasterVersion, transferred: Int32) {
+        self.requestHash = requestHash
+        self.masterVersion = masterVersion
+        self.transferred = transferred
+    }
+}
+
+/// A request that became part of a batch's commit.
+public struct CommittedMember: Equatable, Sendable {
+    /// SHA-256 over everything the request said.
+    public var requestHash: [UInt8]
+    /// When the file was created, and when this version of it was uploaded; `nil` for changes without bytes.
+    public var createdAt: WireDate?
+    public var updatedAt: WireDate?
+}
+
+extension StoreSession {
+    /// What is remembered under an id, for as long as commits are kept.
+    public mutating func identifiedCommit(
+        _ commit: CommitID, in area: StagingArea
+    ) throws(StoreError) -> IdentifiedCommit? {
+        try first(
+            """
+            SELECT request_hash, master_version, transferred
+              FROM commits
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND sharing_group_id = ?
+               AND commit_id = ?
+            """, area.values + [.text(commit.rawValue)]
+        ) { row throws(StoreError) in
+            IdentifiedCommit(
+                requestHash: row.optionalBytes(0) ?? [], masterVersion: MasterVersion(try row.number(1)),
+                transferred: try row.number32(2, "commits", "transferred"))
+        }
+    }
+
+    /// Remembers a commit under its id. Call in the commit's transaction.
+    /// - Throws: ``StoreError/alreadyExists(key:)`` if the id has been used.
+    public mutating func record(
+        _ recorded: IdentifiedCommit, as commit: CommitID, in area: StagingArea, at now: WireDate
+    ) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO commits
+                   (user_id, device_uuid, sharing_group_id, commit_id, request_hash, master_version, transferred,
+                    committed_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            area.values + [
+                .text(commit.rawValue), .bytes(recorded.requestHash), .int(recorded.masterVersion.rawValue),
+                .int(Int64(recorded.transferred)), .date(now),
+            ])
+    }
+
+    /// The request that changed a file as part of a batch's commit.
+    public mutating func committedMember(
+        of commit: CommitID, changing file: FileUUID, in area: StagingArea
+    ) throws(StoreError) -> CommittedMember? {
+        try first(
+            """
+            SELECT request_hash, created_at, updated_at
+              FROM commit_members
+             WHERE user_id = ?
+               AND device_uuid = ?
+               AND sharing_group_id = ?
+               AND commit_id = ?
+               AND file_uuid = ?
+            """, area.values + [.text(commit.rawValue), .text(file.rawValue)]
+        ) { row throws(StoreError) in
+            CommittedMember(
+                requestHash: row.optionalBytes(0) ?? [],
+                createdAt: row.isNull(1) ? nil : try row.date(1, "commit_members", "created_at"),
+                updatedAt: row.isNull(2) ? nil : try row.date(2, "commit_members", "updated_at"))
+        }
+    }
+
+    /// Keeps what a later repetition of a batch's requests must be compared with. Call when the files are committed and the
+    /// staged rows are still there.
+    mutating func recordMembers(
+        of batch: BatchUUID, in area: StagingArea, at now: WireDate
+    ) throws(StoreError) {
+        try execute(
+            """
+            INSERT INTO commit_members
+                   (user_id, device_uuid, sharing_group_id, commit_id, file_uuid, request_hash, created_at, updated_at,
+                    committed_at)
+            SELECT s.user_id, s.device_uuid, s.sharing_group_id, s.batch_uuid, s.file_uuid, s.batch_request_hash,
+                   IF(s.updated_at IS NULL, NULL, f.created_at), s.updated_at, ?
+              FROM staged_changes s
+              JOIN files f ON f.sharing_group_id = s.sharing_group_id AND f.file_uuid = s.file_uuid
+              JOIN batches b ON b.user_id = s.user_id AND b.device_uuid = s.device_uuid
+                            AND b.sharing_group_id = s.sharing_group_id AND b.batch_uuid = s.batch_uuid
+                            AND b.master_version = s.batch_master_version
+             WHERE s.user_id = ?
+               AND s.device_uuid = ?
+               AND s.sharing_group_id = ?
+               AND s.batch_uuid = ?
+            """, [.date(now)] + area.values + [.text(batch.rawValue)])
+    }
+
+    /// Forgets commits made before `time`, at most `limit` of them, and as many members.
+    /// - Returns: how many rows went.
+    public mutating func forgetCommits(before time: WireDate, limit: Int) throws(StoreError) -> Int {
+        let members = try execute(
+            "DELETE FROM commit_members WHERE committed_at < ? ORDER BY committed_at LIMIT ?",
+            [.date(time), .int(Int64(limit))])
+        return try members
+            + execute(
+                "DELETE FROM commits WHERE committed_at < ? ORDER BY committed_at LIMIT ?",
+                [.date(time), .int(Int64(limit))])
+    }
+}
