@@ -155,6 +155,31 @@ struct UploadInboxTests {
         #expect(inboxNames().isEmpty)
     }
 
+    @Test("Calls at the same time take an entry once, and none of them complains")
+    func simultaneously() async throws {
+        try await bench.client.synced()
+        for _ in 0..<20 { try inbox.uploadData(Data("x".utf8), withAttributes: Bench.attributes()) }
+        let (client, errors) = (bench.client, bench.client.errors)
+
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask {
+                    if number % 2 == 0 {
+                        client.resumePendingUploads()
+                    } else {
+                        try? client.sync(sharingGroupUUID: Bench.group)
+                    }
+                }
+            }
+        }
+        await client.stopped()
+        await client.close()
+
+        #expect(inboxNames().isEmpty)
+        #expect(client.pendingReport().changes.count == 20)
+        for await error in errors { #expect(error.fileUUID == nil, "\(error)") }
+    }
+
     @Test("A reset drops them")
     func reset() async throws {
         try await bench.client.synced()

@@ -4,62 +4,86 @@ import SyncEngine
 import SyncProtocol
 import Synchronization
 
-// Uploads that other processes left in the store's inbox.
+// Uploads that other processes left in the store's inbox. One call at a time takes them, and files are handled while the state
+// is not locked: nobody who only asks for something waits for the disk.
 extension SyncDriver {
     /// Queues those of a group, behind what the app has queued.
     func takeInbox(of group: SharingGroupUUID) {
-        let entries = inbox.entries().filter { $0.attributes.sharingGroupUUID == group }
-        guard !entries.isEmpty else { return }
-        state.withLock { state in
-            let isOpenForAnother = state.machine.openGroup.map { $0 != group } ?? false
-            guard !isOpenForAnother else { return }
-            for entry in entries { take(entry, &state) }
+        inboxTurn.withLock { _ in
+            let entries = inbox.entries().filter { $0.attributes.sharingGroupUUID == group }
+            take(entries) { state in
+                state.machine.openGroup == nil || state.machine.openGroup == group
+            }
         }
     }
 
     /// Queues and closes those of all groups, unless the app is queueing something itself: then they wait for its sync.
     func takeInbox() {
-        inbox.sweep(now: environment.now())
-        let entries = inbox.entries()
-        var groups: [SharingGroupUUID] = []
-        for entry in entries where !groups.contains(entry.attributes.sharingGroupUUID) {
-            groups.append(entry.attributes.sharingGroupUUID)
-        }
-        state.withLock { state in
-            for group in groups {
-                guard state.machine.openGroup == nil else { return }
-                for entry in entries where entry.attributes.sharingGroupUUID == group { take(entry, &state) }
-                guard state.machine.openGroup != nil else { continue }
-                try? change(&state) { machine throws(SyncError) in
-                    try machine.closeQueue(of: group, at: now)
-                    return ((), [])
+        inboxTurn.withLock { _ in
+            inbox.sweep(now: environment.now())
+            let entries = Dictionary(grouping: inbox.entries(), by: \.attributes.sharingGroupUUID)
+            for (group, entries) in entries.sorted(by: { $0.value[0].id < $1.value[0].id }) {
+                take(entries) { state in
+                    state.machine.openGroup == nil
+                } _: { state in
+                    guard state.machine.openGroup == group else { return }
+                    try? change(&state) { machine throws(SyncError) in
+                        try machine.closeQueue(of: group, at: now)
+                        return ((), [])
+                    }
                 }
             }
         }
     }
 
-    /// Queues an entry, then removes it from the inbox. The queue's file has the entry's name: by that an entry is known
-    /// which was queued already by a process that ended before it could remove it.
-    private func take(_ entry: UploadInbox.Entry, _ state: inout State) {
-        do throws(SyncError) {
-            let location = LocalFileLocation(base: .library, path: entry.id)
-            if !state.machine.state.ownedFiles.contains(location) {
-                try files.link(entry.file, to: location)
+    /// Queues entries of one group, then removes them from the inbox. The queue's file has the entry's name: by that an entry
+    /// is known which was queued already by a process that ended before it could remove it.
+    /// - Parameters:
+    ///   - mayQueue: asked with the state locked; if not, the entries stay.
+    ///   - finish: what follows, in the same step.
+    private func take(
+        _ entries: [UploadInbox.Entry], if mayQueue: (borrowing State) -> Bool,
+        _ finish: (inout State) -> Void = { _ in }
+    ) {
+        guard !entries.isEmpty else { return }
+        let owned = state.withLock { Set($0.machine.state.ownedFiles) }
+        var taken = Set(entries.map(\.id).filter { owned.contains(Self.location($0)) })
+        let waiting = entries.filter { !taken.contains($0.id) }
+        let sources = waiting.map { entry in Result { () throws(SyncError) in try link(entry) } }
+        state.withLock { state in
+            guard mayQueue(state) else { return }
+            for (entry, source) in zip(waiting, sources) {
                 do throws(SyncError) {
-                    let source = try source(location, isOwned: true)
+                    let source = try source.get()
                     try change(&state) { machine throws(SyncError) in
                         ((), try machine.upload(source, entry.attributes, at: now))
                     }
+                    taken.insert(entry.id)
                 } catch {
-                    files.remove(location)
-                    throw error
+                    var error = error
+                    error.fileUUID = entry.attributes.fileUUID
+                    report(error, &state)
                 }
             }
-            try inbox.discard(entry)
-        } catch {
-            var error = error
-            error.fileUUID = entry.attributes.fileUUID
-            report(error, &state)
+            finish(&state)
         }
+        for entry in entries {
+            guard taken.contains(entry.id) else {
+                files.remove(Self.location(entry.id))
+                continue
+            }
+            // If that fails, the next process finds that the entry was queued.
+            try? inbox.discard(entry)
+        }
+    }
+
+    private func link(_ entry: UploadInbox.Entry) throws(SyncError) -> UploadSource {
+        let location = Self.location(entry.id)
+        try files.link(entry.file, to: location)
+        return try source(location, isOwned: true)
+    }
+
+    private static func location(_ entryID: UploadInbox.Entry.ID) -> LocalFileLocation {
+        LocalFileLocation(base: .library, path: entryID)
     }
 }

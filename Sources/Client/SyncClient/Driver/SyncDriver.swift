@@ -32,6 +32,8 @@ final class SyncDriver: Sendable {
     let state: Mutex<State>
     let files: LibraryFiles
     let inbox: UploadInbox
+    /// Whoever takes from the inbox has it; locked before the state.
+    let inboxTurn = Mutex(())
     let environment: SyncEnvironment
     let logger: Logger
     let resolver: ConflictResolver
@@ -265,9 +267,15 @@ final class SyncDriver: Sendable {
 
     /// Drops what is pending, or all that is remembered, the person included.
     func reset(_ type: ResetType) throws(SyncError) {
+        try inboxTurn.withLock { _ throws(SyncError) in
+            try resetState(type)
+            for entry in inbox.entries() { try inbox.discard(entry) }
+        }
+    }
+
+    private func resetState(_ type: ResetType) throws(SyncError) {
         try state.withLock { state throws(SyncError) in
             try change(&state) { machine throws(SyncError) in ((), try machine.reset(type, at: now)) }
-            for entry in inbox.entries() { try inbox.discard(entry) }
             guard type == .all else { return }
             do { try database.set(Setting.userID, to: nil) } catch { throw SyncError(.storeError) }
             state.userID = nil
