@@ -18,7 +18,7 @@ extension ModelServer {
             let commitKey = ModelGroup.CommitKey(caller: caller, commitID: batch.batch.batchUUID.commitID)
             if let members = group.batches[commitKey] {
                 guard let member = members[file], member.request == batch.request else {
-                    return .refused(409, "batch_mismatch")
+                    return .refused(.batchMismatch)
                 }
                 return Answer(member.reply)
             }
@@ -45,7 +45,7 @@ extension ModelServer {
         }
         let count = batch.batch.batchCount
         guard members.count <= count, members.values.allSatisfy({ $0.batch?.batch.batchCount == count }) else {
-            return .refused(409, "batch_mismatch")
+            return .refused(.batchMismatch)
         }
         guard members.count == count else { return nil }
         for (key, change) in members {

@@ -6,21 +6,21 @@ extension ModelServer {
     func stage(
         _ upload: FileUpload, _ contents: String, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
     ) -> Answer {
-        if refusesLargeFiles, contents.hasPrefix(Self.largeContents) { return .refused(413, "body_too_large") }
+        if refusesLargeFiles, contents.hasPrefix(Self.largeContents) { return .refused(.bodyTooLarge) }
         let key = ModelGroup.StagingKey(caller: caller, file: upload.fileUUID)
         let known = group.files[upload.fileUUID]
         if let text = upload.appMetaData, text.version != nextTextVersion(known) {
-            return contradiction(409, "app_meta_data_version_mismatch")
+            return contradiction(.appMetaDataVersionMismatch)
         }
         let owner: UserID
         if let known {
-            guard !known.isDeleted || upload.undeleteServerFile else { return contradiction(409, "file_deleted") }
-            guard upload.fileVersion == known.version.next else { return contradiction(409, "file_version_mismatch") }
-            guard upload.mimeType == known.mimeType else { return contradiction(409, "mime_type_changed") }
+            guard !known.isDeleted || upload.undeleteServerFile else { return contradiction(.fileDeleted) }
+            guard upload.fileVersion == known.version.next else { return contradiction(.fileVersionMismatch) }
+            guard upload.mimeType == known.mimeType else { return contradiction(.mimeTypeChanged) }
             owner = known.owner
         } else {
-            guard !upload.undeleteServerFile else { return contradiction(409, "file_not_deleted") }
-            guard upload.fileVersion == .first else { return contradiction(409, "file_version_mismatch") }
+            guard !upload.undeleteServerFile else { return contradiction(.fileNotDeleted) }
+            guard upload.fileVersion == .first else { return contradiction(.fileVersionMismatch) }
             owner = caller.user
         }
         guard group.members[owner] != nil else { return Answer(.gone(.userRemoved, appMetaData: nil, nil)) }
@@ -51,10 +51,10 @@ extension ModelServer {
     func stage(
         _ text: AppMetaData, of file: FileUUID, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
     ) -> Answer {
-        guard let known = group.files[file] else { return contradiction(404, "file_unknown") }
-        guard !known.isDeleted else { return contradiction(409, "file_deleted") }
+        guard let known = group.files[file] else { return contradiction(.fileUnknown) }
+        guard !known.isDeleted else { return contradiction(.fileDeleted) }
         guard text.version == nextTextVersion(known) else {
-            return contradiction(409, "app_meta_data_version_mismatch")
+            return contradiction(.appMetaDataVersionMismatch)
         }
         let key = ModelGroup.StagingKey(caller: caller, file: file)
         if var staged = group.staged[key], case .upload(let version, _, _, _, _) = staged.kind,
@@ -72,8 +72,8 @@ extension ModelServer {
     func stageDeletion(
         of file: FileUUID, _ version: FileVersion, _ caller: ModelCaller, _ now: WireDate, _ group: inout ModelGroup
     ) -> Answer {
-        guard let known = group.files[file] else { return contradiction(404, "file_unknown") }
-        guard known.version == version else { return contradiction(409, "file_version_mismatch") }
+        guard let known = group.files[file] else { return contradiction(.fileUnknown) }
+        guard known.version == version else { return contradiction(.fileVersionMismatch) }
         group.staged[.init(caller: caller, file: file)] = ModelStagedChange(
             kind: .deletion(version), text: nil, creationDate: known.creationDate, updateDate: known.updateDate,
             stagedAt: now)
@@ -108,9 +108,9 @@ extension ModelServer {
     func perform(_ commit: ServerRequest.Commit, _ caller: ModelCaller, _ now: WireDate) -> Answer {
         let id = commit.sharingGroupUUID
         guard var group = groups[id], let permission = group.members[caller.user] else {
-            return .refused(410, "not_a_member")
+            return .refused(.notAMember)
         }
-        guard permission.allows(.write) else { return .refused(409, "permission_too_low") }
+        guard permission.allows(.write) else { return .refused(.permissionTooLow) }
         let request = ServerRequestKey(
             caller: caller, masterVersion: commit.masterVersion, name: commit.sharingGroupName,
             message: commit.pushNotificationMessage, commitID: commit.commitID)
@@ -120,7 +120,7 @@ extension ModelServer {
         }
         guard group.masterVersion == commit.masterVersion else {
             if capabilities.commitID, let known = commitKey.flatMap({ group.commits[$0] }) {
-                guard known.request == request else { return .refused(409, "commit_id_reused") }
+                guard known.request == request else { return .refused(.commitIdReused) }
                 return Answer(.committed(numberUploadsTransferred: known.count))
             }
             if own.isEmpty, let last = group.lastCommit, last.request == request,
@@ -157,7 +157,7 @@ extension ModelServer {
             case .deletion(let version): known?.version == version
             }
         let isNextText = change.text.map { $0.version == nextTextVersion(known) } ?? true
-        return isNext && isNextText ? nil : contradiction(409, "file_version_mismatch")
+        return isNext && isNextText ? nil : contradiction(.fileVersionMismatch)
     }
 
     func apply(
@@ -195,10 +195,10 @@ extension ModelServer {
     func download(
         _ id: FileUUID, _ version: FileVersion, _ textVersion: AppMetaDataVersion?, _ group: ModelGroup
     ) -> Answer {
-        guard let file = group.files[id] else { return contradiction(404, "file_unknown") }
-        guard !file.isDeleted else { return contradiction(409, "file_deleted") }
-        guard file.version == version else { return contradiction(409, "file_version_mismatch") }
-        guard file.text?.version == textVersion else { return contradiction(409, "app_meta_data_version_mismatch") }
+        guard let file = group.files[id] else { return contradiction(.fileUnknown) }
+        guard !file.isDeleted else { return contradiction(.fileDeleted) }
+        guard file.version == version else { return contradiction(.fileVersionMismatch) }
+        guard file.text?.version == textVersion else { return contradiction(.appMetaDataVersionMismatch) }
         if revokedUsers.contains(file.owner) {
             return Answer(.gone(.authTokenExpiredOrRevoked, appMetaData: file.text?.contents, .google))
         }

@@ -13,8 +13,8 @@ final class ModelServer {
             self.contents = contents
         }
 
-        static func refused(_ status: Int, _ code: String) -> Answer {
-            Answer(.failed(.refused(status: status, code: code)))
+        static func refused(_ code: ErrorCode) -> Answer {
+            Answer(.failed(.refused(status: code.status, code: code.rawValue)))
         }
     }
 
@@ -63,7 +63,7 @@ final class ModelServer {
         case .getUploads(let group):
             return inGroup(group, caller, needs: .write, nil) { listStaged($0, of: group, caller, now) }
         case .discardUploads(let group, let files):
-            guard capabilities.discardUploads else { return .refused(404, "endpoint_unknown") }
+            guard capabilities.discardUploads else { return .refused(.endpointUnknown) }
             return inGroup(group, caller, needs: .write, nil) { group in
                 for file in files { group.staged[.init(caller: caller, file: file)] = nil }
                 return Answer(.done)
@@ -75,11 +75,11 @@ final class ModelServer {
             }
         case .downloadAppMetaData(let file, let textVersion, let version, let group):
             return inGroup(group, caller, needs: .read, version) { group in
-                guard let known = group.files[file] else { return contradiction(404, "file_unknown") }
-                guard !known.isDeleted else { return contradiction(409, "file_deleted") }
-                guard let text = known.text else { return contradiction(404, "app_meta_data_unknown") }
+                guard let known = group.files[file] else { return contradiction(.fileUnknown) }
+                guard !known.isDeleted else { return contradiction(.fileDeleted) }
+                guard let text = known.text else { return contradiction(.appMetaDataUnknown) }
                 guard text.version == textVersion else {
-                    return contradiction(409, "app_meta_data_version_mismatch")
+                    return contradiction(.appMetaDataVersionMismatch)
                 }
                 return Answer(.appMetaDataDownloaded(text.contents))
             }
@@ -97,9 +97,9 @@ final class ModelServer {
         _ body: (inout ModelGroup) -> Answer
     ) -> Answer {
         guard var group = groups[id], let permission = group.members[caller.user] else {
-            return .refused(410, "not_a_member")
+            return .refused(.notAMember)
         }
-        guard permission.allows(needs) else { return .refused(409, "permission_too_low") }
+        guard permission.allows(needs) else { return .refused(.permissionTooLow) }
         if let version, version != group.masterVersion { return Answer(.stale(current: group.masterVersion)) }
         // Taken out, so that it is changed in place, not copied.
         groups[id] = nil
@@ -108,8 +108,8 @@ final class ModelServer {
     }
 
     /// A refusal that clients with a right master version never get.
-    func contradiction(_ status: Int, _ code: String) -> Answer {
-        .refused(status, code)
+    func contradiction(_ code: ErrorCode) -> Answer {
+        .refused(code)
     }
 
     // MARK: Groups
@@ -118,7 +118,7 @@ final class ModelServer {
         var files: IndexResponse.Files?
         if let id = parameters.sharingGroupUUID {
             guard let group = groups[id], group.members[caller.user] != nil else {
-                return .refused(404, "group_unknown")
+                return .refused(.groupUnknown)
             }
             let since = capabilities.since ? parameters.since.flatMap { $0 > group.masterVersion ? nil : $0 } : nil
             let rows = group.files.filter { $0.value.changedAt > since ?? MasterVersion(-1) }
@@ -152,7 +152,7 @@ final class ModelServer {
     private func create(_ id: SharingGroupUUID, _ name: String?, _ caller: ModelCaller) -> Answer {
         if let known = groups[id] {
             let isOurs = known.creator == caller.user && known.members[caller.user] == .admin
-            return isOurs ? Answer(.done) : .refused(409, "group_exists")
+            return isOurs ? Answer(.done) : .refused(.groupExists)
         }
         addGroup(id, name: name, admin: caller.user)
         return Answer(.done)

@@ -239,7 +239,7 @@ final class SimulatedScheduler: Sendable {
             _ = answer()
             return ModelServer.Answer(.failed(.unreachable))
         case .closed: return ModelServer.Answer(.failed(.serverDown(message: nil)))
-        case .broken: return .refused(502, "cloud_unavailable")
+        case .broken: return .refused(.cloudUnavailable)
         }
     }
 }

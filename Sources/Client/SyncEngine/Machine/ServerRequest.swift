@@ -144,3 +144,13 @@ package enum RequestFailure: Error, Sendable, Equatable {
     /// Somebody else is signed in than the one whose files the store has.
     case differentUser
 }
+
+extension RequestFailure {
+    /// Whether the server refused the request with that code.
+    func isRefusal(_ code: ErrorCode) -> Bool { self == .refused(status: code.status, code: code.rawValue) }
+}
+
+extension ErrorCode {
+    /// Codes as they come in replies, which may hold others.
+    static func rawValues(_ codes: [ErrorCode]) -> Set<String> { Set(codes.map(\.rawValue)) }
+}

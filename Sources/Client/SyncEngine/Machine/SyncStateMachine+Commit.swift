@@ -72,13 +72,12 @@ extension SyncStateMachine {
             // Not carried out, unless this is the second copy of a request whose first reply got lost. The index tells.
             verifiedGroups.remove(runGroup)
             restart(current: current)
-        case .failed(.refused(status: 410, code: "not_a_member")):
+        case .failed(let failure) where failure.isRefusal(.notAMember):
             restart(current: nil)
         case .failed(.refused(status: let status, _)) where isReplay && [400, 404, 409, 410].contains(status):
             // Says nothing about the first copy, which may have come when all was still right. The index tells.
             restart(current: nil)
-        case .failed(.refused(status: 409, code: "permission_too_low")):
-            fail(.refused(status: 409, code: "permission_too_low"))
+        case .failed(let failure) where failure.isRefusal(.permissionTooLow): fail(failure)
         case .failed(.refused(status: let status, _)) where [400, 404, 409, 410].contains(status):
             // Nothing was carried out. Something staged is not the next version, or its owner has left.
             forgetCommit(of: id)

@@ -181,7 +181,8 @@ extension SyncStateMachine {
             return error
         case .refused(let status, let code):
             var error = SyncError(
-                code == "permission_too_low" ? .permissionDenied : .requestRefused, sharingGroupUUID: group)
+                code == ErrorCode.permissionTooLow.rawValue ? .permissionDenied : .requestRefused,
+                sharingGroupUUID: group)
             error.status = status
             error.serverCode = code
             return error

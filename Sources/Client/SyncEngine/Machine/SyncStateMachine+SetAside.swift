@@ -4,10 +4,10 @@ package import SyncProtocol
 // set aside, in a queue of their own that is not sent, so that the others go their way; the app decides about them.
 extension SyncStateMachine {
     /// The server's codes for an upload that it will never take as it is.
-    private static let finalCodes: Set<String> = [
-        "malformed_parameter", "parameter_out_of_range", "parameter_too_long", "unknown_mime_type",
-        "mime_type_changed", "file_in_other_group", "body_too_large", "app_meta_data_too_large",
-    ]
+    private static let finalCodes = ErrorCode.rawValues([
+        .malformedParameter, .parameterOutOfRange, .parameterTooLong, .unknownMimeType, .mimeTypeChanged,
+        .fileInOtherGroup, .bodyTooLarge, .appMetaDataTooLarge,
+    ])
     /// The same for replies without a code, such as a proxy's: content too large, URI too long (RFC 9110, section 15.5).
     private static let finalStatuses: Set<Int> = [413, 414]
 
@@ -32,7 +32,7 @@ extension SyncStateMachine {
             dropItems([item])
             return
         }
-        var text = error.serverCode == "app_meta_data_too_large" ? nil : item.appMetaData
+        var text = error.serverCode == ErrorCode.appMetaDataTooLarge.rawValue ? nil : item.appMetaData
         if item.kind == .file {
             let older = uploadsSetAside(of: file).filter { $0.kind == .file }
             text = text ?? older.last?.appMetaData

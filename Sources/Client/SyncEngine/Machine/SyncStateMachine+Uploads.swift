@@ -214,9 +214,9 @@ extension SyncStateMachine {
         case .failed where run?.afterTransfers != nil:
             // Ended early, or overtaken by something that counts more.
             break
-        case .failed(.refused(status: 410, code: "not_a_member")):
+        case .failed(let failure) where failure.isRefusal(.notAMember):
             endTransfers(.uploadAnew(current: nil, isIndexDoubtful: false))
-        case .failed(.refused(status: 409, code: "batch_mismatch")):
+        case .failed(let failure) where failure.isRefusal(.batchMismatch):
             endTransfers(.sendWithoutBatch(item.queueID))
         case .failed(.refused(status: 409, let code)) where Self.refusalsOfWrongVersions.contains(code ?? ""):
             // Does not happen as long as the master version is right; a whole index will tell what is.
@@ -265,10 +265,9 @@ extension SyncStateMachine {
     }
 
     /// The server's codes for versions and states that another index may cure.
-    package static let refusalsOfWrongVersions: Set<String> = [
-        "file_version_mismatch", "app_meta_data_version_mismatch", "file_deleted", "file_not_deleted",
-        "upload_conflict",
-    ]
+    package static let refusalsOfWrongVersions = ErrorCode.rawValues([
+        .fileVersionMismatch, .appMetaDataVersionMismatch, .fileDeleted, .fileNotDeleted, .uploadConflict,
+    ])
 
     private mutating func noteFailure(_ failure: RequestFailure, of id: RowID<UploadItem>) {
         let error = Self.error(for: failure, group: nil)
@@ -312,7 +311,7 @@ extension SyncStateMachine {
             confirmCreation(of: runGroup)
             verifiedGroups.insert(runGroup)
             continueUploads(of: item.queueID)
-        case .failed(.refused(status: 409, code: "group_exists")):
+        case .failed(let failure) where failure.isRefusal(.groupExists):
             // Ours, if the index lists it: then an earlier reply was lost.
             sendIndex()
         case .failed(let failure): fail(failure)

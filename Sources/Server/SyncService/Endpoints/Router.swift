@@ -132,7 +132,8 @@ public struct Router: Sendable {
             visit.outcome.status = 499
             visit.outcome.code =
                 switch error {
-                case let gone as ClientGone: gone.reason == .tooSlow ? "transfer_too_slow" : "client_gone"
+                case let gone as ClientGone:
+                    gone.reason == .tooSlow ? ErrorCode.transferTooSlow.rawValue : "client_gone"
                 default: "reply_interrupted"
                 }
             if let interrupted = error as? ReplyInterrupted {
