@@ -42,7 +42,7 @@ struct FailedSignInsTests {
         let network = ClientNetwork(address: "192.0.2.1")
         for _ in 0..<100 {
             #expect(failures.take(from: network) == nil)
-            failures.release(to: network)
+            failures.refund(to: network)
         }
         #expect(failures.networksKnown == 0)
     }

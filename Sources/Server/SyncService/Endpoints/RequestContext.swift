@@ -134,10 +134,10 @@ final class RequestContext {
             do throws(AccountError) {
                 let profile = try account.verify(presented, through: accountClient)
                 guard profile.isPlausible else { throw .unavailable(detail: "an identifier that cannot be kept") }
-                services.failedSignIns.release(to: network)
+                services.failedSignIns.refund(to: network)
                 return profile
             } catch {
-                if error != .rejected { services.failedSignIns.release(to: network) }
+                if error != .rejected { services.failedSignIns.refund(to: network) }
                 throw error
             }
         }

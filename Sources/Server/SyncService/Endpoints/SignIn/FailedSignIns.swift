@@ -44,7 +44,7 @@ public final class FailedSignIns: Sendable {
     }
 
     /// Gives a question back: the token was good, or the provider did not say.
-    func release(to network: ClientNetwork) {
+    func refund(to network: ClientNetwork) {
         let now = now()
         allowances.withLock { allowances in
             var allowance = present(allowances[network], at: now)
