@@ -316,6 +316,43 @@ struct SyncTests {
         #expect(driver.commits.isEmpty)
     }
 
+    @Test("A list shows that a group is created, although the reply was lost, and what others did in it since")
+    func listedCreation() throws {
+        var driver = try Driver.member()
+        let group = SharingGroupUUID("11111111-0000-4000-8000-000000000002")!
+        driver.perform(try driver.engine.createSharingGroup(group, name: "New", at: Driver.now))
+        try driver.sync(group)
+        driver.reply(.failed(.unreachable))
+        driver.groups.append(group)
+        driver.masterVersion = MasterVersion(7)
+
+        try driver.sync(nil)
+        driver.replyIndex()
+
+        #expect(driver.engine.sharingGroups.first { $0.sharingGroupUUID == group }?.syncNeeded == true)
+        try driver.sync(group)
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        #expect(driver.commits.isEmpty)
+        #expect(!driver.engine.uploadsPending)
+        #expect(driver.engine.sharingGroups.allSatisfy { $0.sharingGroupUUID != group || !$0.syncNeeded })
+    }
+
+    @Test("A list does not create what is not closed yet")
+    func listedBeforeCreation() throws {
+        var driver = try Driver.member()
+        let group = SharingGroupUUID("11111111-0000-4000-8000-000000000002")!
+        driver.perform(try driver.engine.createSharingGroup(group, name: "New", at: Driver.now))
+        driver.groups.append(group)
+
+        try driver.sync(nil)
+        driver.replyIndex()
+
+        #expect(driver.engine.state.violations().isEmpty)
+        try driver.sync(group)
+        #expect(driver.waiting?.request == .createSharingGroup(group, name: "New"))
+    }
+
     @Test("A group that is not listed any more is lost: its queues die, once reported")
     func lostGroup() throws {
         var driver = try Driver.member()

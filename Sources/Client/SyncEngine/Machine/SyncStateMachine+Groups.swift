@@ -12,8 +12,11 @@ extension SyncStateMachine {
                 created.append(addGroup(info))
                 continue
             }
-            guard !known.creationPending else { continue }
-            var entry = known
+            if known.creationPending {
+                guard wasCreationSent(group), info.permission == .admin else { continue }
+                confirmCreation(of: group)
+            }
+            guard var entry = state.groups[group] else { continue }
             entry.name = info.sharingGroupName
             entry.permission = info.permission
             if entry.masterVersion != info.masterVersion {
@@ -35,6 +38,13 @@ extension SyncStateMachine {
         }
         guard !(created.isEmpty && updated.isEmpty && deleted.isEmpty) else { return }
         actions.append(.reportSharingGroups(created: created, updated: updated, deleted: deleted))
+    }
+
+    /// Whether the server may have been asked for the group already: the reply may have been lost.
+    private func wasCreationSent(_ group: SharingGroupUUID) -> Bool {
+        state.closedQueues(of: group).contains { queue in
+            state.items(in: queue.id).contains { $0.kind == .groupCreate }
+        }
     }
 
     private mutating func addGroup(_ info: SharingGroupInfo) -> SharingGroup {
