@@ -26,7 +26,8 @@ extension SyncServer {
         public var syncsPendingUploadsAtLaunch = true
         /// How long that waits after the launch, for a sign-in without the person.
         public var launchGrace = Duration.seconds(2)
-        /// How many uploads, or downloads, may be under way at the same time; less than 1 counts as 1.
+        /// How many uploads, or downloads, may be under way at the same time, 1 to 32; others count as the nearest. More of
+        /// them hide more of a provider's delay. An executor of the app's own has a limit of its own.
         public var maximumTransfers = 4
         /// How many bytes the files of one queue may have in all if it is to be sent as a batch of the protocol, which
         /// needs no request for its commit: the server commits it when its last change arrives. If one change is refused

@@ -20,14 +20,17 @@ public final class SyncServer: Sendable {
     /// ``Configuration/syncsPendingUploadsAtLaunch``).
     /// - Parameters:
     ///   - delegate: Held weakly. Without one, downloads and conflicts wait.
-    ///   - executor: Carries out the requests. One with a background session, where the system has such, goes on without
-    ///     the process; what it brings then goes to ``take(_:)``.
+    ///   - executor: Carries out the requests; nil: `URLSession` does, with ``Configuration/maximumTransfers``. One with a
+    ///     background session, where the system has such, goes on without the process; what it brings then goes to
+    ///     ``take(_:)``.
     /// - Throws: `storeInUse` if another process or instance has the store; `storeError`.
     public convenience init(
         configuration: Configuration, credentialProvider: any CredentialProvider,
-        delegate: (any SyncServerDelegate)? = nil, executor: any HTTPExecutor = URLSessionExecutor()
+        delegate: (any SyncServerDelegate)? = nil, executor: (any HTTPExecutor)? = nil
     ) throws(SyncError) {
-        try self.init(configuration, credentialProvider, delegate, .system, executor: executor)
+        try self.init(
+            configuration, credentialProvider, delegate, .system,
+            executor: executor ?? URLSessionExecutor(maximumTransfers: configuration.maximumTransfers))
     }
 
     /// The same with an environment and an HTTP stack of the caller's.

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import SyncServerConnection
+import Synchronization
 import TestSupport
 import Testing
 
@@ -198,6 +199,27 @@ struct URLSessionExecutorTests {
         #expect(server.requests.count == 1)
     }
 
+    @Test("As many transfers are in progress as told, and not one more", arguments: [1, 3, 16])
+    func transfersAtOnce(limit: Int) async throws {
+        let executor = URLSessionExecutor(maximumTransfers: limit)
+        let meeting = Meeting(of: limit)
+        let server = try LocalHTTPServer { peer in
+            guard peer.readRequest() != nil else { return }
+            meeting.attend()
+            peer.respond(body: "bytes")
+        }
+        let exchanges = (0..<limit * 2).map {
+            exchange(server, destination: folder.appending(path: "\($0)"), idleTimeout: .seconds(120))
+        }
+
+        try await withThrowingTaskGroup { group in
+            for exchange in exchanges { group.addTask { try await executor.execute(exchange) } }
+            try await group.waitForAll()
+        }
+
+        #expect(meeting.mostPresent == limit)
+    }
+
     @Test("Many at once each get their own reply")
     func many() async throws {
         let server = try LocalHTTPServer { peer in
@@ -215,5 +237,37 @@ struct URLSessionExecutorTests {
             return await tasks.reduce(into: [Int: String?]()) { $0[$1.0] = $1.1 }
         }
         for n in 0..<40 { #expect(replies[n] == "body \(n)") }
+    }
+}
+
+/// Lets people go when a number of them is present.
+private final class Meeting: Sendable {
+    private struct State {
+        /// How many came since the last meeting.
+        var waiting = 0
+        /// How many are there, those who may go included.
+        var present = 0
+        var mostPresent = 0
+    }
+
+    private let size: Int
+    private let state = Mutex(State())
+    private let ended = DispatchSemaphore(value: 0)
+
+    init(of size: Int) { self.size = size }
+
+    var mostPresent: Int { state.withLock { $0.mostPresent } }
+
+    func attend() {
+        let isComplete = state.withLock { state in
+            state.waiting += 1
+            state.present += 1
+            state.mostPresent = max(state.mostPresent, state.present)
+            guard state.waiting == size else { return false }
+            state.waiting = 0
+            return true
+        }
+        if isComplete { for _ in 1..<size { ended.signal() } } else { ended.wait() }
+        state.withLock { $0.present -= 1 }
     }
 }

@@ -26,7 +26,7 @@ extension SyncdirTests {
             try ada.write("empty", "")
 
             let sent = try ada.json("sync", ada.directory.path, "--group", group)
-            let received = try bob.json("sync", bob.directory.path, "--group", group)
+            let received = try bob.json("sync", bob.directory.path, "--group", group, "--transfers", "16")
 
             #expect(sent.sent?.array?.count == 3 && received.received?.array?.count == 3)
             #expect(try bob.files() == ada.files())
@@ -123,6 +123,7 @@ extension SyncdirTests {
             try ada.succeed("create-group", "Only")
             #expect(try ada.run("sync", ada.directory.path).output.contains("--group"))
             #expect(try ada.run("sync", ada.directory.path, "--group", "Other").status == 1)
+            #expect(try ada.run("sync", ada.directory.path, "--group", "Only", "--transfers", "0").status == 64)
             try ada.succeed("sign-out")
             #expect(try ada.run("groups").status == 77)
         }

@@ -9,7 +9,8 @@ import HTTPTypes
 
 /// Carries out requests with `URLSession`: uploads from files, downloads to files.
 ///
-/// At most 6 short requests and 4 transfers are in progress at once; others wait for their turn, which no timeout counts.
+/// At most 6 short requests, and as many transfers as told, are in progress at once; others wait for their turn, which no
+/// timeout counts.
 ///
 /// Two sessions, so that an app can let its transfers go on in the background while short requests need no more than the
 /// app's own time. The sessions end with the executor, and what they still do with them.
@@ -18,19 +19,26 @@ public final class URLSessionExecutor: HTTPExecutor {
     private let transfers: URLSession
     private let tasks: TaskRegistry
     private let requestGate = AdmissionGate(6)
-    private let transferGate = AdmissionGate(4)
+    private let transferGate: AdmissionGate
+
+    /// How many transfers can be in progress at once; servers let one user have no more, unless they are told to.
+    public static let possibleTransfers = 1...32
 
     /// Makes the sessions.
     /// - Parameters:
+    ///   - maximumTransfers: How many transfers are in progress at most; the nearest of ``possibleTransfers`` counts.
     ///   - requests: for requests with bodies in memory.
     ///   - transfers: for bodies in files; may be a background configuration where the system has such.
     ///   - unattended: who is told of transfers that an earlier process of the app has begun; with a background configuration
     ///     only.
     public init(
+        maximumTransfers: Int = 4,
         requests: URLSessionConfiguration = URLSessionExecutor.configuration(),
         transfers: URLSessionConfiguration = URLSessionExecutor.configuration(),
         unattended: UnattendedTransfers? = nil
     ) {
+        let possible = Self.possibleTransfers
+        transferGate = AdmissionGate(min(max(maximumTransfers, possible.lowerBound), possible.upperBound))
         tasks = TaskRegistry(unattended: unattended)
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1

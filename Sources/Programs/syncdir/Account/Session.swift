@@ -52,7 +52,7 @@ struct Session {
     }
 
     /// The client library with a store of its own in `storeFolder`.
-    func server(storeFolder: URL, delegate: (any SyncServerDelegate)? = nil) throws -> SyncServer {
+    func server(storeFolder: URL, maximumTransfers: Int = 1) throws -> SyncServer {
         guard let url = URL(string: account.server) else {
             throw Failure(.configuration, "the server's address is none: \(account.server)")
         }
@@ -60,7 +60,8 @@ struct Session {
             serverURL: url, storeFolder: storeFolder, cloudFolderName: configuration.cloudFolderName ?? "SyncServer")
         // The commands sync by themselves.
         settings.syncsPendingUploadsAtLaunch = false
-        return try SyncServer(configuration: settings, credentialProvider: credentials, delegate: delegate)
+        settings.maximumTransfers = maximumTransfers
+        return try SyncServer(configuration: settings, credentialProvider: credentials)
     }
 
     /// The client library for what is about no directory, while `body` runs.

@@ -12,6 +12,16 @@ struct DirectoryOptions: ParsableArguments {
     var group: String?
 }
 
+/// What the commands take that move files.
+struct TransferOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("How many files are sent, or fetched, at the same time.", valueName: "number"))
+    var transfers = 4
+
+    func validate() throws {
+        guard (1...32).contains(transfers) else { throw ValidationError("--transfers is 1 to 32.") }
+    }
+}
+
 /// `syncdir sync`.
 struct SyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -22,10 +32,11 @@ struct SyncCommand: AsyncParsableCommand {
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var place: DirectoryOptions
+    @OptionGroup var transfer: TransferOptions
 
     func run() async throws {
         let directory = try await OpenDirectory(
-            try Session(options), path: place.directory, group: place.group)
+            try Session(options), path: place.directory, group: place.group, maximumTransfers: transfer.transfers)
         let display = Task { await TransferDisplay.run(directory) }
         defer { display.cancel() }
         var report = RoundReport()
@@ -58,6 +69,7 @@ struct Watch: AsyncParsableCommand {
 
     @OptionGroup var options: CommonOptions
     @OptionGroup var place: DirectoryOptions
+    @OptionGroup var transfer: TransferOptions
 
     @Option(help: ArgumentHelp("How often the server is asked for changes.", valueName: "seconds"))
     var interval = 10.0
@@ -68,7 +80,7 @@ struct Watch: AsyncParsableCommand {
 
     func run() async throws {
         let directory = try await OpenDirectory(
-            try Session(options), path: place.directory, group: place.group)
+            try Session(options), path: place.directory, group: place.group, maximumTransfers: transfer.transfers)
         let display = Task { await TransferDisplay.run(directory) }
         defer { display.cancel() }
         let loop = WatchLoop(directory, interval: .seconds(interval), asJSON: options.json)

@@ -10,11 +10,12 @@ struct OpenDirectory {
 
     /// Opens a directory; the first time with a group.
     /// - Throws: ``Failure``; `SyncError` with `storeInUse` if another process has it.
-    init(_ session: Session, path: String, group: String?) async throws {
+    init(_ session: Session, path: String, group: String?, maximumTransfers: Int) async throws {
         root = try DirectoryRoot(path: path)
         let state = URL(filePath: root.statePath, directoryHint: .isDirectory)
         // First of all: it keeps other processes away.
-        let server = try session.server(storeFolder: state.appending(path: "store"))
+        let server = try session.server(
+            storeFolder: state.appending(path: "store"), maximumTransfers: maximumTransfers)
         do {
             let store = try RecordStore(path: state.appending(path: Self.recordName).path)
             let uuid = try await Self.group(group, store, server)
