@@ -48,7 +48,7 @@ struct AccessTests {
         }
         switch route.groupAccess {
         case .none: return .served
-        case .checkedByEndpoint:
+        case .membershipIfNamed:
             return caller == .stranger ? Answer(status: 404, code: "group_unknown") : .served
         case .membership:
             return caller == .stranger ? Answer(status: 410, code: "not_a_member") : .served

@@ -53,6 +53,7 @@ struct RouteTests {
             Set(routes.filter(condition).map(\.endpoint))
         }
         #expect(routes.count == 28)
+        #expect(routes.map(\.endpoint) == EndpointName.allCases)
         #expect(names { $0.authentication == .none } == [.healthCheck, .getSharingInvitationInfo, .appleNotifications])
         #expect(names { $0.authentication == .primary } == [.checkPrimaryCreds, .addUser, .redeemSharingInvitation])
         #expect(names { $0.responseKind == .header } == [.uploadFile])
@@ -78,7 +79,7 @@ struct RouteTests {
                 .revokeSharingInvitation, .updateSharingGroupMember, .removeSharingGroupMember,
             ])
         #expect(names { $0.groupAccess == .membership } == [.removeUserFromSharingGroup])
-        #expect(names { $0.groupAccess == .checkedByEndpoint } == [.index])
+        #expect(names { $0.groupAccess == .membershipIfNamed } == [.index])
     }
 
     @Test("Request headers have their FastCGI names")

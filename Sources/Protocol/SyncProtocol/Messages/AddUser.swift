@@ -1,6 +1,7 @@
 /// Creates a user of an owning account type, and the user's first sharing group.
 public struct AddUserRequest: RequestMessage {
     public typealias Response = UserIDResponse
+    public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.addUser
     public static let parameters = ParameterList(
         required: [.sharingGroupUUID], optional: [.cloudFolderName, .sharingGroupName])

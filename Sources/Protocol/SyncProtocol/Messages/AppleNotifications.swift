@@ -3,6 +3,7 @@
 /// The body is JSON with the text `payload`, a token that Apple has signed; there are no parameters.
 public struct AppleNotificationsRequest: RequestMessage {
     public typealias Response = EmptyResponse
+    public typealias Access = AnyoneAccess
     public static let endpoint = EndpointName.appleNotifications
     public static let parameters = ParameterList()
 

@@ -1,6 +1,7 @@
 /// Asks who the caller is: the way to sign in an existing user.
 public struct CheckCredsRequest: RequestMessage {
     public typealias Response = UserIDResponse
+    public typealias Access = UserAccess
     public static let endpoint = EndpointName.checkCreds
     public static let parameters = ParameterList()
 

@@ -1,6 +1,7 @@
 /// Creates a sharing group with the caller as its admin; takes an owning account.
 public struct CreateSharingGroupRequest: RequestMessage {
     public typealias Response = EmptyResponse
+    public typealias Access = UserAccess
     public static let endpoint = EndpointName.createSharingGroup
     public static let parameters = ParameterList(required: [.sharingGroupUUID], optional: [.sharingGroupName])
 

@@ -1,6 +1,7 @@
 /// Creates an invitation to a sharing group, good for 24 hours.
 public struct CreateSharingInvitationRequest: RequestMessage {
     public typealias Response = CreateSharingInvitationResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.createSharingInvitation
     public static let parameters = ParameterList(
         required: [.permission, .sharingGroupUUID], optional: [.allowSocialAcceptance, .numberOfAcceptors])

@@ -1,6 +1,7 @@
 /// Withdraws what this user has staged on this device in one group: all of it, or that of some files, or of a batch.
 public struct DiscardUploadsRequest: RequestMessage {
     public typealias Response = DiscardUploadsResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.discardUploads
     public static let parameters = ParameterList(required: [.sharingGroupUUID], optional: [.fileUUIDs, .batchUUID])
 

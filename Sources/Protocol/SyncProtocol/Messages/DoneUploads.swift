@@ -1,6 +1,7 @@
 /// Commits all that this user has staged on this device in one group.
 public struct DoneUploadsRequest: RequestMessage {
     public typealias Response = DoneUploadsResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.doneUploads
     public static let parameters = ParameterList(
         required: [.masterVersion, .sharingGroupUUID],

@@ -1,6 +1,7 @@
 /// Reads the current app metadata of a file.
 public struct DownloadAppMetaDataRequest: RequestMessage {
     public typealias Response = DownloadAppMetaDataResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.downloadAppMetaData
     public static let parameters = ParameterList(
         required: [.fileUUID, .appMetaDataVersion, .masterVersion, .sharingGroupUUID])

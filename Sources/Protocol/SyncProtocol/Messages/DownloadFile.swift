@@ -1,6 +1,7 @@
 /// Downloads the current version of a file from its owner's storage.
 public struct DownloadFileRequest: RequestMessage {
     public typealias Response = DownloadFileResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.downloadFile
     public static let parameters = ParameterList(
         required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID], optional: [.appMetaDataVersion])

@@ -1,6 +1,7 @@
 /// Lists the members of a sharing group with what each may do.
 public struct GetSharingGroupMembersRequest: RequestMessage {
     public typealias Response = GetSharingGroupMembersResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.getSharingGroupMembers
     public static let parameters = ParameterList(required: [.sharingGroupUUID])
 

@@ -1,6 +1,7 @@
 /// Asks what an invitation offers; needs no credentials.
 public struct GetSharingInvitationInfoRequest: RequestMessage {
     public typealias Response = GetSharingInvitationInfoResponse
+    public typealias Access = AnyoneAccess
     public static let endpoint = EndpointName.getSharingInvitationInfo
     public static let parameters = ParameterList(required: [.sharingInvitationUUID])
 

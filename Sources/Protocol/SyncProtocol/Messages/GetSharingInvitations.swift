@@ -1,6 +1,7 @@
 /// Lists the open invitations to a sharing group.
 public struct GetSharingInvitationsRequest: RequestMessage {
     public typealias Response = GetSharingInvitationsResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.getSharingInvitations
     public static let parameters = ParameterList(required: [.sharingGroupUUID])
 

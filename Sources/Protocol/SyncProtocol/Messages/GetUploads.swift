@@ -1,6 +1,7 @@
 /// Lists what this user has staged on this device in one group.
 public struct GetUploadsRequest: RequestMessage {
     public typealias Response = GetUploadsResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.getUploads
     public static let parameters = ParameterList(required: [.sharingGroupUUID])
 

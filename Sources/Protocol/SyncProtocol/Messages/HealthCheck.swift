@@ -1,6 +1,7 @@
 /// Asks whether the server works; for load balancers too.
 public struct HealthCheckRequest: RequestMessage {
     public typealias Response = HealthCheckResponse
+    public typealias Access = AnyoneAccess
     public static let endpoint = EndpointName.healthCheck
     public static let parameters = ParameterList()
 

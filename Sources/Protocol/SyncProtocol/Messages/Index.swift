@@ -1,6 +1,7 @@
 /// Lists the caller's sharing groups, and the files of one of them if asked for.
 public struct IndexRequest: RequestMessage {
     public typealias Response = IndexResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.index
     public static let parameters = ParameterList(
         optional: [.sharingGroupUUID, .since], debugOnly: [.testServerSleep])

@@ -1,6 +1,7 @@
 /// Accepts an invitation, creating the user if there is none.
 public struct RedeemSharingInvitationRequest: RequestMessage {
     public typealias Response = RedeemSharingInvitationResponse
+    public typealias Access = SignedInAccess
     public static let endpoint = EndpointName.redeemSharingInvitation
     public static let parameters = ParameterList(required: [.sharingInvitationUUID], optional: [.cloudFolderName])
 

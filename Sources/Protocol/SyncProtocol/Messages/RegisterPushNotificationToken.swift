@@ -1,6 +1,7 @@
 /// Registers the caller's device for push notifications.
 public struct RegisterPushNotificationTokenRequest: RequestMessage {
     public typealias Response = EmptyResponse
+    public typealias Access = UserAccess
     public static let endpoint = EndpointName.registerPushNotificationToken
     public static let parameters = ParameterList(
         required: [.pushNotificationToken],

@@ -1,6 +1,7 @@
 /// Removes a sharing group for all its members. Files in cloud storage stay.
 public struct RemoveSharingGroupRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.removeSharingGroup
     public static let parameters = ParameterList(required: [.sharingGroupUUID, .masterVersion])
 

@@ -1,6 +1,7 @@
 /// Takes a member out of a sharing group.
 public struct RemoveSharingGroupMemberRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.removeSharingGroupMember
     public static let parameters = ParameterList(required: [.sharingGroupUUID, .masterVersion, .userId])
 

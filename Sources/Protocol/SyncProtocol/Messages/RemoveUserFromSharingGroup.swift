@@ -1,6 +1,7 @@
 /// Takes the caller out of a sharing group. Files in cloud storage stay.
 public struct RemoveUserFromSharingGroupRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.removeUserFromSharingGroup
     public static let parameters = ParameterList(required: [.sharingGroupUUID, .masterVersion])
 

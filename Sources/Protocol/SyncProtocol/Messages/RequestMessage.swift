@@ -3,6 +3,9 @@ public protocol RequestMessage: Sendable, Hashable {
     /// The answer in case of success.
     associatedtype Response: ResponseMessage
 
+    /// Who may send it.
+    associatedtype Access: EndpointAccess
+
     /// The endpoint that takes this request.
     static var endpoint: EndpointName { get }
 

@@ -1,6 +1,7 @@
 /// Withdraws an invitation, so that nobody can redeem it any more.
 public struct RevokeSharingInvitationRequest: RequestMessage {
     public typealias Response = EmptyResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.revokeSharingInvitation
     public static let parameters = ParameterList(required: [.sharingGroupUUID, .sharingInvitationUUID])
 

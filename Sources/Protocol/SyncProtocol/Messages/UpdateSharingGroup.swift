@@ -1,6 +1,7 @@
 /// Renames a sharing group.
 public struct UpdateSharingGroupRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.updateSharingGroup
     public static let parameters = ParameterList(required: [.sharingGroupUUID, .sharingGroupName, .masterVersion])
 

@@ -1,6 +1,7 @@
 /// Gives a member of a sharing group another permission.
 public struct UpdateSharingGroupMemberRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.updateSharingGroupMember
     public static let parameters = ParameterList(required: [.sharingGroupUUID, .masterVersion, .userId, .permission])
 

@@ -1,6 +1,7 @@
 /// Stages a change of a committed file's app metadata.
 public struct UploadAppMetaDataRequest: RequestMessage {
     public typealias Response = StagingResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.uploadAppMetaData
     public static let parameters = ParameterList(
         required: [.fileUUID, .masterVersion, .sharingGroupUUID],

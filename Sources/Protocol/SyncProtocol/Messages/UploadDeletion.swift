@@ -1,6 +1,7 @@
 /// Stages the deletion of a committed file.
 public struct UploadDeletionRequest: RequestMessage {
     public typealias Response = StagingResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.uploadDeletion
     public static let parameters = ParameterList(
         required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID], optional: UploadBatch.parameters,

@@ -1,6 +1,7 @@
 /// Stages a new file, or the next version of one; the bytes are the request's body.
 public struct UploadFileRequest: RequestMessage {
     public typealias Response = UploadFileResponse
+    public typealias Access = MemberAccess
     public static let endpoint = EndpointName.uploadFile
     public static let parameters = ParameterList(
         required: [.fileUUID, .sharingGroupUUID, .mimeType, .fileVersion, .masterVersion, .checkSum],

@@ -28,12 +28,12 @@ public struct EndpointRoute: Sendable, Hashable {
         case data
     }
 
-    /// What is checked about the sharing group that a request names, before the endpoint's own work.
+    /// What is checked about the sharing group that a request names.
     public enum GroupAccess: Sendable, Hashable {
         /// Nothing: there is no group, or it is just being made.
         case none
-        /// Nothing; the endpoint checks membership itself, if a group is named.
-        case checkedByEndpoint
+        /// Membership, with any permission, if a group is named; otherwise 404.
+        case membershipIfNamed
         /// Membership, with any permission.
         case membership
         /// Membership with at least this permission.
@@ -56,37 +56,47 @@ public struct EndpointRoute: Sendable, Hashable {
 
     /// The row of the protocol's table for `endpoint`.
     public init(_ endpoint: EndpointName) {
-        self.endpoint = endpoint
-        (method, authentication, groupAccess, responseKind) =
+        self =
             switch endpoint {
-            case .healthCheck: (.get, .none, .none, .json)
-            case .checkPrimaryCreds: (.get, .primary, .none, .json)
-            case .checkCreds: (.get, .secondary, .none, .json)
-            case .addUser: (.post, .primary, .none, .json)
-            case .removeUser: (.post, .secondary, .none, .json)
-            case .index: (.get, .secondary, .checkedByEndpoint, .json)
-            case .uploadFile: (.post, .secondary, .permission(.write), .header)
-            case .uploadAppMetaData: (.post, .secondary, .permission(.write), .json)
-            case .uploadDeletion: (.delete, .secondary, .permission(.write), .json)
-            case .getUploads: (.get, .secondary, .permission(.write), .json)
-            case .doneUploads: (.post, .secondary, .permission(.write), .json)
-            case .downloadFile: (.get, .secondary, .permission(.read), .data)
-            case .downloadAppMetaData: (.get, .secondary, .permission(.read), .json)
-            case .createSharingInvitation: (.post, .secondary, .permission(.admin), .json)
-            case .getSharingInvitationInfo: (.get, .none, .none, .json)
-            case .redeemSharingInvitation: (.post, .primary, .none, .json)
-            case .createSharingGroup: (.post, .secondary, .none, .json)
-            case .updateSharingGroup: (.patch, .secondary, .permission(.admin), .json)
-            case .removeSharingGroup: (.post, .secondary, .permission(.admin), .json)
-            case .removeUserFromSharingGroup: (.post, .secondary, .membership, .json)
-            case .registerPushNotificationToken: (.post, .secondary, .none, .json)
-            case .appleNotifications: (.post, .none, .none, .json)
-            case .discardUploads: (.post, .secondary, .permission(.write), .json)
-            case .getSharingInvitations: (.get, .secondary, .permission(.admin), .json)
-            case .revokeSharingInvitation: (.post, .secondary, .permission(.admin), .json)
-            case .getSharingGroupMembers: (.get, .secondary, .permission(.read), .json)
-            case .updateSharingGroupMember: (.patch, .secondary, .permission(.admin), .json)
-            case .removeSharingGroupMember: (.post, .secondary, .permission(.admin), .json)
+            case .healthCheck: Self(HealthCheckRequest.self, .get, .anyone, .json)
+            case .checkPrimaryCreds: Self(CheckPrimaryCredsRequest.self, .get, .signedIn, .json)
+            case .checkCreds: Self(CheckCredsRequest.self, .get, .user, .json)
+            case .addUser: Self(AddUserRequest.self, .post, .signedIn, .json)
+            case .removeUser: Self(RemoveUserRequest.self, .post, .user, .json)
+            case .index: Self(IndexRequest.self, .get, .memberIfGroupNamed, .json)
+            case .uploadFile: Self(UploadFileRequest.self, .post, .member(.write), .header)
+            case .uploadAppMetaData: Self(UploadAppMetaDataRequest.self, .post, .member(.write), .json)
+            case .uploadDeletion: Self(UploadDeletionRequest.self, .delete, .member(.write), .json)
+            case .getUploads: Self(GetUploadsRequest.self, .get, .member(.write), .json)
+            case .doneUploads: Self(DoneUploadsRequest.self, .post, .member(.write), .json)
+            case .downloadFile: Self(DownloadFileRequest.self, .get, .member(.read), .data)
+            case .downloadAppMetaData: Self(DownloadAppMetaDataRequest.self, .get, .member(.read), .json)
+            case .createSharingInvitation: Self(CreateSharingInvitationRequest.self, .post, .member(.admin), .json)
+            case .getSharingInvitationInfo: Self(GetSharingInvitationInfoRequest.self, .get, .anyone, .json)
+            case .redeemSharingInvitation: Self(RedeemSharingInvitationRequest.self, .post, .signedIn, .json)
+            case .createSharingGroup: Self(CreateSharingGroupRequest.self, .post, .user, .json)
+            case .updateSharingGroup: Self(UpdateSharingGroupRequest.self, .patch, .member(.admin), .json)
+            case .removeSharingGroup: Self(RemoveSharingGroupRequest.self, .post, .member(.admin), .json)
+            case .removeUserFromSharingGroup: Self(RemoveUserFromSharingGroupRequest.self, .post, .anyMember, .json)
+            case .registerPushNotificationToken: Self(RegisterPushNotificationTokenRequest.self, .post, .user, .json)
+            case .appleNotifications: Self(AppleNotificationsRequest.self, .post, .anyone, .json)
+            case .discardUploads: Self(DiscardUploadsRequest.self, .post, .member(.write), .json)
+            case .getSharingInvitations: Self(GetSharingInvitationsRequest.self, .get, .member(.admin), .json)
+            case .revokeSharingInvitation: Self(RevokeSharingInvitationRequest.self, .post, .member(.admin), .json)
+            case .getSharingGroupMembers: Self(GetSharingGroupMembersRequest.self, .get, .member(.read), .json)
+            case .updateSharingGroupMember: Self(UpdateSharingGroupMemberRequest.self, .patch, .member(.admin), .json)
+            case .removeSharingGroupMember: Self(RemoveSharingGroupMemberRequest.self, .post, .member(.admin), .json)
             }
+    }
+
+    /// One row: who may call is of the type that the message names.
+    private init<Message: RequestMessage>(
+        _ message: Message.Type, _ method: Method, _ access: Message.Access, _ responseKind: ResponseKind
+    ) {
+        endpoint = Message.endpoint
+        self.method = method
+        authentication = Message.Access.authentication
+        groupAccess = access.groupAccess
+        self.responseKind = responseKind
     }
 }

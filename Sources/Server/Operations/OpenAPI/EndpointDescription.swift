@@ -61,7 +61,7 @@ struct EndpointDescription {
         if route.authentication != .none { codes.formUnion(ErrorCode.signingIn) }
         if route.authentication == .secondary { codes.formUnion(ErrorCode.users) }
         switch route.groupAccess {
-        case .none, .checkedByEndpoint: break
+        case .none, .membershipIfNamed: break
         case .membership: codes.insert(.notAMember)
         case .permission(let needed):
             codes.insert(.notAMember)

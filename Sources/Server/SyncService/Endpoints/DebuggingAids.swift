@@ -26,7 +26,9 @@ enum DebuggingAids {
     ///
     /// Reads only; may be repeated.
     struct CheckPrimaryCredsEndpoint: Endpoint {
-        func respond(to request: CheckPrimaryCredsRequest, in context: RequestContext) -> EndpointReply {
+        func respond(
+            to request: CheckPrimaryCredsRequest, from caller: SignedInPerson, in context: RequestContext
+        ) -> EndpointReply {
             .json(EmptyResponse())
         }
     }

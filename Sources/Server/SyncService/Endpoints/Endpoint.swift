@@ -4,13 +4,13 @@ import SyncProtocol
 ///
 /// Its documentation says why a request that arrives twice does no harm.
 protocol Endpoint {
-    associatedtype Request: RequestMessage
+    associatedtype Request: RequestMessage where Request.Access: ServedAccess
+    /// Who asks, as the protocol's table demands it.
+    typealias Caller = Request.Access.Caller
 
     /// Does what the request asks.
-    ///
-    /// Who asks has been found out by then, as far as the endpoint's route requires it.
     /// - Throws: anything; ``ErrorResponse`` turns it into a reply.
-    func respond(to request: Request, in context: RequestContext) throws -> EndpointReply
+    func respond(to request: Request, from caller: Caller, in context: RequestContext) throws -> EndpointReply
 }
 
 /// A successful reply, or one that the endpoint has sent already.

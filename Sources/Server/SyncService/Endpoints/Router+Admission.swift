@@ -2,9 +2,9 @@ public import HTTPTransport
 import SyncProtocol
 
 /// What a transfer must satisfy before its body is asked for.
-protocol TransferEndpoint: Endpoint {
+protocol TransferEndpoint: Endpoint where Request.Access == MemberAccess {
     /// Checks what can be checked without the body, for an early refusal only: the transfer itself checks again.
-    func admit(_ request: Request, in context: RequestContext) throws
+    func admit(_ request: Request, from caller: GroupCaller, in context: RequestContext) throws
 }
 
 extension Router {
@@ -38,20 +38,22 @@ extension Router {
         let context = visit.context
         let route = try route(context.head)
         visit.outcome.endpoint = route.endpoint
-        switch route.endpoint {
-        case .uploadFile: try admit(UploadFileEndpoint(), context)
-        case .downloadFile: try admit(DownloadFileEndpoint(), context)
+        return switch route.endpoint {
+        case .uploadFile: try admit(UploadFileEndpoint(), route, context)
+        case .downloadFile: try admit(DownloadFileEndpoint(), route, context)
         default: throw EndpointError.endpointUnknown
         }
-        return context.signInTicket
     }
 
     /// In the order of every request: token, parameters, user.
-    private func admit<E: TransferEndpoint>(_ endpoint: E, _ context: RequestContext) throws {
-        try context.signIn()
+    private func admit<E: TransferEndpoint>(
+        _ endpoint: E, _ route: EndpointRoute, _ context: RequestContext
+    ) throws -> String? {
+        let person = try E.Request.Access.person(asking: context)
         let request = try E.Request(query: context.head.query)
-        try context.findUser()
-        try endpoint.admit(request, in: context)
+        let caller = try E.Request.Access.caller(person, at: route, in: context)
+        try endpoint.admit(request, from: caller, in: context)
+        return context.signInTicket(for: person)
     }
 
     /// The reply's parts as headers of another one.

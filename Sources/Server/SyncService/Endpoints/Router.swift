@@ -107,7 +107,7 @@ public struct Router: Sendable {
         let route = try route(visit.context.head)
         visit.outcome.endpoint = route.endpoint
         observer?.began(route.endpoint)
-        visit.work = Visit.Work(route: route, run: try work(of: route, in: visit.context))
+        visit.work = Visit.Work(route: route, run: try work(at: route, in: visit.context))
     }
 
     private func answer(_ visit: Visit) {
@@ -175,7 +175,7 @@ public struct Router: Sendable {
         }
     }
 
-    private func work(of route: EndpointRoute, in context: RequestContext) throws -> () throws -> EndpointReply {
+    private func work(at route: EndpointRoute, in context: RequestContext) throws -> () throws -> EndpointReply {
         switch route.endpoint {
         case .healthCheck: try run(HealthCheckEndpoint(), route, context)
         case .checkCreds: try run(CheckCredsEndpoint(), route, context)
@@ -212,11 +212,11 @@ public struct Router: Sendable {
     private func run<E: Endpoint>(
         _ endpoint: E, _ route: EndpointRoute, _ context: RequestContext
     ) throws -> () throws -> EndpointReply {
-        if route.authentication != .none { try context.signIn() }
+        let person = try E.Request.Access.person(asking: context)
         let request = try E.Request(query: context.head.query)
-        if route.authentication == .secondary { try context.findUser() }
+        let caller = try E.Request.Access.caller(person, at: route, in: context)
         try DebuggingAids.failIfAsked(by: context.head)
-        return { try endpoint.respond(to: request, in: context) }
+        return { try endpoint.respond(to: request, from: caller, in: context) }
     }
 
     /// CheckPrimaryCreds is all there is, and only in debugging builds.

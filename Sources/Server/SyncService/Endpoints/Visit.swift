@@ -30,7 +30,7 @@ final class Visit {
     }
 
     /// Whose request it is, if it got so far.
-    var user: UserID? { work.route == nil ? nil : context.knownCaller?.userID }
+    var user: UserID? { work.route == nil ? nil : context.userID }
 
     /// Lets the request end with this error.
     func refuse(_ error: any Error) { work = Work { throw error } }

@@ -7,14 +7,15 @@ import SyncProtocol
 struct DownloadAppMetaDataEndpoint: Endpoint {
     /// - Throws: ``EndpointError/fileUnknown``, ``EndpointError/fileDeleted``, ``EndpointError/appMetaDataUnknown``,
     ///   ``EndpointError/appMetaDataVersionMismatch``.
-    func respond(to request: DownloadAppMetaDataRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: DownloadAppMetaDataRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let response: DownloadAppMetaDataResponse = try context.store.snapshot { session in
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .read, using: &session)
-            guard membership.masterVersion == request.masterVersion else {
-                return .stale(current: membership.masterVersion)
+            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
+            guard member.masterVersion == request.masterVersion else {
+                return .stale(current: member.masterVersion)
             }
-            guard let file = try session.file(request.fileUUID, in: membership.groupID) else {
+            guard let file = try session.file(request.fileUUID, in: member.groupID) else {
                 throw EndpointError.fileUnknown
             }
             guard !file.isDeleted else { throw EndpointError.fileDeleted }

@@ -12,43 +12,48 @@ struct DownloadFileEndpoint: TransferEndpoint {
     private static let freshSeconds: Int64 = 3_600
     private static let secondLookPause: Duration = .seconds(2)
 
-    func admit(_ request: DownloadFileRequest, in context: RequestContext) throws {
-        _ = try context.membership(in: request.sharingGroupUUID, needing: .read)
+    func admit(_ request: DownloadFileRequest, from caller: GroupCaller, in context: RequestContext) throws {
+        _ = try caller.member(of: request.sharingGroupUUID, in: context.store)
     }
 
-    func respond(to request: DownloadFileRequest, in context: RequestContext) throws -> EndpointReply {
-        let selection = try select(request, in: context)
-        guard case .file(let file, let group) = selection else {
+    func respond(
+        to request: DownloadFileRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
+        let selection = try select(request, caller, context)
+        guard case .file(let file, let member) = selection else {
             guard case .stale(let current) = selection else { throw EndpointError.fileUnknown }
             return .header(DownloadFileResponse.stale(current: current))
         }
         do {
-            let storage = try context.storage(of: file.owningUser)
-            let object = try locate(file, group, request, storage, context)
+            let storage = try context.storage(of: file.owningUser, for: member.user)
+            let object = try locate(file, request, member, caller, storage, context)
             return try DownloadStream(file: file, object: object, storage: storage, context: context).run()
         } catch EndpointError.ownerRemoved {
             // If they left after the row was read, the phone must look again.
-            guard case .stale(let current) = try select(request, in: context) else { throw EndpointError.ownerRemoved }
+            guard case .stale(let current) = try select(request, caller, context) else {
+                throw EndpointError.ownerRemoved
+            }
             return .header(DownloadFileResponse.stale(current: current))
         } catch CloudStorageError.notFound {
-            return try gone(.fileRemovedOrRenamed, file, request, context)
+            return try gone(.fileRemovedOrRenamed, file, request, caller, context)
         } catch CloudStorageError.authorizationRevoked {
-            return try gone(.authTokenExpiredOrRevoked, file, request, context)
+            return try gone(.authTokenExpiredOrRevoked, file, request, caller, context)
         }
     }
 
     private enum Selection {
         case stale(MasterVersion)
-        case file(FileRecord, Membership)
+        case file(FileRecord, Member)
     }
 
     /// Finds the row and checks that it is what the phone asked for.
-    private func select(_ request: DownloadFileRequest, in context: RequestContext) throws -> Selection {
+    private func select(
+        _ request: DownloadFileRequest, _ caller: GroupCaller, _ context: RequestContext
+    ) throws -> Selection {
         try context.store.snapshot { session in
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .read, using: &session)
-            guard membership.masterVersion == request.masterVersion else { return .stale(membership.masterVersion) }
-            guard let file = try session.file(request.fileUUID, in: membership.groupID) else {
+            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
+            guard member.masterVersion == request.masterVersion else { return .stale(member.masterVersion) }
+            guard let file = try session.file(request.fileUUID, in: member.groupID) else {
                 throw EndpointError.fileUnknown
             }
             guard !file.isDeleted else { throw EndpointError.fileDeleted }
@@ -56,21 +61,21 @@ struct DownloadFileEndpoint: TransferEndpoint {
             guard file.appMetaDataVersion == request.appMetaDataVersion else {
                 throw EndpointError.appMetaDataVersionMismatch
             }
-            return .file(file, membership)
+            return .file(file, member)
         }
     }
 
     /// Finds the object by its identifier, a second time if it is young, and once by its name, adopting what is found.
     private func locate(
-        _ file: FileRecord, _ group: Membership, _ request: DownloadFileRequest, _ storage: UserStorage,
-        _ context: RequestContext
+        _ file: FileRecord, _ request: DownloadFileRequest, _ member: Member, _ caller: GroupCaller,
+        _ storage: UserStorage, _ context: RequestContext
     ) throws -> StoredObject {
         if let objectID = file.objectID {
             do {
                 return try storage.provider.describe(objectID: objectID, in: storage.access)
             } catch .notFound {
                 let age = context.now.secondsSince1970 - file.updatedAt.secondsSince1970
-                if age < Self.freshSeconds, try !hasMovedOn(request, context),
+                if age < Self.freshSeconds, try !hasMovedOn(request, caller, context),
                     context.services.storage.backoff.pause(Self.secondLookPause, deadline: context.deadline)
                 {
                     do { return try storage.provider.describe(objectID: objectID, in: storage.access) } catch .notFound
@@ -83,7 +88,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
         let isAdopted = try context.store.transaction { session in
             try session.adopt(
-                objectID: found.objectID, revision: found.revision, as: file, in: group.groupID)
+                objectID: found.objectID, revision: found.revision, as: file, in: member.groupID)
         }
         guard isAdopted else { throw CloudStorageError.notFound }
         return found
@@ -102,9 +107,10 @@ struct DownloadFileEndpoint: TransferEndpoint {
 
     /// Says why there are no bytes; or, if a commit got in between, that the phone must look again.
     private func gone(
-        _ reason: GoneReason, _ file: FileRecord, _ request: DownloadFileRequest, _ context: RequestContext
+        _ reason: GoneReason, _ file: FileRecord, _ request: DownloadFileRequest, _ caller: GroupCaller,
+        _ context: RequestContext
     ) throws -> EndpointReply {
-        if case .stale(let current) = try select(request, in: context) {
+        if case .stale(let current) = try select(request, caller, context) {
             return .header(DownloadFileResponse.stale(current: current))
         }
         return .header(
@@ -112,8 +118,10 @@ struct DownloadFileEndpoint: TransferEndpoint {
                 appMetaData: file.appMetaData, cloudStorageType: file.owningUser.storageType, reason: reason))
     }
 
-    private func hasMovedOn(_ request: DownloadFileRequest, _ context: RequestContext) throws -> Bool {
-        guard case .stale = try select(request, in: context) else { return false }
+    private func hasMovedOn(
+        _ request: DownloadFileRequest, _ caller: GroupCaller, _ context: RequestContext
+    ) throws -> Bool {
+        guard case .stale = try select(request, caller, context) else { return false }
         return true
     }
 }

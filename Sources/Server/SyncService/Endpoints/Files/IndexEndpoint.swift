@@ -8,14 +8,16 @@ import SyncProtocol
 /// the present one, and one that names a master version gets what changed after it. Reads only; may be repeated.
 struct IndexEndpoint: Endpoint {
     /// - Throws: ``EndpointError/groupUnknown`` if the caller is no member of the group asked for.
-    func respond(to request: IndexRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: IndexRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         // Nobody waits for the phone while the snapshot is open.
         try context.body.drain()
         var stream = ReplyStream(on: context.connection, headers: [])
         let outcome: Outcome
         do {
             outcome = try context.store.snapshot { session in
-                try write(request, in: context, &stream, &session)
+                try write(request, from: caller, in: context, &stream, &session)
             }
         } catch  where stream.hasStarted {
             throw ReplyInterrupted(reason: "\(error)")
@@ -35,17 +37,13 @@ struct IndexEndpoint: Endpoint {
     }
 
     private func write(
-        _ request: IndexRequest, in context: RequestContext, _ stream: inout ReplyStream, _ session: inout StoreSession
+        _ request: IndexRequest, from caller: GroupCaller, in context: RequestContext, _ stream: inout ReplyStream,
+        _ session: inout StoreSession
     ) throws -> Outcome {
-        let caller = context.caller.userID
-        var group: Membership?
-        if let uuid = request.sharingGroupUUID {
-            group = try session.membership(of: caller, in: uuid)
-            guard group != nil else { throw EndpointError.groupUnknown }
-        }
-        let groups = try session.groups(of: caller)
+        let group = try request.sharingGroupUUID.map { try caller.member(of: $0, using: &session) }
+        let groups = try session.groups(of: caller.userID)
         let tag = EntityTag(
-            groups: groups, request: request, caller: caller,
+            groups: groups, request: request, caller: caller.userID,
             serverVersion: context.services.settings.serverVersion)
         // Not to be kept by the caches of systems and proxies: they would ask conditionally on behalf of clients that do not
         // expect 304.
@@ -59,7 +57,7 @@ struct IndexEndpoint: Endpoint {
             // A version that the group has not reached comes from another history: such a client needs everything.
             let since = request.since.flatMap { $0 <= group.masterVersion ? $0 : nil }
             writer.beginFiles(masterVersion: group.masterVersion, since: since)
-            try session.writeFiles(of: group, changedAfter: since, to: &writer) { writer in
+            try session.writeFiles(of: group.membership, changedAfter: since, to: &writer) { writer in
                 stream.offer(&writer.json)
             }
             writer.endFiles()

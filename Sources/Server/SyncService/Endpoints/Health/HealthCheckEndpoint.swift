@@ -6,7 +6,9 @@ import SyncProtocol
 /// Reads only; may be repeated.
 struct HealthCheckEndpoint: Endpoint {
     /// - Throws: ``StoreError/unavailable(_:)`` if the database does not answer: load balancers should see that.
-    func respond(to request: HealthCheckRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: HealthCheckRequest, from caller: Anyone, in context: RequestContext
+    ) throws -> EndpointReply {
         try context.store.check()
         let uptime = context.services.uptime().components
         return .json(

@@ -6,9 +6,10 @@ import SyncProtocol
 /// A repeated request finds the group that the first one made, and gets the same reply.
 struct CreateSharingGroupEndpoint: Endpoint {
     /// - Throws: ``EndpointError/owningAccountRequired``, ``EndpointError/groupExists``, a reached quota.
-    func respond(to request: CreateSharingGroupRequest, in context: RequestContext) throws -> EndpointReply {
-        let caller = context.caller
-        guard caller.accountType.cloudStorageType != nil else { throw EndpointError.owningAccountRequired }
+    func respond(
+        to request: CreateSharingGroupRequest, from caller: SignedInUser, in context: RequestContext
+    ) throws -> EndpointReply {
+        guard caller.record.accountType.cloudStorageType != nil else { throw EndpointError.owningAccountRequired }
         do {
             try context.store.transaction { session in
                 // Exclusively, so that the caller's groups can be counted.
@@ -16,7 +17,7 @@ struct CreateSharingGroupEndpoint: Endpoint {
                 try session.addGroup(
                     request.sharingGroupUUID, name: request.sharingGroupName, creator: caller.userID, at: context.now)
                 try context.checkGroups(of: caller.userID, in: &session)
-                try context.use(.groupsPerHour, in: &session)
+                try context.use(.groupsPerHour, of: caller.person, in: &session)
             }
         } catch StoreError.alreadyExists {
             let existing = try context.store.withSession { session in

@@ -5,24 +5,26 @@ import SyncProtocol
 ///
 /// A repeated request makes another invitation, which does no harm: nobody knows it, and it expires.
 struct CreateSharingInvitationEndpoint: Endpoint {
-    func respond(to request: CreateSharingInvitationRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: CreateSharingInvitationRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         guard let invitation = SharingInvitationUUID(try context.services.makeUUID()) else {
             preconditionFailure("a made-up UUID is a UUID")
         }
         let expires = WireDate(
             secondsSince1970: context.now.secondsSince1970 + context.services.settings.invitationLifetimeSeconds)
         try context.store.transaction { session in
-            let read = try context.membership(in: request.sharingGroupUUID, needing: .admin, using: &session)
-            let membership = try context.membership(
-                read, lockedAt: session.lockMasterVersionShared(of: read.groupID), needing: .admin, using: &session)
-            guard let owner = membership.owningUser else { throw EndpointError.ownerMissing }
+            let read = try caller.member(of: request.sharingGroupUUID, using: &session)
+            let member = try caller.member(
+                read, lockedAt: session.lockMasterVersionShared(of: read.groupID), using: &session)
+            guard let owner = member.owningUser else { throw EndpointError.ownerMissing }
             try session.addInvitation(
-                invitation, to: membership.groupID, by: context.caller.userID, owningUserID: owner.userID,
+                invitation, to: member.groupID, by: member.userID, owningUserID: owner.userID,
                 permission: request.permission, allowsSocialAcceptance: request.allowSocialAcceptance,
                 acceptors: Int(request.numberOfAcceptors), expires: expires)
             // The hour's row is locked here, so that the caller's invitations come one after the other.
-            try context.use(.invitationsPerHour, in: &session)
-            try context.checkInvitations(in: &session)
+            try context.use(.invitationsPerHour, of: member.user.person, in: &session)
+            try context.checkInvitations(of: member.userID, in: &session)
         }
         return .json(CreateSharingInvitationResponse(sharingInvitationUUID: invitation))
     }

@@ -5,13 +5,14 @@ import SyncProtocol
 ///
 /// Reads only; may be repeated.
 struct GetSharingGroupMembersEndpoint: Endpoint {
-    func respond(to request: GetSharingGroupMembersRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: GetSharingGroupMembersRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let response = try context.store.snapshot { session in
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .read, using: &session)
+            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
             return GetSharingGroupMembersResponse(
-                masterVersion: membership.masterVersion,
-                sharingGroupMembers: try session.describeMembers(of: membership.groupID))
+                masterVersion: member.masterVersion,
+                sharingGroupMembers: try session.describeMembers(of: member.groupID))
         }
         return .json(response)
     }

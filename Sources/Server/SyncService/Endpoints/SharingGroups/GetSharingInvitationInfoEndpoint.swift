@@ -6,7 +6,9 @@ import SyncProtocol
 /// Reads only; may be repeated.
 struct GetSharingInvitationInfoEndpoint: Endpoint {
     /// - Throws: ``EndpointError/invitationGone`` also if it has expired or is used up.
-    func respond(to request: GetSharingInvitationInfoRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: GetSharingInvitationInfoRequest, from caller: Anyone, in context: RequestContext
+    ) throws -> EndpointReply {
         let found = try context.store.withSession { session in
             try session.invitation(request.sharingInvitationUUID, at: context.now)
         }

@@ -5,11 +5,12 @@ import SyncProtocol
 ///
 /// Reads only; may be repeated.
 struct GetSharingInvitationsEndpoint: Endpoint {
-    func respond(to request: GetSharingInvitationsRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: GetSharingInvitationsRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let invitations = try context.store.snapshot { session in
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .admin, using: &session)
-            return try session.openInvitations(to: membership.groupID, at: context.now)
+            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
+            return try session.openInvitations(to: member.groupID, at: context.now)
         }
         return .json(GetSharingInvitationsResponse(sharingInvitations: invitations))
     }

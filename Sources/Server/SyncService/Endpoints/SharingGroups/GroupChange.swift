@@ -8,24 +8,23 @@ import SyncProtocol
 struct GroupChange {
     let group: SharingGroupUUID
     let masterVersion: MasterVersion
-    let permission: Permission
+    let caller: GroupCaller
     let context: RequestContext
 
     /// Advances the master version and runs `body` with the version it has then.
     /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``, ``StoreError``.
     func make(
-        _ body: (inout StoreSession, Membership, MasterVersion) throws -> Void
+        _ body: (inout StoreSession, Member, MasterVersion) throws -> Void
     ) throws -> MasterVersionCheckedResponse {
         try context.store.transaction { session in
-            let read = try context.membership(in: group, needing: permission, using: &session)
+            let read = try caller.member(of: group, using: &session)
             switch try session.advanceMasterVersion(of: read.groupID, from: masterVersion) {
             case .stale(let current):
-                _ = try context.membership(read, lockedAt: current, needing: permission, using: &session)
+                _ = try caller.member(read, lockedAt: current, using: &session)
                 return .stale(current: current)
             case .advanced(let version):
-                let membership = try context.membership(
-                    read, lockedAt: masterVersion, needing: permission, using: &session)
-                try body(&session, membership, version)
+                let member = try caller.member(read, lockedAt: masterVersion, using: &session)
+                try body(&session, member, version)
                 return .accepted
             }
         }

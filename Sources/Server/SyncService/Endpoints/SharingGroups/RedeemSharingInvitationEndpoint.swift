@@ -7,9 +7,11 @@ import SyncProtocol
 /// A repeated request finds the membership that came from the same invitation and gets the same reply. Everything is one
 /// transaction: a failure leaves acceptances and master version as they were.
 struct RedeemSharingInvitationEndpoint: Endpoint {
-    func respond(to request: RedeemSharingInvitationRequest, in context: RequestContext) throws -> EndpointReply {
-        let exchange = try CredentialExchange(context)
-        let redeemer = Redeemer(invitation: request.sharingInvitationUUID, exchange: exchange, context: context)
+    func respond(
+        to request: RedeemSharingInvitationRequest, from caller: SignedInPerson, in context: RequestContext
+    ) throws -> EndpointReply {
+        let exchange = CredentialExchange(caller, context)
+        let redeemer = Redeemer(invitation: request.sharingInvitationUUID, person: caller, context: context)
         if let done = try redeemer.earlierRedemption() { return .json(done) }
         do {
             return .json(try EarlierGrant.settled { try redeem(request, redeemer, exchange, context) })
@@ -46,10 +48,10 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
 /// One person redeeming one invitation.
 private struct Redeemer {
     let invitation: SharingInvitationUUID
-    let exchange: CredentialExchange
+    let person: SignedInPerson
     let context: RequestContext
 
-    private var accountType: AccountType { exchange.presented.accountType }
+    private var accountType: AccountType { person.presented.accountType }
 
     /// The reply of a request that has done this before.
     func earlierRedemption() throws -> RedeemSharingInvitationResponse? {
@@ -124,6 +126,6 @@ private struct Redeemer {
     }
 
     private func user(_ session: inout StoreSession) throws -> UserRecord? {
-        try session.user(accountType, context.profile.providerUserID, device: nil)?.user
+        try session.user(accountType, person.profile.providerUserID, device: nil)?.user
     }
 }

@@ -5,12 +5,13 @@ import SyncProtocol
 ///
 /// For a repeated request the caller is no member any more.
 struct RemoveSharingGroupEndpoint: Endpoint {
-    func respond(to request: RemoveSharingGroupRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: RemoveSharingGroupRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let change = GroupChange(
-            group: request.sharingGroupUUID, masterVersion: request.masterVersion, permission: .admin,
-            context: context)
-        let response = try change.make { session, membership, version in
-            try session.endGroup(membership.groupID, as: version, at: context.now)
+            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
+        let response = try change.make { session, member, version in
+            try session.endGroup(member.groupID, as: version, at: context.now)
         }
         return .json(response)
     }

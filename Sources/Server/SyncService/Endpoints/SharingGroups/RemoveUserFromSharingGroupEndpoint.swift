@@ -5,13 +5,14 @@ import SyncProtocol
 ///
 /// For a repeated request the caller is no member any more.
 struct RemoveUserFromSharingGroupEndpoint: Endpoint {
-    func respond(to request: RemoveUserFromSharingGroupRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: RemoveUserFromSharingGroupRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let change = GroupChange(
-            group: request.sharingGroupUUID, masterVersion: request.masterVersion, permission: .read,
-            context: context)
-        let response = try change.make { session, membership, version in
+            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
+        let response = try change.make { session, member, version in
             try session.removeMember(
-                context.caller.userID, from: membership.groupID, as: version, at: context.now)
+                member.userID, from: member.groupID, as: version, at: context.now)
         }
         return .json(response)
     }

@@ -5,12 +5,13 @@ import SyncProtocol
 ///
 /// A repeated request is stale, since the first one has advanced the master version.
 struct UpdateSharingGroupEndpoint: Endpoint {
-    func respond(to request: UpdateSharingGroupRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: UpdateSharingGroupRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let change = GroupChange(
-            group: request.sharingGroupUUID, masterVersion: request.masterVersion, permission: .admin,
-            context: context)
-        let response = try change.make { session, membership, _ in
-            try session.rename(membership.groupID, to: request.sharingGroupName)
+            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
+        let response = try change.make { session, member, _ in
+            try session.rename(member.groupID, to: request.sharingGroupName)
         }
         return .json(response)
     }

@@ -7,17 +7,18 @@ import SyncProtocol
 /// withdrawn. A repeated request is stale, since the first one has advanced the master version.
 struct UpdateSharingGroupMemberEndpoint: Endpoint {
     /// - Throws: ``EndpointError/memberUnknown``, ``EndpointError/lastAdmin``.
-    func respond(to request: UpdateSharingGroupMemberRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: UpdateSharingGroupMemberRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let change = GroupChange(
-            group: request.sharingGroupUUID, masterVersion: request.masterVersion, permission: .admin,
-            context: context)
-        let response = try change.make { session, membership, _ in
-            let members = try session.members(of: membership.groupID)
+            group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
+        let response = try change.make { session, member, _ in
+            let members = try session.members(of: member.groupID)
             try members.check(request.userID, isSpareIfLosingAdmin: request.permission < .admin)
-            try session.setPermission(request.permission, of: request.userID, in: membership.groupID)
+            try session.setPermission(request.permission, of: request.userID, in: member.groupID)
             // Else an admin could come back as one through an invitation made beforehand.
             if request.permission < .admin {
-                try session.removeInvitations(by: request.userID, to: membership.groupID)
+                try session.removeInvitations(by: request.userID, to: member.groupID)
             }
         }
         return .json(response)

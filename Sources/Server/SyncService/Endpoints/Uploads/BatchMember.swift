@@ -33,10 +33,10 @@ struct BatchMember {
     ) throws -> (masterVersion: MasterVersion, member: CommittedMember)? {
         let commitID = ticket.batch.batchUUID.commitID
         guard let commit = try session.identifiedCommit(commitID, in: area) else { return nil }
-        guard let member = try session.committedMember(of: commitID, changing: file, in: area),
-            member.requestHash == ticket.requestHash
+        guard let part = try session.committedMember(of: commitID, changing: file, in: area),
+            part.requestHash == ticket.requestHash
         else { throw EndpointError.batchMismatch }
-        return (commit.masterVersion, member)
+        return (commit.masterVersion, part)
     }
 
     /// Adds the change, which has just been staged, to the batch, and commits the batch if it is complete.
@@ -45,7 +45,7 @@ struct BatchMember {
     /// - Returns: the master version that the commit led to; `nil` if members are missing.
     /// - Throws: ``EndpointError/batchMismatch``, ``CommitRefusal``; the transaction must be undone then.
     func join(
-        in area: StagingArea, by membership: Membership, _ session: inout StoreSession
+        in area: StagingArea, by member: Member, _ session: inout StoreSession
     ) throws -> MasterVersion? {
         let now = context.now
         switch try session.joinBatch(ticket, with: file, in: area, at: now) {
@@ -57,12 +57,12 @@ struct BatchMember {
                     of: area.groupID, from: ticket.masterVersion)
             else { throw EndpointError.uploadConflict }
             let transferred = try session.commitStaged(
-                in: area, of: ticket.batch.batchUUID, owningUser: membership.owningUser, as: version, at: now)
+                in: area, of: ticket.batch.batchUUID, owningUser: member.owningUser, as: version, at: now)
             try session.record(
                 IdentifiedCommit(requestHash: ticket.requestHash, masterVersion: version, transferred: transferred),
                 as: ticket.batch.batchUUID.commitID, in: area, at: now)
             try context.notify(
-                othersIn: membership, named: membership.groupName, of: pushMessage, using: &session)
+                othersIn: member, named: member.groupName, of: pushMessage, using: &session)
             return version
         }
     }

@@ -8,16 +8,17 @@ extension RequestContext {
     ///
     /// Call in the commit's transaction. Nothing happens where push is not configured.
     func notify(
-        othersIn membership: Membership, named groupName: String?, of message: String?,
+        othersIn member: Member, named groupName: String?, of message: String?,
         using session: inout StoreSession
     ) throws {
         guard let message else { return }
         guard !services.push.isEmpty else {
             return logger.debug("Nobody is notified: push is not configured")
         }
-        guard let text = PushText.composed(sender: caller.displayName, group: groupName, message: message) else {
+        guard let text = PushText.composed(sender: member.user.record.displayName, group: groupName, message: message)
+        else {
             return
         }
-        try session.addPush(text, from: caller.userID, to: membership.groupID, at: now)
+        try session.addPush(text, from: member.userID, to: member.groupID, at: now)
     }
 }

@@ -7,16 +7,16 @@ import SyncProtocol
 /// after the reply, from the outbox. A repeated request finds nothing left to withdraw. An upload that is still
 /// under way is staged afterwards, and stays.
 struct DiscardUploadsEndpoint: Endpoint {
-    func respond(to request: DiscardUploadsRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: DiscardUploadsRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let discarded = try context.store.transaction { session in
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .write, using: &session)
+            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
             // Commits wait meanwhile, or have taken their rows.
-            _ = try session.lockMasterVersionShared(of: membership.groupID)
-            let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
+            _ = try session.lockMasterVersionShared(of: member.groupID)
             return try session.discardStaged(
-                in: area, files: request.fileUUIDs.map { Set($0) }, batch: request.batchUUID, at: context.now)
+                in: member.stagingArea, files: request.fileUUIDs.map { Set($0) }, batch: request.batchUUID,
+                at: context.now)
         }
         return .json(DiscardUploadsResponse(numberUploadsDiscarded: Int32(clamping: discarded)))
     }

@@ -10,33 +10,33 @@ import SyncProtocol
 /// nothing has happened since, and if the request has an id, in any case. Clouds are told after the reply, from the
 /// outbox.
 struct DoneUploadsEndpoint: Endpoint {
-    func respond(to request: DoneUploadsRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: DoneUploadsRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let hash = Self.hash(of: request)
         let (response, isCommit): (DoneUploadsResponse, Bool) = try context.store.transaction { session in
-            let read = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
-            let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: read.groupID)
+            let read = try caller.member(of: request.sharingGroupUUID, using: &session)
+            let area = read.stagingArea
             // Versions only rise: a request that is behind is known to be so without waiting for anybody's commit.
             guard read.masterVersion.rawValue <= request.masterVersion.rawValue else {
                 return (try repeated(hash, request, area, &session) ?? .stale(current: read.masterVersion), false)
             }
             switch try session.advanceMasterVersion(of: read.groupID, from: request.masterVersion) {
             case .stale(let current):
-                _ = try context.membership(read, lockedAt: current, needing: .write, using: &session)
+                _ = try caller.member(read, lockedAt: current, using: &session)
                 return (try repeated(hash, request, area, &session) ?? .stale(current: current), false)
             case .advanced(let version):
-                let membership = try context.membership(
-                    read, lockedAt: request.masterVersion, needing: .write, using: &session)
+                let member = try caller.member(read, lockedAt: request.masterVersion, using: &session)
                 let transferred = try session.commitStaged(
-                    in: area, owningUser: membership.owningUser, as: version, at: context.now)
-                if let name = request.sharingGroupName { try session.rename(membership.groupID, to: name) }
+                    in: area, owningUser: member.owningUser, as: version, at: context.now)
+                if let name = request.sharingGroupName { try session.rename(member.groupID, to: name) }
                 try context.notify(
-                    othersIn: membership, named: request.sharingGroupName ?? membership.groupName,
+                    othersIn: member, named: request.sharingGroupName ?? member.groupName,
                     of: request.pushNotificationMessage, using: &session)
                 try session.remember(
                     LastCommit(
                         userID: area.userID, deviceUUID: area.deviceUUID, requestHash: hash, masterVersion: version,
-                        transferred: transferred), of: membership.groupID)
+                        transferred: transferred), of: member.groupID)
                 if let commitID = request.commitID {
                     try record(
                         IdentifiedCommit(requestHash: hash, masterVersion: version, transferred: transferred),

@@ -5,15 +5,14 @@ import SyncProtocol
 ///
 /// Reads only; may be repeated.
 struct GetUploadsEndpoint: Endpoint {
-    func respond(to request: GetUploadsRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: GetUploadsRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let uploads = try context.store.snapshot { session in
-            let membership = try context.membership(
-                in: request.sharingGroupUUID, needing: .write, using: &session)
-            let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
-            return try session.stagedChanges(in: area).map { change in
+            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
+            return try session.stagedChanges(in: member.stagingArea).map { change in
                 var info = FileInfo(
-                    fileUUID: change.fileUUID, sharingGroupUUID: membership.groupUUID,
+                    fileUUID: change.fileUUID, sharingGroupUUID: member.groupUUID,
                     deleted: change.kind == .deletion)
                 info.fileVersion = change.fileVersion
                 info.mimeType = change.mimeType

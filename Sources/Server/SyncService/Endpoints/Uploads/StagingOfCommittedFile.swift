@@ -12,6 +12,7 @@ struct StagingOfCommittedFile {
     let masterVersion: MasterVersion
     /// What the request is to the batch that it belongs to, if any.
     let batchMember: BatchMember?
+    let caller: GroupCaller
     let context: RequestContext
 
     /// Stages what `change` makes of the committed file.
@@ -22,9 +23,8 @@ struct StagingOfCommittedFile {
         _ change: (FileRecord) throws(EndpointError) -> StagedChange
     ) throws -> StagingResponse {
         let (response, isCommit): (StagingResponse, Bool) = try context.store.transaction { session in
-            let read = try context.membership(in: group, needing: .write, using: &session)
-            let area = StagingArea(
-                userID: context.caller.userID, deviceUUID: context.device, groupID: read.groupID)
+            let read = try caller.member(of: group, using: &session)
+            let area = read.stagingArea
             // The last of a batch commits, so members of batches come one after the other.
             let version =
                 try batchMember == nil
@@ -33,15 +33,15 @@ struct StagingOfCommittedFile {
             if let committed = try batchMember?.commit(in: area, &session) {
                 return (.committed(masterVersion: committed.masterVersion), false)
             }
-            let membership = try context.membership(read, lockedAt: version, needing: .write, using: &session)
+            let member = try caller.member(read, lockedAt: version, using: &session)
             guard version == masterVersion else { return (.stale(current: version), false) }
-            guard let current = try session.file(file, in: membership.groupID) else { throw EndpointError.fileUnknown }
+            guard let current = try session.file(file, in: member.groupID) else { throw EndpointError.fileUnknown }
             let requested = try change(current)
             let staged = try session.claimStaging(of: file, in: area, at: context.now)
             let replacement = StagedReplacement.of(requested, over: staged, current: current)
             try replacement.apply(in: area, at: context.now, &session)
-            if !replacement.isRepetition { try context.checkStagedChanges(in: &session) }
-            if let committed = try batchMember?.join(in: area, by: membership, &session) {
+            if !replacement.isRepetition { try context.checkStagedChanges(of: member.userID, in: &session) }
+            if let committed = try batchMember?.join(in: area, by: member, &session) {
                 return (.committed(masterVersion: committed), true)
             }
             return (.staged, false)

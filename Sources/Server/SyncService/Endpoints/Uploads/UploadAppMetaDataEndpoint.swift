@@ -8,11 +8,14 @@ import SyncProtocol
 struct UploadAppMetaDataEndpoint: Endpoint {
     /// - Throws: ``EndpointError/fileDeleted``, ``EndpointError/appMetaDataVersionMismatch``, and what reading a body may
     ///   throw.
-    func respond(to request: UploadAppMetaDataRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: UploadAppMetaDataRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let metaData = try request.appMetaData ?? metaDataInBody(of: context)
         let staging = StagingOfCommittedFile(
             group: request.sharingGroupUUID, file: request.fileUUID, masterVersion: request.masterVersion,
-            batchMember: batchMember(for: request, with: metaData, context), context: context)
+            batchMember: batchMember(for: request, with: metaData, context), caller: caller,
+            context: context)
         let response = try staging.stage { current throws(EndpointError) in
             if current.isDeleted { throw .fileDeleted }
             guard metaData.version.isNext(after: current) else { throw .appMetaDataVersionMismatch }

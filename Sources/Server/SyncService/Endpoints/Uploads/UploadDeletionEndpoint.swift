@@ -7,10 +7,12 @@ import SyncProtocol
 /// with. The debugging parameter `actualDeletion` is ignored: no build loses files without a commit.
 struct UploadDeletionEndpoint: Endpoint {
     /// - Throws: ``EndpointError/fileVersionMismatch``.
-    func respond(to request: UploadDeletionRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: UploadDeletionRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let staging = StagingOfCommittedFile(
             group: request.sharingGroupUUID, file: request.fileUUID, masterVersion: request.masterVersion,
-            batchMember: batchMember(for: request, context), context: context)
+            batchMember: batchMember(for: request, context), caller: caller, context: context)
         let response = try staging.stage { current throws(EndpointError) in
             guard request.fileVersion == current.fileVersion else { throw .fileVersionMismatch }
             var change = StagedChange(fileUUID: request.fileUUID, kind: .deletion)

@@ -12,9 +12,9 @@ import Vault
 /// same moment, the second to stage gives up its own object only. The last upload of a batch commits the batch
 /// (``BatchMember``); a repetition that comes after that finds the commit.
 struct UploadFileEndpoint: TransferEndpoint {
-    func admit(_ request: UploadFileRequest, in context: RequestContext) throws {
+    func admit(_ request: UploadFileRequest, from caller: GroupCaller, in context: RequestContext) throws {
         _ = try checkAnnouncement(request, in: context)
-        _ = try context.membership(in: request.sharingGroupUUID, needing: .write)
+        _ = try caller.member(of: request.sharingGroupUUID, in: context.store)
     }
 
     /// What the head of the request says of the file: its length, and the name's extension.
@@ -35,22 +35,26 @@ struct UploadFileEndpoint: TransferEndpoint {
         return (length, fileExtension)
     }
 
-    func respond(to request: UploadFileRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: UploadFileRequest, from caller: GroupCaller, in context: RequestContext
+    ) throws -> EndpointReply {
         let (length, fileExtension) = try checkAnnouncement(request, in: context)
         let plan: UploadPlan
         let step: StagingStep
-        switch try checkOrWithdraw(request, in: context) {
+        switch try checkOrWithdraw(request, caller, context) {
         case .stale(let current): return .header(UploadFileResponse.stale(current: current))
         case .answered(let response): return .header(response)
         case .decided(let decision, let grounds):
-            step = StagingStep(request: request, grounds: grounds, context: context)
+            step = StagingStep(request: request, caller: caller, grounds: grounds, context: context)
             guard case .upload(let decided) = decision else { return .header(try step.stageAgain()) }
             plan = decided
         }
         let name = CloudFileName(
-            fileUUID: request.fileUUID, deviceUUID: context.device, fileVersion: request.fileVersion,
+            fileUUID: request.fileUUID, deviceUUID: step.grounds.member.user.device, fileVersion: request.fileVersion,
             fileExtension: fileExtension)
-        let upload = try Upload(name: name, mimeType: request.mimeType, length: length, plan: plan, context: context)
+        let upload = try Upload(
+            name: name, mimeType: request.mimeType, length: length, plan: plan, member: step.grounds.member,
+            context: context)
         do {
             let content = try upload.run()
             context.restartClock()
@@ -69,48 +73,46 @@ struct UploadFileEndpoint: TransferEndpoint {
 
     /// The checks; a phone that is told that its new file has no owner any more has nothing of that file staged afterwards,
     /// so that it can commit the rest.
-    private func checkOrWithdraw(_ request: UploadFileRequest, in context: RequestContext) throws -> Check {
+    private func checkOrWithdraw(
+        _ request: UploadFileRequest, _ caller: GroupCaller, _ context: RequestContext
+    ) throws -> Check {
         do {
-            return try check(request, in: context)
+            return try check(request, caller, context)
         } catch EndpointError.ownerRemoved {
             try context.store.transaction { session in
-                let membership = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
-                _ = try session.lockMasterVersionShared(of: membership.groupID)
-                try session.withdrawWithoutContent(
-                    request.fileUUID,
-                    in: StagingArea(
-                        userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID))
+                let member = try caller.member(of: request.sharingGroupUUID, using: &session)
+                _ = try session.lockMasterVersionShared(of: member.groupID)
+                try session.withdrawWithoutContent(request.fileUUID, in: member.stagingArea)
             }
             throw EndpointError.ownerRemoved
         }
     }
 
     /// The checks before the first byte, on one snapshot.
-    private func check(_ request: UploadFileRequest, in context: RequestContext) throws -> Check {
-        let check: (inout StoreSession) throws -> Check = { try self.check(request, in: context, &$0) }
+    private func check(
+        _ request: UploadFileRequest, _ caller: GroupCaller, _ context: RequestContext
+    ) throws -> Check {
+        let check: (inout StoreSession) throws -> Check = { try self.check(request, caller, context, &$0) }
         // A new file takes one statement, which is a snapshot by itself.
         return request.fileVersion == .first && request.batch == nil
             ? try context.store.withSession(check) : try context.store.snapshot(check)
     }
 
     private func check(
-        _ request: UploadFileRequest, in context: RequestContext, _ session: inout StoreSession
+        _ request: UploadFileRequest, _ caller: GroupCaller, _ context: RequestContext, _ session: inout StoreSession
     ) throws -> Check {
-        let situation = try session.uploadSituation(
-            of: request.fileUUID, by: context.caller, on: context.device, in: request.sharingGroupUUID)
-        let membership = try context.allowed(situation?.membership, needing: .write)
-        let area = StagingArea(
-            userID: context.caller.userID, deviceUUID: context.device, groupID: membership.groupID)
-        if let committed = try request.batchMember(in: context)?.commit(in: area, &session) {
+        let (member, situation) = try caller.memberUploading(
+            request.fileUUID, to: request.sharingGroupUUID, using: &session)
+        if let committed = try request.batchMember(in: context)?.commit(in: member.stagingArea, &session) {
             return .answered(try UploadFileResponse(committed))
         }
-        guard membership.masterVersion == request.masterVersion else { return .stale(membership.masterVersion) }
+        guard member.masterVersion == request.masterVersion else { return .stale(member.masterVersion) }
         var grounds = UploadGrounds(
-            membership: membership, current: situation?.current, isLiveElsewhere: situation?.isLiveElsewhere ?? false)
-        if let owner = grounds.current?.owningUser, owner != membership.owningUser {
-            grounds.isOwnerHere = try session.isMember(owner.userID, of: membership.groupID)
+            member: member, current: situation.current, isLiveElsewhere: situation.isLiveElsewhere)
+        if let owner = grounds.current?.owningUser, owner != member.owningUser {
+            grounds.isOwnerHere = try session.isMember(owner.userID, of: member.groupID)
         }
-        let staged = situation?.staged
+        let staged = situation.staged
         let decision = try UploadDecision.of(request, on: grounds, staged: staged)
         if case .repeated(let creationDate, let updateDate) = decision, request.batch == nil, staged?.batchUUID == nil {
             return .answered(.staged(creationDate: creationDate, updateDate: updateDate))
@@ -125,7 +127,7 @@ struct UploadFileEndpoint: TransferEndpoint {
 /// version, so it need not be read again when that turns out, under the group's lock, to be the same; whether a file is
 /// live in another group is asked again, with locks, by the commit.
 private struct UploadGrounds {
-    var membership: Membership
+    var member: Member
     var current: FileRecord?
     var isLiveElsewhere: Bool
     var isOwnerHere = true
@@ -136,7 +138,7 @@ extension UploadDecision {
         _ request: UploadFileRequest, on grounds: UploadGrounds, staged: StagedChange?
     ) throws(EndpointError) -> UploadDecision {
         try of(
-            request, by: grounds.membership, current: grounds.current, staged: staged,
+            request, by: grounds.member.membership, current: grounds.current, staged: staged,
             isLiveElsewhere: grounds.isLiveElsewhere, isOwnerHere: grounds.isOwnerHere)
     }
 }
@@ -151,12 +153,13 @@ private struct Upload {
     let content: PhoneUpload
 
     init(
-        name: CloudFileName, mimeType: MIMEType, length: Int64, plan: UploadPlan, context: RequestContext
+        name: CloudFileName, mimeType: MIMEType, length: Int64, plan: UploadPlan, member: Member,
+        context: RequestContext
     ) throws {
         self.name = name
         self.mimeType = mimeType
         self.plan = plan
-        storage = try context.storage(of: plan.owner)
+        storage = try context.storage(of: plan.owner, for: member.user)
         let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
         let intent = try UploadIntent(toStore: reservation, in: plan.owner, context: context)
         self.intent = intent
@@ -192,13 +195,11 @@ private struct StagingStep {
     private static let hashDelaySeconds: Int64 = 30
 
     let request: UploadFileRequest
+    let caller: GroupCaller
     let grounds: UploadGrounds
     let context: RequestContext
 
-    private var area: StagingArea {
-        StagingArea(
-            userID: context.caller.userID, deviceUUID: context.device, groupID: grounds.membership.groupID)
-    }
+    private var area: StagingArea { grounds.member.stagingArea }
 
     /// - Parameters:
     ///   - content: what has been stored.
@@ -230,7 +231,7 @@ private struct StagingStep {
             }
             guard version == request.masterVersion else {
                 // The change that was faster may have taken the caller out of the group.
-                _ = try context.membership(in: request.sharingGroupUUID, needing: .write, using: &session)
+                _ = try caller.member(of: request.sharingGroupUUID, using: &session)
                 return (.stale(current: version), false, false)
             }
             let dates: (creation: WireDate, update: WireDate)
@@ -241,11 +242,11 @@ private struct StagingStep {
                 dates = (plan.existingCreationDate ?? context.now, context.now)
                 guard let content, let intent else { throw EndpointError.uploadConflict }
                 try take(over: content, from: intent, &session)
-                try context.checkStagedChanges(in: &session)
-                let committed = try member?.join(in: area, by: grounds.membership, &session)
+                try context.checkStagedChanges(of: area.userID, in: &session)
+                let committed = try member?.join(in: area, by: grounds.member, &session)
                 return (.staged(dates.creation, dates.update, committedAs: committed), true, committed != nil)
             }
-            let committed = try member?.join(in: area, by: grounds.membership, &session)
+            let committed = try member?.join(in: area, by: grounds.member, &session)
             return (.staged(dates.creation, dates.update, committedAs: committed), false, committed != nil)
         }
         context.hasCommitted = outcome.isCommit

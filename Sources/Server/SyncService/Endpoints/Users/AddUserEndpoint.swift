@@ -7,10 +7,12 @@ import SyncProtocol
 /// A second request of the same user for the same group finds both and gets the same reply; everything is one
 /// transaction, so there is no half of it. The warning file is written later by the jobs role.
 struct AddUserEndpoint: Endpoint {
-    func respond(to request: AddUserRequest, in context: RequestContext) throws -> EndpointReply {
-        let exchange = try CredentialExchange(context)
-        let accountType = exchange.presented.accountType
-        if let userID = try existingUser(request, accountType, context) { return reply(userID) }
+    func respond(
+        to request: AddUserRequest, from caller: SignedInPerson, in context: RequestContext
+    ) throws -> EndpointReply {
+        let exchange = CredentialExchange(caller, context)
+        let accountType = caller.presented.accountType
+        if let userID = try existingUser(request, caller, context) { return reply(userID) }
         guard let storageType = accountType.cloudStorageType else { throw EndpointError.owningAccountRequired }
         let folderName = try NewUser.folderName(request.cloudFolderName, for: accountType)
         do {
@@ -21,7 +23,7 @@ struct AddUserEndpoint: Endpoint {
                     try session.addGroup(
                         request.sharingGroupUUID, name: request.sharingGroupName, creator: userID, at: context.now)
                     // Removing the account and signing up again is making groups, too.
-                    try context.use(.groupsPerHour, in: &session)
+                    try context.use(.groupsPerHour, of: caller, in: &session)
                     if context.services.settings.writesWarningFile {
                         try session.addWarningFile(
                             for: OwningUser(userID: userID, storageType: storageType), at: context.now)
@@ -34,7 +36,7 @@ struct AddUserEndpoint: Endpoint {
             return reply(userID)
         } catch StoreError.alreadyExists(let key) {
             // Perhaps the same request, arriving twice, was faster.
-            if let userID = try existingUser(request, accountType, context) { return reply(userID) }
+            if let userID = try existingUser(request, caller, context) { return reply(userID) }
             throw key == "sharing_group_uuid" ? EndpointError.groupExists : EndpointError.userExists
         }
     }
@@ -42,10 +44,13 @@ struct AddUserEndpoint: Endpoint {
     /// The caller's user if it came from this very request; `nil` if the account has no user.
     /// - Throws: ``EndpointError/userExists`` if the user came from another request.
     private func existingUser(
-        _ request: AddUserRequest, _ accountType: AccountType, _ context: RequestContext
+        _ request: AddUserRequest, _ caller: SignedInPerson, _ context: RequestContext
     ) throws -> UserID? {
         try context.store.snapshot { session in
-            guard let found = try session.user(accountType, context.profile.providerUserID, device: nil) else {
+            guard
+                let found = try session.user(
+                    caller.presented.accountType, caller.profile.providerUserID, device: nil)
+            else {
                 return nil
             }
             let userID = found.user.userID

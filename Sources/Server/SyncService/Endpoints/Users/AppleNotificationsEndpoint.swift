@@ -16,7 +16,9 @@ struct AppleNotificationsEndpoint: Endpoint {
     /// Longest body in bytes; notices have about one thousand.
     static let maximumBytes = 65_536
 
-    func respond(to request: AppleNotificationsRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: AppleNotificationsRequest, from caller: Anyone, in context: RequestContext
+    ) throws -> EndpointReply {
         guard let account = context.services.storage.account(.appleSignIn) as? AppleAccount else {
             throw EndpointError.endpointUnknown
         }

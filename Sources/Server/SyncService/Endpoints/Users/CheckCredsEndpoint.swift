@@ -9,17 +9,21 @@ import Vault
 /// May be repeated: a code that was exchanged before is not exchanged again, and storing the same tokens twice
 /// changes nothing.
 struct CheckCredsEndpoint: Endpoint {
-    func respond(to request: CheckCredsRequest, in context: RequestContext) throws -> EndpointReply {
-        let exchange = try CredentialExchange(context)
-        try takeOver(exchange, context)
-        try CredentialConfirmation(context: context, account: exchange.account).confirmIfDue()
+    func respond(
+        to request: CheckCredsRequest, from caller: SignedInUser, in context: RequestContext
+    ) throws -> EndpointReply {
+        let exchange = CredentialExchange(caller.person, context)
+        try takeOver(exchange, caller, context)
+        try CredentialConfirmation(userID: caller.userID, context: context, account: exchange.account).confirmIfDue()
         addReplacementToken(exchange, context)
-        return .json(UserIDResponse(userId: context.caller.userID))
+        return .json(UserIDResponse(userId: caller.userID))
     }
 
     /// Stores what is new in the presented credentials.
-    private func takeOver(_ exchange: CredentialExchange, _ context: RequestContext) throws {
-        let updated = try context.services.storage.vault.update(context.caller.userID, context.logger) { kept in
+    private func takeOver(
+        _ exchange: CredentialExchange, _ caller: SignedInUser, _ context: RequestContext
+    ) throws {
+        let updated = try context.services.storage.vault.update(caller.userID, context.logger) { kept in
             try newCredentials(exchange, kept)
         }
         guard let updated else { throw EndpointError.userUnknown }

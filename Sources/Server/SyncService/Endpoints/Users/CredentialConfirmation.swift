@@ -12,6 +12,7 @@ struct CredentialConfirmation {
     /// How long to wait for a twin of this request that is asking.
     private static let waitLimit: Duration = .seconds(5)
 
+    let userID: UserID
     let context: RequestContext
     let account: any AccountProvider
 
@@ -21,7 +22,7 @@ struct CredentialConfirmation {
     func confirmIfDue() throws {
         guard try isDue() else { return }
         let turn = RefreshLease(
-            of: context.caller.userID, store: context.store, backoff: context.services.storage.backoff)
+            of: userID, store: context.store, backoff: context.services.storage.backoff)
         _ = try turn.take(by: context.deadline.orAfter(Self.waitLimit), unless: { try !isDue() }, confirm)
     }
 
@@ -48,12 +49,12 @@ struct CredentialConfirmation {
     }
 
     private func update(_ change: (StoredCredentials) -> StoredCredentials) throws {
-        try context.services.storage.vault.update(context.caller.userID, context.logger) { kept in
+        try context.services.storage.vault.update(userID, context.logger) { kept in
             kept.credentials.map(change)
         }
     }
 
     private func load() throws -> CredentialVault.Kept? {
-        try context.services.storage.vault.load(context.caller.userID, context.logger)
+        try context.services.storage.vault.load(userID, context.logger)
     }
 }

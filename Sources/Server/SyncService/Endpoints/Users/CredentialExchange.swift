@@ -16,18 +16,16 @@ struct CredentialExchange {
     /// Longer than asking the provider may take, ``RequestContext/signInTime``.
     private static let leaseSeconds = 45
 
+    let person: SignedInPerson
     let context: RequestContext
-    let presented: PresentedCredentials
-    let account: any AccountProvider
 
-    init(_ context: RequestContext) throws {
-        guard let presented = context.presented,
-            let account = context.services.storage.account(presented.accountType)
-        else { throw EndpointError.signInTypeNotAllowed }
+    init(_ person: SignedInPerson, _ context: RequestContext) {
+        self.person = person
         self.context = context
-        self.presented = presented
-        self.account = account
     }
+
+    var presented: PresentedCredentials { person.presented }
+    var account: any AccountProvider { person.account }
 
     /// Credentials for a new user.
     /// - Parameter earlier: what the account had granted before its user was removed, if that still counts.
@@ -44,8 +42,8 @@ struct CredentialExchange {
 
     private func exchangeToken() throws -> StoredCredentials? {
         guard account.exchangesTokens else { return nil }
-        try context.store.transaction { try context.use(.codeExchangesPerHour, in: &$0) }
-        return try account.exchange(presented, of: context.profile, through: context.accountClient)
+        try context.store.transaction { try context.use(.codeExchangesPerHour, of: person, in: &$0) }
+        return try account.exchange(presented, of: person.profile, through: context.accountClient)
     }
 
     /// What to store for a user for whom there is nothing that counts.
@@ -106,7 +104,7 @@ struct CredentialExchange {
         let hash = Self.hash(code)
         if try rememberedResult(hash) != nil { return }
         let user = try context.store.withSession { session in
-            try session.user(presented.accountType, context.profile.providerUserID, device: nil)?.user.userID
+            try session.user(presented.accountType, person.profile.providerUserID, device: nil)?.user.userID
         }
         if let user, let kept = try context.services.storage.vault.load(user, context.logger),
             kept.credentials?.codeHash == hash.hexLowercase
@@ -125,16 +123,16 @@ struct CredentialExchange {
     /// - Throws: ``AccountError/codeRejected`` if the provider refuses the code, or was asked before without a result that
     ///   is still there: a code is never sent twice, unless the provider has surely not seen it.
     private func exchange(_ code: PresentedCode) throws -> StoredCredentials? {
-        let key = Self.key(Self.hash(code), context.profile)
+        let key = Self.key(Self.hash(code), person.profile)
         let owner = try context.services.makeUUID()
         // Who waits for another request's exchange holds a thread as well.
         let deadline = context.deadline.orAfter(RequestContext.signInTime)
         repeat {
             let reservation = try context.store.transaction { session in
                 let reservation = try session.reserveCode(
-                    key, of: presented.accountType, context.profile.providerUserID, for: owner,
+                    key, of: presented.accountType, person.profile.providerUserID, for: owner,
                     seconds: Self.leaseSeconds, at: context.now)
-                if reservation == .reserved { try context.use(.codeExchangesPerHour, in: &session) }
+                if reservation == .reserved { try context.use(.codeExchangesPerHour, of: person, in: &session) }
                 return reservation
             }
             switch reservation {
@@ -153,7 +151,7 @@ struct CredentialExchange {
         let credentials: StoredCredentials
         do {
             guard
-                let exchanged = try account.exchange(code: code, of: context.profile, through: context.accountClient)
+                let exchanged = try account.exchange(code: code, of: person.profile, through: context.accountClient)
             else {
                 try release(key, owner)
                 return nil
@@ -179,7 +177,7 @@ struct CredentialExchange {
     }
 
     private func rememberedResult(_ hash: [UInt8]) throws -> StoredCredentials? {
-        let key = Self.key(hash, context.profile)
+        let key = Self.key(hash, person.profile)
         guard let record = try context.store.withSession({ try $0.exchangedCode(key) }) else { return nil }
         return try open(record, key)
     }

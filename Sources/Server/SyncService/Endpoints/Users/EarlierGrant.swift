@@ -16,14 +16,15 @@ struct EarlierGrant {
     private let accountType: AccountType
     private let providerUserID: String
 
-    /// Looks for the grant of the caller's account; waits while the provider is being told.
+    /// Looks for the grant of a person's account; waits while the provider is being told.
     /// - Throws: ``AccountError/timedOut`` if that takes until the request's deadline.
-    init(of accountType: AccountType, in context: RequestContext) throws {
+    init(of person: SignedInPerson, in context: RequestContext) throws {
+        let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
         self.accountType = accountType
-        providerUserID = context.profile.providerUserID
+        self.providerUserID = providerUserID
         repeat {
             let pending = try context.store.withSession { session in
-                try session.pendingRevocation(of: accountType, context.profile.providerUserID)
+                try session.pendingRevocation(of: accountType, providerUserID)
             }
             switch pending {
             case .none: credentials = nil

@@ -15,9 +15,9 @@ struct NewUser {
     /// - Throws: ``AccountError``, ``StoreError``.
     init(_ exchange: CredentialExchange, folderName: String?, in context: RequestContext) throws {
         accountType = exchange.presented.accountType
-        profile = context.profile
+        profile = exchange.person.profile
         self.folderName = folderName
-        earlierGrant = try EarlierGrant(of: accountType, in: context)
+        earlierGrant = try EarlierGrant(of: exchange.person, in: context)
         credentials = try exchange.credentialsOfNewUser(keeping: earlierGrant.credentials)
     }
 

@@ -8,15 +8,17 @@ import SyncProtocol
 /// A repeated request finds or makes the same things and stores the same row; whatever the token was registered for
 /// before, on another device or by another person, ends.
 struct RegisterPushNotificationTokenEndpoint: Endpoint {
-    func respond(to request: RegisterPushNotificationTokenRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: RegisterPushNotificationTokenRequest, from caller: SignedInUser, in context: RequestContext
+    ) throws -> EndpointReply {
         guard !request.pushNotificationToken.isEmpty else {
             throw EndpointError.outOfRange("pushNotificationToken must not be empty")
         }
         let service = try service(for: request.pushNotificationKind, of: context.services.push)
         // Counted by itself: Amazon is asked before anything else is stored.
-        try context.store.transaction { try context.use(.pushRegistrationsPerHour, in: &$0) }
+        try context.store.transaction { try context.use(.pushRegistrationsPerHour, of: caller.person, in: &$0) }
         switch service {
-        case .sns(let sns): try subscribe(request.pushNotificationToken, at: sns, context)
+        case .sns(let sns): try subscribe(request.pushNotificationToken, at: sns, caller, context)
         case .apns:
             guard APNs.isDeviceToken(request.pushNotificationToken) else {
                 throw EndpointError.outOfRange("pushNotificationToken must be 2 to 512 hexadecimal digits, in pairs")
@@ -24,8 +26,8 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
             try register(
                 PushRegistration(
                     kind: .apns, token: request.pushNotificationToken.lowercased(),
-                    environment: request.pushNotificationEnvironment), context)
-        case .fcm: try register(PushRegistration(kind: .fcm, token: request.pushNotificationToken), context)
+                    environment: request.pushNotificationEnvironment), caller, context)
+        case .fcm: try register(PushRegistration(kind: .fcm, token: request.pushNotificationToken), caller, context)
         }
         return .json(EmptyResponse())
     }
@@ -49,34 +51,36 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
         throw EndpointError.pushNotConfigured
     }
 
-    private func subscribe(_ token: String, at sns: SNS, _ context: RequestContext) throws {
+    private func subscribe(_ token: String, at sns: SNS, _ caller: SignedInUser, _ context: RequestContext) throws {
         let client = PushClient(transport: context.transport, deadline: context.deadline)
-        let subscription = try sns.subscribe(deviceToken: token, of: context.caller.userID, through: client)
+        let subscription = try sns.subscribe(deviceToken: token, of: caller.userID, through: client)
         try register(
             PushRegistration(
                 kind: .sns, token: token, endpointARN: subscription.endpointARN,
                 subscriptionARN: subscription.subscriptionARN),
-            topic: subscription.topicARN, context)
+            topic: subscription.topicARN, caller, context)
     }
 
     private func register(
-        _ registration: PushRegistration, topic: String? = nil, _ context: RequestContext
+        _ registration: PushRegistration, topic: String? = nil, _ caller: SignedInUser, _ context: RequestContext
     ) throws {
-        try endSubscriptions(replacedBy: registration, context)
+        try endSubscriptions(replacedBy: registration, caller, context)
         try context.store.transaction { session in
-            guard try session.holdUser(context.caller.userID) else { throw EndpointError.userUnknown }
-            if let topic { try session.storePushTopic(topic, of: context.caller.userID) }
-            try session.register(registration, of: context.caller.userID, on: context.device, at: context.now)
+            guard try session.holdUser(caller.userID) else { throw EndpointError.userUnknown }
+            if let topic { try session.storePushTopic(topic, of: caller.userID) }
+            try session.register(registration, of: caller.userID, on: caller.device, at: context.now)
         }
     }
 
     /// Makes a device stop listening to the topics of others, before it is forgotten that it does: what is meant for one
     /// person must not appear on a device that is now another's.
-    private func endSubscriptions(replacedBy registration: PushRegistration, _ context: RequestContext) throws {
+    private func endSubscriptions(
+        replacedBy registration: PushRegistration, _ caller: SignedInUser, _ context: RequestContext
+    ) throws {
         guard let sns = context.services.push.sns else { return }
         let replaced = try context.store.withSession { session in
             try session.pushSubscriptions(
-                replacedBy: registration.token, of: context.caller.userID, on: context.device)
+                replacedBy: registration.token, of: caller.userID, on: caller.device)
         }
         let client = PushClient(transport: context.transport, deadline: context.deadline)
         for arn in Set(replaced) where arn != registration.subscriptionARN {

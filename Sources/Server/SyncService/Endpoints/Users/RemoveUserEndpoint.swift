@@ -6,9 +6,11 @@ import SyncProtocol
 /// All of it is one transaction. Of two equal requests at once the second finds nothing left to do and gets the same
 /// reply; a later one is told that there is no such user.
 struct RemoveUserEndpoint: Endpoint {
-    func respond(to request: RemoveUserRequest, in context: RequestContext) throws -> EndpointReply {
+    func respond(
+        to request: RemoveUserRequest, from caller: SignedInUser, in context: RequestContext
+    ) throws -> EndpointReply {
         _ = try context.store.transaction { session in
-            try session.removeUser(context.caller.userID, at: context.now)
+            try session.removeUser(caller.userID, at: context.now)
         }
         return .json(EmptyResponse())
     }

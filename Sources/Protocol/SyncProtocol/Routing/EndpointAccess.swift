@@ -1,0 +1,50 @@
+/// Who may call an endpoint: the type says what a caller has to show, the value what is checked about a sharing group.
+///
+/// Each ``RequestMessage`` names its type, so that a row of ``EndpointRoute``'s table and the server's implementation must
+/// agree to compile.
+public protocol EndpointAccess: Sendable, Hashable {
+    /// What a caller has to show.
+    static var authentication: EndpointRoute.Authentication { get }
+    /// What is checked about the sharing group.
+    var groupAccess: EndpointRoute.GroupAccess { get }
+}
+
+extension EndpointAccess {
+    public var groupAccess: EndpointRoute.GroupAccess { .none }
+}
+
+/// Anybody: credentials are not even looked at.
+public struct AnyoneAccess: EndpointAccess {
+    public static let authentication = EndpointRoute.Authentication.none
+    /// The only value.
+    public static let anyone = AnyoneAccess()
+}
+
+/// Whoever presents a valid third-party token; need not be a user yet.
+public struct SignedInAccess: EndpointAccess {
+    public static let authentication = EndpointRoute.Authentication.primary
+    /// The only value.
+    public static let signedIn = SignedInAccess()
+}
+
+/// Users, about themselves or a group that is just being made.
+public struct UserAccess: EndpointAccess {
+    public static let authentication = EndpointRoute.Authentication.secondary
+    /// The only value.
+    public static let user = UserAccess()
+}
+
+/// Users, about a sharing group in which they are.
+public struct MemberAccess: EndpointAccess {
+    public static let authentication = EndpointRoute.Authentication.secondary
+    public let groupAccess: EndpointRoute.GroupAccess
+
+    /// A member with at least this permission.
+    public static func member(_ permission: Permission) -> MemberAccess {
+        MemberAccess(groupAccess: .permission(permission))
+    }
+    /// A member with any permission.
+    public static let anyMember = MemberAccess(groupAccess: .membership)
+    /// A member, if the request names a group; 404 if not.
+    public static let memberIfGroupNamed = MemberAccess(groupAccess: .membershipIfNamed)
+}

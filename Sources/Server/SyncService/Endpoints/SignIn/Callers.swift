@@ -1,0 +1,105 @@
+import Providers
+import Store
+import SyncProtocol
+
+/// Whoever asks, when an endpoint does not look at credentials.
+struct Anyone {}
+
+/// Somebody whose credentials count; need not be a user.
+struct SignedInPerson {
+    let presented: PresentedCredentials
+    let account: any AccountProvider
+    /// Who the provider says they are.
+    let profile: SignInProfile
+    let device: DeviceUUID
+    /// Whether the provider, or its signature, was asked for this very request.
+    let isFresh: Bool
+}
+
+/// A person who is a user.
+struct SignedInUser {
+    let person: SignedInPerson
+    let record: UserRecord
+
+    var userID: UserID { record.userID }
+    var device: DeviceUUID { person.device }
+}
+
+/// A user who asks about a sharing group. What they may do there is to be found out with ``member(of:using:)`` and its
+/// siblings, the only sources of a ``Member``.
+struct GroupCaller {
+    private let user: SignedInUser
+    /// What the protocol's table demands.
+    private let access: EndpointRoute.GroupAccess
+
+    init(_ user: SignedInUser, _ access: EndpointRoute.GroupAccess) {
+        self.user = user
+        self.access = access
+    }
+
+    var userID: UserID { user.userID }
+
+    /// The caller as a member of the group that the request names, with the permission that its endpoint needs.
+    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``; ``EndpointError/groupUnknown``
+    ///   instead of both where the request need not name a group.
+    func member(of group: SharingGroupUUID, using session: inout StoreSession) throws -> Member {
+        try member(session.membership(of: userID, in: group))
+    }
+
+    /// The same, by itself.
+    func member(of group: SharingGroupUUID, in store: Store) throws -> Member {
+        try store.withSession { try member(of: group, using: &$0) }
+    }
+
+    /// The same, together with what decides about an upload.
+    func memberUploading(
+        _ file: FileUUID, to group: SharingGroupUUID, using session: inout StoreSession
+    ) throws -> (Member, UploadSituation) {
+        let situation = try session.uploadSituation(of: file, by: user.record, on: user.device, in: group)
+        let member = try member(situation?.membership)
+        guard let situation else { throw EndpointError.notAMember }
+        return (member, situation)
+    }
+
+    /// What counts of a membership that was read before its group's row was locked: all of it if the master version is still
+    /// the same, else what stands there now; the change that was faster may have taken rights from the caller.
+    /// - Parameter version: the master version that the lock has found.
+    /// - Throws: As ``member(of:using:)``.
+    func member(
+        _ read: Member, lockedAt version: MasterVersion, using session: inout StoreSession
+    ) throws -> Member {
+        guard read.masterVersion != version else { return read }
+        return try member(of: read.groupUUID, using: &session)
+    }
+
+    private func member(_ membership: Membership?) throws(EndpointError) -> Member {
+        guard let membership else { throw access == .membershipIfNamed ? .groupUnknown : .notAMember }
+        switch access {
+        case .permission(let needed):
+            guard membership.permission >= needed else { throw .permissionTooLow(needed: needed) }
+        case .membership, .membershipIfNamed: break
+        case .none: throw .notAMember
+        }
+        return Member(user, membership)
+    }
+}
+
+/// A user who is in a group, and may do there what the endpoint does.
+@dynamicMemberLookup
+struct Member {
+    let user: SignedInUser
+    let membership: Membership
+
+    fileprivate init(_ user: SignedInUser, _ membership: Membership) {
+        self.user = user
+        self.membership = membership
+    }
+
+    subscript<Value>(dynamicMember path: KeyPath<Membership, Value>) -> Value { membership[keyPath: path] }
+
+    var userID: UserID { user.userID }
+    /// What the calling device stages in the group.
+    var stagingArea: StagingArea {
+        StagingArea(userID: userID, deviceUUID: user.device, groupID: membership.groupID)
+    }
+}

@@ -1,0 +1,113 @@
+import Logging
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+// Finding out who asks.
+extension RequestContext {
+    /// Finds out who presents the token.
+    /// - Throws: ``EndpointError`` or ``AccountError``, 401 on the wire unless the provider cannot be asked.
+    func signIn() throws -> SignedInPerson {
+        guard let word = head.header(.tokenType), let accessToken = head.header(.accessToken) else {
+            throw EndpointError.credentialsMissing
+        }
+        guard let type = AccountType(tokenType: word), let account = services.storage.account(type) else {
+            throw EndpointError.signInTypeNotAllowed
+        }
+        let verifier = head.header(.codeVerifier)
+        let presented = PresentedCredentials(
+            accountType: type, accessToken: accessToken,
+            authorizationCode: head.header(.authorizationCode) ?? head.header(.googleServerAuthCode),
+            redirectURI: head.header(.redirectURI), codeVerifier: verifier.flatMap { CodeVerifier($0) },
+            accountID: head.header(.accountID), microsoftAccessToken: head.header(.microsoftAccessToken),
+            accountDetails: head.header(.accountDetails))
+        let profile: SignInProfile
+        var isFresh = false
+        switch services.signInCache.answer(for: presented)
+            ?? profileInTicket(for: presented).map(SignInCache.Answer.accepted)
+        {
+        case .accepted(let known): profile = known
+        case .rejected: throw AccountError.rejected
+        case nil:
+            profile = try verify(presented, by: account)
+            isFresh = true
+        }
+        if let token = profile.identityToken {
+            try IdentityTokens(context: self).admit(token, of: type, profile.providerUserID)
+        }
+        guard let text = head.header(.deviceUUID) else { throw EndpointError.missingDeviceUUID }
+        guard let device = DeviceUUID(text) else { throw EndpointError.malformedDeviceUUID }
+        if let redirectURI = presented.redirectURI, !isAllowedRedirect(redirectURI) {
+            throw EndpointError.malformedRedirectURI
+        }
+        guard verifier == nil || presented.codeVerifier != nil else { throw EndpointError.malformedCodeVerifier }
+        let person = SignedInPerson(
+            presented: presented, account: account, profile: profile, device: device, isFresh: isFresh)
+        if account.requiresCode { try CredentialExchange(person, self).requireExchangedCode() }
+        return person
+    }
+
+    /// Whether a code may be said to have been taken there: to the caller's own machine, or where the operator says.
+    private func isAllowedRedirect(_ text: String) -> Bool {
+        LoopbackRedirectURI(text) != nil || services.settings.redirectURIs.contains(text)
+    }
+
+    /// Asks the provider, unless the caller's network has made us ask in vain too often, or another request asks already.
+    private func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
+        try services.signInCache.profile(for: presented) {
+            let network = ClientNetwork(address: head.clientAddress)
+            if let delay = services.failedSignIns.take(from: network) {
+                throw EndpointError.tooManyFailedSignIns(retryAfter: delay)
+            }
+            do throws(AccountError) {
+                let profile = try account.verify(presented, through: accountClient)
+                guard profile.isPlausible else { throw .unavailable(detail: "an identifier that cannot be kept") }
+                services.failedSignIns.refund(to: network)
+                return profile
+            } catch {
+                if error != .rejected { services.failedSignIns.refund(to: network) }
+                throw error
+            }
+        }
+    }
+
+    /// What the role that admitted this request has found out.
+    private func profileInTicket(for presented: PresentedCredentials) -> SignInProfile? {
+        guard let ticket = head.signInTicket else { return nil }
+        return services.signInTickets?.profile(in: ticket, for: presented, at: now.secondsSince1970)
+    }
+
+    /// What spares another role the question who asks, now that this one knows.
+    func signInTicket(for person: SignedInPerson) -> String? {
+        services.signInTickets?.issue(person.profile, for: person.presented, at: now.secondsSince1970)
+    }
+
+    /// Finds the user of a person's account, and registers the device if it is new.
+    /// - Throws: ``EndpointError/userUnknown``, ``EndpointError/tooManyDevices``, ``StoreError``.
+    func user(_ person: SignedInPerson) throws -> SignedInUser {
+        let found = try store.withSession { session in
+            try session.user(person.presented.accountType, person.profile.providerUserID, device: person.device)
+        }
+        guard let found else { throw EndpointError.userUnknown }
+        note(found.user)
+        if let token = person.profile.identityToken, person.isFresh {
+            try IdentityTokens(context: self).remember(token, of: found.user.userID)
+        }
+        if !found.isDeviceKnown { try register(person.device, of: found.user.userID) }
+        return SignedInUser(person: person, record: found.user)
+    }
+
+    private func register(_ device: DeviceUUID, of userID: UserID) throws {
+        let registration = try store.transaction { session in
+            try session.register(device, of: userID, maximum: services.settings.quotas[.devices], at: now)
+        }
+        switch registration {
+        case .registered: break
+        case .tooMany:
+            refusedQuota = .devices
+            throw EndpointError.tooManyDevices
+        case .userUnknown: throw EndpointError.userUnknown
+        }
+    }
+}
