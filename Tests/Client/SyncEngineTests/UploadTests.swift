@@ -55,6 +55,44 @@ struct UploadTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.deletedLocally == true)
     }
 
+    @Test(
+        "The deletion of a file out of reach is staged anew if it was staged for an older version of the file",
+        arguments: [false, true])
+    func outdatedDeletion(isRelaunched: Bool) throws {
+        var driver = try Driver.member()
+        driver.rows = [Driver.row(1)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.gone(.fileRemovedOrRenamed, appMetaData: nil, .google))
+        driver.takeDelivery()
+        driver.replyIndex()
+        try driver.delete(1)
+        try driver.upload(Driver.attributes(2))
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.replyStaged()
+        driver.reply(.failed(.unreachable))
+        if isRelaunched { driver.relaunch() }
+
+        driver.rows = [Driver.row(1, version: 1)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        if case .getUploads = driver.waiting?.request {
+            driver.reply(.uploads([Driver.row(1, version: 0, deleted: true)]))
+            driver.reply(.done)
+            driver.reply(.uploads([]))
+        }
+
+        #expect(
+            driver.waiting?.request
+                == .uploadDeletion(
+                    Driver.file(1), FileVersion(1), masterVersion: driver.masterVersion,
+                    sharingGroupUUID: Driver.group))
+    }
+
     @Test("An upload and a deletion that are closed one after the other happen in that order")
     func uploadThenDeletion() throws {
         var driver = try Driver.member()

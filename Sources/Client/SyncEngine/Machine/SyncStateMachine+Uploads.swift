@@ -13,6 +13,7 @@ extension SyncStateMachine {
             }
             return
         }
+        if queue.batchUUID == nil { resetOutdated(in: queue.id) }
         let items = state.items(in: queue.id)
         let files = items.filter { $0.fileUUID != nil }
         report(
@@ -21,6 +22,37 @@ extension SyncStateMachine {
                 numberUploadDeletions: files.filter { $0.kind == .deletion }.count,
                 numberSharingGroupOperations: items.count - files.count))
         continueUploads(of: queue.id)
+    }
+
+    /// Counts what was staged on a version of its file that is not the present one any more as not staged: a commit would be
+    /// refused.
+    private mutating func resetOutdated(in queue: RowID<UploadQueue>) {
+        for item in state.items(in: queue) where item.isStaged {
+            guard let entry = item.fileUUID.flatMap({ state.directory[$0] }),
+                item.stagedFileVersion != stagedFileVersion(of: item, entry)
+                    || item.stagedAppMetaDataVersion != stagedAppMetaDataVersion(of: item, entry)
+            else { continue }
+            state.items.update(item.key) {
+                $0.status = .notStarted
+                $0.stagedFileVersion = nil
+                $0.stagedAppMetaDataVersion = nil
+            }
+        }
+    }
+
+    /// The version that an item's file gets by it, or that a deletion is for.
+    private func stagedFileVersion(of item: UploadItem, _ entry: DirectoryEntry) -> FileVersion? {
+        switch item.kind {
+        case .file: entry.fileVersion.map { $0.next } ?? .first
+        case .deletion: entry.fileVersion
+        case .appMetaData, .groupCreate, .groupUpdate, .groupRemoveUser: nil
+        }
+    }
+
+    /// The version that the text gets by an item.
+    private func stagedAppMetaDataVersion(of item: UploadItem, _ entry: DirectoryEntry) -> AppMetaDataVersion? {
+        guard item.appMetaData != nil else { return nil }
+        return entry.appMetaData.map { $0.version.next } ?? .first
     }
 
     /// Whether a closed queue has to wait for something that a sync alone does not bring: a file that is out of reach,
@@ -95,12 +127,10 @@ extension SyncStateMachine {
         }
         var staged = item
         staged.status = .uploading
-        staged.stagedFileVersion = nil
-        staged.stagedAppMetaDataVersion = nil
+        staged.stagedFileVersion = stagedFileVersion(of: item, entry)
+        staged.stagedAppMetaDataVersion = stagedAppMetaDataVersion(of: item, entry)
         switch item.kind {
-        case .file:
-            staged.stagedFileVersion = entry.fileVersion.map { $0.next } ?? .first
-            staged.stagedAppMetaDataVersion = item.appMetaData == nil ? nil : nextTextVersion(of: entry)
+        case .file: break
         case .appMetaData:
             guard entry.fileVersion != nil, !entry.deletedOnServer else {
                 breakBatch(of: item)
@@ -112,9 +142,8 @@ extension SyncStateMachine {
                 }
                 return
             }
-            staged.stagedAppMetaDataVersion = nextTextVersion(of: entry)
         case .deletion:
-            guard let version = entry.fileVersion else {
+            guard entry.fileVersion != nil else {
                 // The file never came to the server, so it is deleted already.
                 state.directory.update(file) {
                     $0.deletedLocally = true
@@ -124,7 +153,6 @@ extension SyncStateMachine {
                 refuse(item, entry, nil)
                 return
             }
-            staged.stagedFileVersion = version
         case .groupCreate, .groupUpdate, .groupRemoveUser: return
         }
         guard let request = stagingRequest(staged, in: queue, from: group.masterVersion) else { return }
@@ -168,11 +196,6 @@ extension SyncStateMachine {
             }
         case .groupCreate, .groupUpdate, .groupRemoveUser: return nil
         }
-    }
-
-    private func nextTextVersion(of entry: DirectoryEntry) -> AppMetaDataVersion? {
-        guard let known = entry.appMetaData else { return .first }
-        return known.version.next
     }
 
     /// Finishes an item that cannot be sent; tells the app if its work is lost by that.
