@@ -17,6 +17,8 @@ final class SimulatedDevice {
         let group: SharingGroupUUID
         /// Whether the app, or the fate of the file, has decided that it needs not arrive.
         var isExcused = false
+        /// Whether the device may have reason to send it a second time.
+        var mayBeRepeated = false
     }
 
     let index: Int
@@ -83,15 +85,23 @@ final class SimulatedDevice {
         if let text = item.appMetaData { textEdits[text]?.isExcused = true }
     }
 
-    /// Notes that what the server may refuse for good has a successor now, and is dropped when it is refused.
+    /// Notes that what the server may refuse for good has a successor now, and is dropped when it is refused; so is a text for
+    /// a file that only exists if it is not refused.
     func excuseSuperseded(_ file: FileUUID, contents: Bool, text: Bool) {
         guard let engine else { return }
-        for item in engine.state.pendingItems(of: file) where item.queueID != engine.state.openQueue?.id {
-            guard let known = item.source.flatMap({ storage[$0] }), known.hasPrefix(ModelServer.largeContents) else {
-                continue
-            }
-            if contents { edits[known]?.isExcused = true }
+        let closed = engine.state.pendingItems(of: file).filter { $0.queueID != engine.state.openQueue?.id }
+        let refusable = closed.filter { item in
+            item.source.flatMap { storage[$0] }?.hasPrefix(ModelServer.largeContents) == true
+        }
+        guard !refusable.isEmpty else { return }
+        for item in refusable {
+            if contents, let known = item.source.flatMap({ storage[$0] }) { edits[known]?.isExcused = true }
             if text, let old = item.appMetaData { textEdits[old]?.isExcused = true }
+        }
+        let entry = engine.state.directory[file]
+        guard text, entry?.fileVersion == nil || entry?.deletedOnServer == true else { return }
+        for item in closed where item.kind == .appMetaData {
+            if let old = item.appMetaData { textEdits[old]?.isExcused = true }
         }
     }
 
@@ -104,6 +114,19 @@ final class SimulatedDevice {
         }
         for (text, edit) in textEdits where edit.file == file && !texts.contains(text) {
             textEdits[text]?.isExcused = true
+        }
+    }
+
+    /// Notes that what is closed in a group may be committed twice: who may not write any more is not told whether a commit
+    /// was carried out whose reply was lost.
+    func excuseRepetitions(in group: SharingGroupUUID) {
+        let closed = engine.map { engine in
+            engine.state.closedQueues(of: group).flatMap { engine.state.items(in: $0.id) }
+                .compactMap { $0.source.flatMap { storage[$0] } }
+        }
+        // Of a process that does not run, it is not known what is closed.
+        for (contents, edit) in edits where edit.group == group && closed?.contains(contents) != false {
+            edits[contents]?.mayBeRepeated = true
         }
     }
 

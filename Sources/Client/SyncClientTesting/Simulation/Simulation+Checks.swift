@@ -140,7 +140,7 @@ extension Simulation {
         for (contents, edit) in device.edits {
             let times = server.groups[edit.group]?.history[edit.file]?.filter { $0.contents == contents }.count ?? 0
             if times == 0, !edit.isExcused { violation("device \(device.index) lost \(contents) of \(edit.file)") }
-            if times > 1, options.hasExtensions {
+            if times > 1, options.hasExtensions, !edit.mayBeRepeated {
                 violation("device \(device.index) committed \(contents) of \(edit.file) \(times) times")
             }
         }

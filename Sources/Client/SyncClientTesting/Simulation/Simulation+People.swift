@@ -262,6 +262,7 @@ extension Simulation {
             guard let user = random.pick(group.members.keys.sorted()) else { return }
             server.groups[id]?.members[user] = random.once(in: 3) ? .read : .write
             server.raiseMasterVersion(of: id)
+            for device in devices where device.caller.user == user { device.excuseRepetitions(in: id) }
         default:
             // An empty commit of somebody: everybody's master version is out of date.
             server.raiseMasterVersion(of: id)
