@@ -45,3 +45,45 @@ public struct MIMEType: Sendable, Hashable, Codable, CustomStringConvertible, Qu
         try container.encode(rawValue)
     }
 }
+
+/// The MIME types that may be uploaded, with the extensions that their files have in cloud storage.
+///
+/// The standard table holds what every deployed client knows. A type that an installed client does not know stops that
+/// client from syncing the whole group, so any other type is a matter of configuration. `unknown`, a client's
+/// marker of an error, can never be added.
+public struct MIMETypeTable: Sendable {
+    /// The three types that every client knows.
+    public static let standard = MIMETypeTable(extensions: [
+        "text/plain": "txt", "image/jpeg": "jpg", "application/x-url": "url",
+    ])
+
+    private let extensions: [String: String]
+
+    /// The extension, without a dot, of files of a type; nil if the type must be refused.
+    public func fileExtension(for type: MIMEType) -> String? {
+        extensions[type.rawValue]
+    }
+
+    /// The extension that SyncServerII gave to files of a type when it named them in cloud storage, whatever the type.
+    public static func extensionOfOlderServers(for type: MIMEType) -> String {
+        if type.rawValue == "unknown" { return "unknown" }
+        return standard.fileExtension(for: type) ?? "dat"
+    }
+
+    /// The table with more types in it, as configured: MIME type to extension without a dot.
+    ///
+    /// Nil if a type is `unknown`, empty or longer than 100 characters, or contradicts the standard table; or if an
+    /// extension is not 1 to 16 lower-case ASCII letters or digits, since it becomes part of file names.
+    public func adding(_ additional: [String: String]) -> MIMETypeTable? {
+        var merged = extensions
+        for (type, fileExtension) in additional {
+            guard MIMEType(type) != nil, type != "unknown",
+                (1...16).contains(fileExtension.utf8.count),
+                fileExtension.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }),
+                extensions[type] == nil || extensions[type] == fileExtension
+            else { return nil }
+            merged[type] = fileExtension
+        }
+        return MIMETypeTable(extensions: merged)
+    }
+}

@@ -58,3 +58,53 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
         self == .google
     }
 }
+
+/// The cloud storage services in which users keep their files, with the spelling that clients know.
+public enum CloudStorageType: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Google Drive.
+    case google = "Google"
+    /// Dropbox.
+    case dropbox = "Dropbox"
+    /// OneDrive.
+    case microsoft = "Microsoft"
+
+    /// The checksum by which clients and server compare a file's bytes in this storage.
+    public var checkSumFlavour: CheckSum.Flavour {
+        switch self {
+        case .google: .md5
+        case .dropbox: .dropboxContentHash
+        case .microsoft: .sha1
+        }
+    }
+}
+
+/// What a member of a sharing group may do; each permission includes those below it.
+public enum Permission: String, Sendable, Hashable, Comparable, Codable, CaseIterable, QueryValue {
+    /// May list and download.
+    case read
+    /// May also upload, delete and commit.
+    case write
+    /// May also invite, and rename or remove the group.
+    case admin
+
+    /// What a query value must look like.
+    public static let expectedForm = ExpectedForm.permission
+
+    /// `read` < `write` < `admin`.
+    public static func < (left: Self, right: Self) -> Bool {
+        left.level < right.level
+    }
+
+    /// Whether somebody with this permission may do what takes `needed`.
+    public func allows(_ needed: Permission) -> Bool {
+        self >= needed
+    }
+
+    private var level: Int {
+        switch self {
+        case .read: 0
+        case .write: 1
+        case .admin: 2
+        }
+    }
+}

@@ -1,0 +1,288 @@
+/// Creates an invitation to a sharing group, good for 24 hours.
+public struct CreateSharingInvitationRequest: RequestMessage {
+    public typealias Response = CreateSharingInvitationResponse
+    public typealias Access = MemberAccess
+    public static let endpoint = EndpointName.createSharingInvitation
+    public static let parameters = ParameterList(
+        required: [.permission, .sharingGroupUUID], optional: [.allowSocialAcceptance, .numberOfAcceptors])
+
+    /// How many people one invitation may be for.
+    public static let allowedNumberOfAcceptors: ClosedRange<Int32> = 1...10
+
+    /// What those who accept may do.
+    public let permission: Permission
+    /// The group.
+    public let sharingGroupUUID: SharingGroupUUID
+    /// Whether accounts without cloud storage may accept.
+    public let allowSocialAcceptance: Bool
+    /// How many may accept, 1 to 10.
+    public let numberOfAcceptors: Int32
+
+    /// Puts a request together.
+    public init(
+        permission: Permission, sharingGroupUUID: SharingGroupUUID, allowSocialAcceptance: Bool = true,
+        numberOfAcceptors: Int32 = 1
+    ) {
+        self.permission = permission
+        self.sharingGroupUUID = sharingGroupUUID
+        self.allowSocialAcceptance = allowSocialAcceptance
+        self.numberOfAcceptors = numberOfAcceptors
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        permission = try query.required(.permission)
+        sharingGroupUUID = try query.required(.sharingGroupUUID)
+        allowSocialAcceptance = try query.optional(.allowSocialAcceptance) ?? true
+        numberOfAcceptors = try query.optional(.numberOfAcceptors) ?? 1
+        guard Self.allowedNumberOfAcceptors.contains(numberOfAcceptors) else {
+            let allowed = Self.allowedNumberOfAcceptors
+            throw .outOfRange(.numberOfAcceptors, allowed: Int64(allowed.lowerBound)...Int64(allowed.upperBound))
+        }
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.permission, permission)
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+        encoder.add(.allowSocialAcceptance, allowSocialAcceptance)
+        encoder.add(.numberOfAcceptors, numberOfAcceptors)
+    }
+}
+
+/// Hands over the code of a new invitation.
+public struct CreateSharingInvitationResponse: ResponseMessage {
+    /// The code that people pass on.
+    public let sharingInvitationUUID: SharingInvitationUUID
+
+    /// Puts the answer together.
+    public init(sharingInvitationUUID: SharingInvitationUUID) {
+        self.sharingInvitationUUID = sharingInvitationUUID
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("sharingInvitationUUID", sharingInvitationUUID)
+        }
+    }
+}
+
+/// Asks what an invitation offers; needs no credentials.
+public struct GetSharingInvitationInfoRequest: RequestMessage {
+    public typealias Response = GetSharingInvitationInfoResponse
+    public typealias Access = AnyoneAccess
+    public static let endpoint = EndpointName.getSharingInvitationInfo
+    public static let parameters = ParameterList(required: [.sharingInvitationUUID])
+
+    /// The invitation.
+    public let sharingInvitationUUID: SharingInvitationUUID
+
+    /// Puts a request together.
+    public init(sharingInvitationUUID: SharingInvitationUUID) {
+        self.sharingInvitationUUID = sharingInvitationUUID
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        sharingInvitationUUID = try query.required(.sharingInvitationUUID)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.sharingInvitationUUID, sharingInvitationUUID)
+    }
+}
+
+/// Tells what an invitation offers. Clients crash if one of the two is missing.
+public struct GetSharingInvitationInfoResponse: ResponseMessage {
+    /// What those who accept may do.
+    public let permission: Permission
+    /// Whether accounts without cloud storage may accept.
+    public let allowSocialAcceptance: Bool
+
+    /// Puts the answer together.
+    public init(permission: Permission, allowSocialAcceptance: Bool) {
+        self.permission = permission
+        self.allowSocialAcceptance = allowSocialAcceptance
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("permission", permission)
+            writer.field("allowSocialAcceptance", allowSocialAcceptance)
+        }
+    }
+}
+
+/// Accepts an invitation, creating the user if there is none.
+public struct RedeemSharingInvitationRequest: RequestMessage {
+    public typealias Response = RedeemSharingInvitationResponse
+    public typealias Access = SignedInAccess
+    public static let endpoint = EndpointName.redeemSharingInvitation
+    public static let parameters = ParameterList(required: [.sharingInvitationUUID], optional: [.cloudFolderName])
+
+    /// The invitation.
+    public let sharingInvitationUUID: SharingInvitationUUID
+    /// Folder at the root of the user's storage, at most 256 characters. Ignored unless the account type needs one.
+    public let cloudFolderName: String?
+
+    /// Puts a request together.
+    public init(sharingInvitationUUID: SharingInvitationUUID, cloudFolderName: String? = nil) {
+        self.sharingInvitationUUID = sharingInvitationUUID
+        self.cloudFolderName = cloudFolderName
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        sharingInvitationUUID = try query.required(.sharingInvitationUUID)
+        cloudFolderName = try query.optionalText(.cloudFolderName, maximumCharacters: TextLimit.cloudFolderName)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.sharingInvitationUUID, sharingInvitationUUID)
+        encoder.add(.cloudFolderName, cloudFolderName)
+    }
+}
+
+/// Tells who the caller is now, and of which group a member.
+public struct RedeemSharingInvitationResponse: ResponseMessage {
+    /// The caller, perhaps just created.
+    public let userId: UserID
+    /// The group that was joined.
+    public let sharingGroupUUID: SharingGroupUUID
+
+    /// Puts the answer together.
+    public init(userId: UserID, sharingGroupUUID: SharingGroupUUID) {
+        self.userId = userId
+        self.sharingGroupUUID = sharingGroupUUID
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("userId", userId)
+            writer.field("sharingGroupUUID", sharingGroupUUID)
+        }
+    }
+}
+
+/// Lists the open invitations to a sharing group.
+public struct GetSharingInvitationsRequest: RequestMessage {
+    public typealias Response = GetSharingInvitationsResponse
+    public typealias Access = MemberAccess
+    public static let endpoint = EndpointName.getSharingInvitations
+    public static let parameters = ParameterList(required: [.sharingGroupUUID])
+
+    /// The group.
+    public let sharingGroupUUID: SharingGroupUUID
+
+    /// Puts a request together.
+    public init(sharingGroupUUID: SharingGroupUUID) {
+        self.sharingGroupUUID = sharingGroupUUID
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        sharingGroupUUID = try query.required(.sharingGroupUUID)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+    }
+}
+
+/// Invitations that are neither expired nor used up.
+public struct GetSharingInvitationsResponse: ResponseMessage {
+    /// One invitation as the group's admins see it.
+    public struct Invitation: Sendable, Hashable, Decodable {
+        /// The code that people pass on.
+        public let sharingInvitationUUID: SharingInvitationUUID
+        /// What those who accept may do.
+        public let permission: Permission
+        /// Whether accounts without cloud storage may accept.
+        public let allowSocialAcceptance: Bool
+        /// How many may still accept.
+        public let numberOfAcceptors: Int32
+        /// Until when.
+        public let expirationDate: WireDate
+        /// Who made it.
+        public let invitingUserId: UserID
+
+        /// Puts an invitation together.
+        public init(
+            sharingInvitationUUID: SharingInvitationUUID, permission: Permission, allowSocialAcceptance: Bool,
+            numberOfAcceptors: Int32, expirationDate: WireDate, invitingUserId: UserID
+        ) {
+            self.sharingInvitationUUID = sharingInvitationUUID
+            self.permission = permission
+            self.allowSocialAcceptance = allowSocialAcceptance
+            self.numberOfAcceptors = numberOfAcceptors
+            self.expirationDate = expirationDate
+            self.invitingUserId = invitingUserId
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case sharingInvitationUUID, permission, allowSocialAcceptance, numberOfAcceptors, expirationDate
+            case invitingUserId
+        }
+
+        /// Decodes an element of the list.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            sharingInvitationUUID = try container.decode(SharingInvitationUUID.self, forKey: .sharingInvitationUUID)
+            permission = try container.decode(Permission.self, forKey: .permission)
+            allowSocialAcceptance = try container.decode(Bool.self, forKey: .allowSocialAcceptance)
+            numberOfAcceptors = try container.number(.numberOfAcceptors)
+            expirationDate = try container.decode(WireDate.self, forKey: .expirationDate)
+            invitingUserId = try container.decode(UserID.self, forKey: .invitingUserId)
+        }
+    }
+
+    /// The one that expires first comes first.
+    public let sharingInvitations: [Invitation]
+
+    /// Puts the answer together.
+    public init(sharingInvitations: [Invitation]) {
+        self.sharingInvitations = sharingInvitations
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.key("sharingInvitations")
+            writer.array { writer in
+                for invitation in sharingInvitations {
+                    writer.object { writer in
+                        writer.field("sharingInvitationUUID", invitation.sharingInvitationUUID)
+                        writer.field("permission", invitation.permission)
+                        writer.field("allowSocialAcceptance", invitation.allowSocialAcceptance)
+                        writer.field("numberOfAcceptors", invitation.numberOfAcceptors)
+                        writer.field("expirationDate", invitation.expirationDate)
+                        writer.field("invitingUserId", invitation.invitingUserId)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Withdraws an invitation, so that nobody can redeem it any more.
+public struct RevokeSharingInvitationRequest: RequestMessage {
+    public typealias Response = EmptyResponse
+    public typealias Access = MemberAccess
+    public static let endpoint = EndpointName.revokeSharingInvitation
+    public static let parameters = ParameterList(required: [.sharingGroupUUID, .sharingInvitationUUID])
+
+    /// The group that the invitation is for.
+    public let sharingGroupUUID: SharingGroupUUID
+    /// The invitation.
+    public let sharingInvitationUUID: SharingInvitationUUID
+
+    /// Puts a request together.
+    public init(sharingGroupUUID: SharingGroupUUID, sharingInvitationUUID: SharingInvitationUUID) {
+        self.sharingGroupUUID = sharingGroupUUID
+        self.sharingInvitationUUID = sharingInvitationUUID
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        sharingGroupUUID = try query.required(.sharingGroupUUID)
+        sharingInvitationUUID = try query.required(.sharingInvitationUUID)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+        encoder.add(.sharingInvitationUUID, sharingInvitationUUID)
+    }
+}

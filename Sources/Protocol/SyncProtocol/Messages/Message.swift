@@ -1,0 +1,128 @@
+/// The request of one endpoint: what travels in its query.
+public protocol RequestMessage: Sendable, Hashable {
+    /// The answer in case of success.
+    associatedtype Response: ResponseMessage
+
+    /// Who may send it.
+    associatedtype Access: EndpointAccess
+
+    /// The endpoint that takes this request.
+    static var endpoint: EndpointName { get }
+
+    /// All parameters that the endpoint knows.
+    static var parameters: ParameterList { get }
+
+    /// Interprets the parameters.
+    /// - Throws: Every case of ``RequestError`` that concerns single parameters.
+    init(_ query: DecodedQuery) throws(RequestError)
+
+    /// Hands the parameters to a client's encoder.
+    func encode(to encoder: inout QueryEncoder)
+}
+
+extension RequestMessage {
+    /// Decodes the raw query, without its `?`.
+    /// - Throws: Any ``RequestError``.
+    public init(query: [UInt8]) throws(RequestError) {
+        try self.init(try QueryDecoder.decode(query, parameters: Self.parameters))
+    }
+
+    /// Decodes the raw query, without its `?`.
+    /// - Throws: Any ``RequestError``.
+    public init(query: some StringProtocol) throws(RequestError) {
+        try self.init(try QueryDecoder.decode(query, parameters: Self.parameters))
+    }
+
+    /// The query as a deployed client sends it, without a `?`; empty if there are no parameters.
+    public var encodedQuery: String { encodedQuery(.deployedClients) }
+
+    /// The query in one of its forms, without a `?`; empty if there are no parameters.
+    public func encodedQuery(_ form: QueryEncoder.Form) -> String {
+        var encoder = QueryEncoder(form: form)
+        encode(to: &encoder)
+        return encoder.query
+    }
+}
+
+/// The answer of one endpoint in case of success: one JSON object.
+///
+/// Servers write it, clients decode it; both sides meet in the tests.
+public protocol ResponseMessage: Sendable, Hashable, Decodable {
+    /// Writes the object.
+    func write(to writer: inout JSONWriter)
+    /// Whether it says that the client's master version is not the group's, and that nothing was done.
+    var isStale: Bool { get }
+}
+
+extension ResponseMessage {
+    /// Most answers do not depend on a master version.
+    public var isStale: Bool { false }
+
+    /// The object as UTF-8, for a body.
+    public var body: [UInt8] {
+        var writer = JSONWriter()
+        write(to: &writer)
+        return writer.bytes
+    }
+
+    /// The object as a single line of ASCII, for the header `syncserver-message-params`.
+    public var headerText: String {
+        var writer = JSONWriter(form: .asciiOnly)
+        write(to: &writer)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}
+
+/// The answer of an endpoint that has nothing to say: `{}`.
+public struct EmptyResponse: ResponseMessage {
+    /// The only answer there is.
+    public init() {}
+
+    /// Writes `{}`; an empty body would be a failure to clients.
+    public func write(to writer: inout JSONWriter) {
+        writer.object { _ in }
+    }
+}
+
+/// The answer of an endpoint that checks the master version and has nothing else to say.
+public enum MasterVersionCheckedResponse: ResponseMessage {
+    /// The request was carried out.
+    case accepted
+    /// The client's master version is not the group's. Nothing was done; the client reads the index and tries again.
+    case stale(current: MasterVersion)
+
+    /// Whether nothing was done because of another master version.
+    public var isStale: Bool { if case .stale = self { true } else { false } }
+
+    private enum CodingKeys: String, CodingKey {
+        case masterVersionUpdate
+    }
+
+    /// Decodes a reply; any `masterVersionUpdate` means stale.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self =
+            try container.decodeIfPresent(MasterVersion.self, forKey: .masterVersionUpdate)
+            .map { .stale(current: $0) } ?? .accepted
+    }
+
+    /// Writes `{}` or `{"masterVersionUpdate":…}`.
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch self {
+            case .accepted: break
+            case .stale(let current): writer.field("masterVersionUpdate", current)
+            }
+        }
+    }
+}
+
+/// Longest free texts, in Unicode scalars, which is how the database counts the characters of a column.
+public enum TextLimit {
+    /// A sharing group's name.
+    public static let sharingGroupName = 255
+    /// The name of the folder in a user's cloud storage.
+    public static let cloudFolderName = 256
+    /// A device's token at its push service; the services' own have less than a tenth of it.
+    public static let pushNotificationToken = 4_096
+}

@@ -1,0 +1,264 @@
+/// Stages a change of a committed file's app metadata.
+public struct UploadAppMetaDataRequest: RequestMessage {
+    public typealias Response = StagingResponse
+    public typealias Access = MemberAccess
+    public static let endpoint = EndpointName.uploadAppMetaData
+    public static let parameters = ParameterList(
+        required: [.fileUUID, .masterVersion, .sharingGroupUUID],
+        optional: [.appMetaData] + UploadBatch.parameters, alwaysEncoded: UploadBatch.texts)
+
+    /// Longest body with metadata that the query does not hold: the longest contents, each byte escaped, and some blanks.
+    public static let maximumBodyBytes = 512 * 1024
+
+    /// The file.
+    public let fileUUID: FileUUID
+    /// The new metadata; nil if they are the request's body.
+    public let appMetaData: AppMetaData?
+    /// The group's master version as the client knows it.
+    public let masterVersion: MasterVersion
+    /// The group.
+    public let sharingGroupUUID: SharingGroupUUID
+    /// The batch that the change belongs to, if it shall not wait for ``DoneUploadsRequest``.
+    public let batch: UploadBatch?
+
+    /// Puts a request together.
+    public init(
+        fileUUID: FileUUID, appMetaData: AppMetaData?, masterVersion: MasterVersion,
+        sharingGroupUUID: SharingGroupUUID, batch: UploadBatch? = nil
+    ) {
+        self.fileUUID = fileUUID
+        self.appMetaData = appMetaData
+        self.masterVersion = masterVersion
+        self.sharingGroupUUID = sharingGroupUUID
+        self.batch = batch
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        // First, as broken metadata swallows what follows it in the query, which then seems to be missing.
+        appMetaData = try query.optionalAppMetaData()
+        fileUUID = try query.required(.fileUUID)
+        masterVersion = try query.required(.masterVersion)
+        sharingGroupUUID = try query.required(.sharingGroupUUID)
+        batch = try UploadBatch(query)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.fileUUID, fileUUID)
+        encoder.add(.appMetaData, appMetaData?.jsonText)
+        encoder.add(.masterVersion, masterVersion)
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+        batch?.encode(to: &encoder)
+    }
+}
+
+/// Stages the deletion of a committed file.
+public struct UploadDeletionRequest: RequestMessage {
+    public typealias Response = StagingResponse
+    public typealias Access = MemberAccess
+    public static let endpoint = EndpointName.uploadDeletion
+    public static let parameters = ParameterList(
+        required: [.fileUUID, .fileVersion, .masterVersion, .sharingGroupUUID], optional: UploadBatch.parameters,
+        debugOnly: [.actualDeletion], alwaysEncoded: UploadBatch.texts)
+
+    /// The file.
+    public let fileUUID: FileUUID
+    /// The committed version, which must be the current one.
+    public let fileVersion: FileVersion
+    /// The group's master version as the client knows it.
+    public let masterVersion: MasterVersion
+    /// The group.
+    public let sharingGroupUUID: SharingGroupUUID
+    /// Debug only: delete at once instead of staging.
+    public let actualDeletion: Bool
+    /// The batch that the deletion belongs to, if it shall not wait for ``DoneUploadsRequest``.
+    public let batch: UploadBatch?
+
+    /// Puts a request together.
+    public init(
+        fileUUID: FileUUID, fileVersion: FileVersion, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
+        actualDeletion: Bool = false, batch: UploadBatch? = nil
+    ) {
+        self.fileUUID = fileUUID
+        self.fileVersion = fileVersion
+        self.masterVersion = masterVersion
+        self.sharingGroupUUID = sharingGroupUUID
+        self.actualDeletion = actualDeletion
+        self.batch = batch
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        fileUUID = try query.required(.fileUUID)
+        fileVersion = try query.required(.fileVersion)
+        masterVersion = try query.required(.masterVersion)
+        sharingGroupUUID = try query.required(.sharingGroupUUID)
+        actualDeletion = try query.optional(.actualDeletion) ?? false
+        batch = try UploadBatch(query)
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.fileUUID, fileUUID)
+        encoder.add(.fileVersion, fileVersion)
+        encoder.add(.masterVersion, masterVersion)
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+        if actualDeletion { encoder.add(.actualDeletion, true) }
+        batch?.encode(to: &encoder)
+    }
+}
+
+/// The answer of an endpoint that stages a change of a file without bytes.
+public enum StagingResponse: ResponseMessage {
+    /// The change waits for its commit.
+    case staged
+    /// It was the last of its batch: all of the batch is committed as this master version.
+    case committed(masterVersion: MasterVersion)
+    /// The client's master version is not the group's. Nothing was done; the client reads the index and tries again.
+    case stale(current: MasterVersion)
+
+    /// Whether nothing was done because of another master version.
+    public var isStale: Bool { if case .stale = self { true } else { false } }
+
+    private enum CodingKeys: String, CodingKey {
+        case committedMasterVersion, masterVersionUpdate
+    }
+
+    /// Decodes a reply; any `masterVersionUpdate` means stale.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        if let current = try container.decodeIfPresent(MasterVersion.self, forKey: .masterVersionUpdate) {
+            self = .stale(current: current)
+        } else {
+            self =
+                try container.decodeIfPresent(MasterVersion.self, forKey: .committedMasterVersion)
+                .map { .committed(masterVersion: $0) } ?? .staged
+        }
+    }
+
+    /// Writes `{}` if there is nothing to say.
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch self {
+            case .staged: break
+            case .committed(let masterVersion): writer.field("committedMasterVersion", masterVersion)
+            case .stale(let current): writer.field("masterVersionUpdate", current)
+            }
+        }
+    }
+}
+
+/// Lists what this user has staged on this device in one group.
+public struct GetUploadsRequest: RequestMessage {
+    public typealias Response = GetUploadsResponse
+    public typealias Access = MemberAccess
+    public static let endpoint = EndpointName.getUploads
+    public static let parameters = ParameterList(required: [.sharingGroupUUID])
+
+    /// The group; here it must be a well-formed UUID.
+    public let sharingGroupUUID: SharingGroupUUID
+
+    /// Puts a request together.
+    public init(sharingGroupUUID: SharingGroupUUID) {
+        self.sharingGroupUUID = sharingGroupUUID
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        sharingGroupUUID = try query.requiredGroupAsUUID()
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+    }
+}
+
+/// Lists staged rows; none is an empty list.
+public struct GetUploadsResponse: ResponseMessage {
+    /// What is staged, in no particular order.
+    public let uploads: [FileInfo]
+
+    /// Puts the answer together.
+    public init(uploads: [FileInfo]) {
+        self.uploads = uploads
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.key("uploads")
+            writer.array { writer in
+                for upload in uploads { upload.write(to: &writer) }
+            }
+        }
+    }
+}
+
+/// Withdraws what this user has staged on this device in one group: all of it, or that of some files, or of a batch.
+public struct DiscardUploadsRequest: RequestMessage {
+    public typealias Response = DiscardUploadsResponse
+    public typealias Access = MemberAccess
+    public static let endpoint = EndpointName.discardUploads
+    public static let parameters = ParameterList(required: [.sharingGroupUUID], optional: [.fileUUIDs, .batchUUID])
+
+    /// How many files one request may name.
+    public static let maximumFiles = 1_000
+
+    /// The group; here it must be a well-formed UUID.
+    public let sharingGroupUUID: SharingGroupUUID
+    /// Only changes of these files.
+    public let fileUUIDs: [FileUUID]?
+    /// Only changes of this batch.
+    public let batchUUID: BatchUUID?
+
+    /// Puts a request together.
+    public init(sharingGroupUUID: SharingGroupUUID, fileUUIDs: [FileUUID]? = nil, batchUUID: BatchUUID? = nil) {
+        self.sharingGroupUUID = sharingGroupUUID
+        self.fileUUIDs = fileUUIDs
+        self.batchUUID = batchUUID
+    }
+
+    public init(_ query: DecodedQuery) throws(RequestError) {
+        sharingGroupUUID = try query.requiredGroupAsUUID()
+        fileUUIDs = try query.text(.fileUUIDs).map { text throws(RequestError) in try Self.files(text) }
+        batchUUID = try query.optional(.batchUUID)
+    }
+
+    private static func files(_ text: String) throws(RequestError) -> [FileUUID] {
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        guard parts.count <= maximumFiles else { throw .outOfRange(.fileUUIDs, allowed: 1...Int64(maximumFiles)) }
+        var files: [FileUUID] = []
+        for part in parts {
+            guard let file = FileUUID(String(part)) else { throw .malformed(.fileUUIDs, expected: .uuids) }
+            files.append(file)
+        }
+        return files
+    }
+
+    public func encode(to encoder: inout QueryEncoder) {
+        encoder.add(.sharingGroupUUID, sharingGroupUUID)
+        encoder.add(.fileUUIDs, fileUUIDs.map { $0.map(\.rawValue).joined(separator: ",") })
+        encoder.add(.batchUUID, batchUUID)
+    }
+}
+
+/// Tells how much was withdrawn.
+public struct DiscardUploadsResponse: ResponseMessage {
+    /// Uploads, metadata changes and deletions together; 0 if nothing was staged, or no longer.
+    public let numberUploadsDiscarded: Int32
+
+    /// Puts the answer together.
+    public init(numberUploadsDiscarded: Int32) {
+        self.numberUploadsDiscarded = numberUploadsDiscarded
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case numberUploadsDiscarded
+    }
+
+    /// Decodes a reply.
+    public init(from decoder: any Decoder) throws {
+        numberUploadsDiscarded = try decoder.container(keyedBy: CodingKeys.self).number(.numberUploadsDiscarded)
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.field("numberUploadsDiscarded", numberUploadsDiscarded)
+        }
+    }
+}
