@@ -92,7 +92,7 @@ let package = Package(
 
         // Server: requests out, metadata, providers, credentials, and what phones ask for.
         module("Server", "UntrustedInput"),
-        module("Server", "HTTPTransport", ["Curl", httpTypes]),
+        module("Server", "HTTPTransport", ["Curl", "SyncProtocol", httpTypes]),
         module("Server", "JSONWebTokens", ["OpenSSLCrypto", "UntrustedInput"]),
         module(
             "Server", "Store",

@@ -1,4 +1,5 @@
 public import HTTPTypes
+import SyncProtocol
 
 /// One HTTP request to a provider.
 public struct OutgoingRequest: Sendable {
@@ -29,8 +30,17 @@ public struct OutgoingRequest: Sendable {
 
     /// A POST of `fields` as `application/x-www-form-urlencoded`, every value fully percent-encoded.
     public static func form(_ url: String, _ fields: [(name: String, value: String)]) -> OutgoingRequest {
-        let text = fields.map { $0.name + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
-        return OutgoingRequest(
-            .post, url, headers: [.contentType: "application/x-www-form-urlencoded"], body: ArraySlice(text.utf8))
+        OutgoingRequest(
+            .post, url, headers: [.contentType: "application/x-www-form-urlencoded"],
+            body: ArraySlice(encoded(fields).utf8))
+    }
+
+    /// `base` with `items` appended as a query, every value fully percent-encoded.
+    public static func url(_ base: String, _ items: [(name: String, value: String)]) -> String {
+        items.isEmpty ? base : base + "?" + encoded(items)
+    }
+
+    private static func encoded(_ pairs: [(name: String, value: String)]) -> String {
+        pairs.map { $0.name + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
     }
 }

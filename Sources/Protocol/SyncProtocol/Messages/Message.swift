@@ -37,7 +37,7 @@ extension RequestMessage {
     public var encodedQuery: String { encodedQuery(.deployedClients) }
 
     /// The query in one of its forms, without a `?`; empty if there are no parameters.
-    public func encodedQuery(_ form: QueryEncoder.Form) -> String {
+    public func encodedQuery(_ form: PercentEncoding.Form) -> String {
         var encoder = QueryEncoder(form: form)
         encode(to: &encoder)
         return encoder.query

@@ -1,12 +1,26 @@
-/// Percent-encoding of query parameters as clients do it (RFC 3986, section 2.1, with a set of their own).
-enum PercentEncoding {
-    /// Appends `text` as UTF-8, leaving only ASCII letters, digits and ``!$&'()*+,-.;=_~`` unencoded; of these not `&`, `+`
-    /// and `=` either if the form is unambiguous.
-    static func encode(
-        _ text: some Sequence<UInt8>, into bytes: inout [UInt8], form: QueryEncoder.Form = .deployedClients
-    ) {
+/// Percent-encoding of texts in URLs and forms (RFC 3986, section 2.1).
+public enum PercentEncoding {
+    /// Which bytes stay as they are, beside ASCII letters and digits.
+    public enum Form: Sendable, Hashable {
+        /// As deployed clients write the values of queries: ``!$&'()*+,-.;=_~``.
+        case deployedClients
+        /// The same but `&`, `+` and `=`, so that no server can misread a value.
+        case unambiguous
+        /// `-._~`, so that the result fits any part of a URL or a form (RFC 3986, section 2.3).
+        case unreserved
+    }
+
+    /// `text` with everything but unreserved characters encoded.
+    public static func encode(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        encode(text.utf8, into: &bytes, form: .unreserved)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends `text` as UTF-8.
+    static func encode(_ text: some Sequence<UInt8>, into bytes: inout [UInt8], form: Form) {
         for byte in text {
-            if isLeftUnencoded(byte), form == .deployedClients || !isMisread(byte) {
+            if isLeftUnencoded(byte, form) {
                 bytes.append(byte)
             } else {
                 bytes.append(UInt8(ascii: "%"))
@@ -49,16 +63,12 @@ enum PercentEncoding {
         return decoded
     }
 
-    private static func isLeftUnencoded(_ byte: UInt8) -> Bool {
+    private static func isLeftUnencoded(_ byte: UInt8, _ form: Form) -> Bool {
         switch Unicode.Scalar(byte) {
-        case "a"..."z", "A"..."Z", "0"..."9", "!", "$", "&", "'", "(", ")", "*", "+", ",", "-", ".", ";", "=", "_", "~":
-            true
+        case "a"..."z", "A"..."Z", "0"..."9", "-", ".", "_", "~": true
+        case "!", "$", "'", "(", ")", "*", ",", ";": form != .unreserved
+        case "&", "+", "=": form == .deployedClients
         default: false
         }
-    }
-
-    /// Whether a server can take the byte for something else if it is part of a value: a separator, or a blank.
-    private static func isMisread(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: "&") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "=")
     }
 }

@@ -1,18 +1,11 @@
 /// Collects the parameters of a request, and writes the query that a client sends.
 public struct QueryEncoder {
-    /// Which characters of a value are percent-encoded.
-    public enum Form: Sendable, Hashable {
-        /// As deployed clients write it: `&`, `+` and `=` in values stay as they are.
-        case deployedClients
-        /// Those three are encoded as well, so that no server can misread them.
-        case unambiguous
-    }
-
-    private let form: Form
+    private let form: PercentEncoding.Form
     private var parameters: [(name: ParameterName, text: String)] = []
 
     /// Starts without parameters.
-    public init(form: Form = .deployedClients) {
+    /// - Parameter form: of the values.
+    public init(form: PercentEncoding.Form = .deployedClients) {
         self.form = form
     }
 
@@ -27,7 +20,7 @@ public struct QueryEncoder {
         var bytes: [UInt8] = []
         for (index, parameter) in parameters.sorted(by: { $0.name < $1.name }).enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: "&")) }
-            PercentEncoding.encode(parameter.name.rawValue.utf8, into: &bytes)
+            PercentEncoding.encode(parameter.name.rawValue.utf8, into: &bytes, form: form)
             bytes.append(UInt8(ascii: "="))
             PercentEncoding.encode(parameter.text.utf8, into: &bytes, form: form)
         }

@@ -48,7 +48,7 @@ struct DriveOwner: StorageOwner {
 
     func folders(_ name: String, in storage: ContractStorage) throws -> [String] {
         let query = "mimeType = 'application/vnd.google-apps.folder' and trashed = false and 'root' in parents"
-        let url = PercentEncoding.url(Self.files, [("q", query), ("fields", "files(id,name)"), ("pageSize", "1000")])
+        let url = OutgoingRequest.url(Self.files, [("q", query), ("fields", "files(id,name)"), ("pageSize", "1000")])
         let found = JSONValue(try call(.get, url, nil, storage).body)?.files?.array ?? []
         return found.filter { $0.name?.text == name }.compactMap { $0.id?.text }
     }

@@ -1,5 +1,6 @@
 internal import HTTPTransport
 internal import OpenSSLCrypto
+import SyncProtocol
 
 /// Signs requests to Amazon's services with an access key (AWS Signature Version 4).
 ///

@@ -64,7 +64,7 @@ public struct FacebookAccount: AccountProvider {
     private func verifyAccessToken(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
-        let url = PercentEncoding.url(
+        let url = OutgoingRequest.url(
             graph + "/debug_token",
             [("input_token", presented.accessToken), ("access_token", "\(appID)|\(appSecret)")])
         let reply = try client.send(OutgoingRequest(.get, url))
@@ -86,7 +86,7 @@ public struct FacebookAccount: AccountProvider {
         for presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> String? {
         guard !Self.isIdentityToken(presented.accessToken) else { return nil }
-        let url = PercentEncoding.url(
+        let url = OutgoingRequest.url(
             graph + "/oauth/access_token",
             [
                 ("grant_type", "fb_exchange_token"), ("client_id", appID), ("client_secret", appSecret),
@@ -99,7 +99,7 @@ public struct FacebookAccount: AccountProvider {
 
     private func me(_ token: String, through client: AccountClient) throws(AccountError) -> FacebookUser {
         let proof = hmacSHA256(key: Array(appSecret.utf8), message: Array(token.utf8)).hexLowercase
-        let url = PercentEncoding.url(
+        let url = OutgoingRequest.url(
             graph + "/me", [("fields", "id,name"), ("access_token", token), ("appsecret_proof", proof)])
         let reply = try client.send(OutgoingRequest(.get, url))
         guard reply.status == 200 else { throw Self.failure(reply) }

@@ -15,7 +15,7 @@ final class DriveIdentifierReserve: Sendable {
         let key = access.tokens.accountKey
         if let known = identifiers.withLock({ $0[key]?.popLast() }) { return known }
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
-        let url = PercentEncoding.url(
+        let url = OutgoingRequest.url(
             GoogleDrive.files + "/generateIds",
             [("count", "\(Self.lot)"), ("space", "drive"), ("type", "files")])
         var fresh = try ProviderJSON.decode(

@@ -37,7 +37,7 @@ enum DriveQuery {
                 (name: "fields", value: "nextPageToken,files(\(DriveFile.fields))"),
             ]
             if let pageToken { items.append((name: "pageToken", value: pageToken)) }
-            let url = PercentEncoding.url(GoogleDrive.files, items)
+            let url = OutgoingRequest.url(GoogleDrive.files, items)
             let page = try ProviderJSON.decode(
                 DriveFileList.self, try client.send(OutgoingRequest(.get, url)).body)
             guard goesOn(page.files) else { return }

@@ -146,7 +146,7 @@ struct DriveUpload {
     }
 
     private func url(uploadType: String) -> String {
-        PercentEncoding.url(
+        OutgoingRequest.url(
             GoogleDrive.upload, [("uploadType", uploadType), ("fields", DriveFile.fields)])
     }
 }

@@ -42,7 +42,7 @@ public struct GoogleDrive: CloudProvider {
     static func describe(
         _ objectID: String, with client: inout ProviderClient, by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> DriveFile {
-        let url = PercentEncoding.url(
+        let url = OutgoingRequest.url(
             files + "/" + PercentEncoding.encode(objectID), [("fields", DriveFile.fields)])
         return try ProviderJSON.decode(
             DriveFile.self, try client.send(OutgoingRequest(.get, url), by: deadline).body)
@@ -51,7 +51,7 @@ public struct GoogleDrive: CloudProvider {
     public func download(
         objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
-        let url = PercentEncoding.url(Self.files + "/" + PercentEncoding.encode(objectID), [("alt", "media")])
+        let url = OutgoingRequest.url(Self.files + "/" + PercentEncoding.encode(objectID), [("alt", "media")])
         var download = ResumableDownload(access: access) { DriveVerdict.classify($0, accepting: []) }
         try download.run(url, receive: receive)
     }

@@ -34,7 +34,7 @@ public struct GoogleAccount: AccountProvider {
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
-        let url = PercentEncoding.url(Self.tokenInfo, [("access_token", presented.accessToken)])
+        let url = OutgoingRequest.url(Self.tokenInfo, [("access_token", presented.accessToken)])
         let reply = try client.send(OutgoingRequest(.get, url))
         try Self.requireSuccess(reply)
         let info = try AccountJSON.decode(GoogleTokenInfo.self, reply)

@@ -40,7 +40,7 @@ public struct OneDrive: CloudProvider {
 
     private static func item(_ objectID: String, _ access: StorageAccess) throws(CloudStorageError) -> DriveItem {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
-        let url = PercentEncoding.url(address(of: objectID), [("$select", DriveItem.fields)])
+        let url = OutgoingRequest.url(address(of: objectID), [("$select", DriveItem.fields)])
         return try ProviderJSON.decode(DriveItem.self, try client.send(OutgoingRequest(.get, url)).body)
     }
 
@@ -94,7 +94,7 @@ public struct OneDrive: CloudProvider {
 
     public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
-        var url = PercentEncoding.url(
+        var url = OutgoingRequest.url(
             Self.drive + "/special/approot/children", [("$select", DriveItem.listedFields), ("$top", "200")])
         while true {
             let items = try ProviderJSON.decode(
@@ -114,7 +114,7 @@ public struct OneDrive: CloudProvider {
         named name: String, _ access: StorageAccess, by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> DriveItem? {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
-        let url = PercentEncoding.url(address(ofName: name), [("$select", DriveItem.fields)])
+        let url = OutgoingRequest.url(address(ofName: name), [("$select", DriveItem.fields)])
         do {
             return try ProviderJSON.decode(
                 DriveItem.self, try client.send(OutgoingRequest(.get, url), by: deadline).body)

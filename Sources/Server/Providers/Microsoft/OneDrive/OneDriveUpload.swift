@@ -68,7 +68,7 @@ struct OneDriveUpload {
         for name in names {
             let url = OneDrive.address(ofName: name) + ":/content"
             var request = OutgoingRequest(
-                .put, PercentEncoding.url(url, [("@microsoft.graph.conflictBehavior", "fail")]), body: bytes)
+                .put, OutgoingRequest.url(url, [("@microsoft.graph.conflictBehavior", "fail")]), body: bytes)
             request.headers[.contentType] = "application/octet-stream"
             let reply = try create(request)
             if reply.status != 409 { return try ProviderJSON.decode(DriveItem.self, reply.body) }
