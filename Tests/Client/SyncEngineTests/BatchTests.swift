@@ -74,6 +74,22 @@ import Testing
         #expect(!driver.engine.uploadsPending)
     }
 
+    @Test("A batch that a late request completes, after it was found to be incomplete, is ours and no conflict")
+    func aLateRequestCompletesTheBatch() throws {
+        var driver = try Self.uploader(2)
+        driver.reply(.failed(.unreachable))
+        driver.reply(.failed(.unreachable))
+        try driver.sync()
+        driver.replyStaged()
+        driver.rows = [Driver.row(1, device: Driver.device), Driver.row(2, device: Driver.device)]
+        driver.masterVersion = MasterVersion(2)
+        driver.replyIndex()
+
+        #expect(driver.contentConflicts.isEmpty && driver.fileDownloads.isEmpty)
+        #expect(!driver.engine.uploadsPending)
+        #expect(driver.events.contains(.contentUploadsCompleted(numberOfFiles: 2)))
+    }
+
     @Test func anotherVersionMakesAnotherBatch() throws {
         var driver = try Self.uploader(2, maximumTransfers: 1)
         driver.replyStaged()

@@ -1,10 +1,11 @@
 internal import SyncProtocol
 
-// Making a queue visible to others, once and only once.
+// Makes a queue visible to others, exactly once.
 extension SyncStateMachine {
     mutating func commit(_ id: RowID<UploadQueue>) {
         if state.queues[id]?.batchUUID != nil {
-            // All of it was staged, and nothing committed: some of it has expired, or the server knows no batches.
+            // Everything was staged, and nothing committed: some of it has expired, or the server does not support
+            // batches.
             sendWithoutBatch(id)
             return
         }
@@ -15,7 +16,7 @@ extension SyncStateMachine {
             finish()
             return
         }
-        // Stored before it is sent: a repetition must be the same request.
+        // Stored before it is sent: a retry must be the same request.
         let masterVersion = state.groups[runGroup]?.masterVersion ?? .initial
         let commitID = configuration.makeCommitID()
         state.queues.update(id) {
@@ -25,7 +26,7 @@ extension SyncStateMachine {
         sendCommit(of: id, .committing(id))
     }
 
-    /// Finds out what became of a commit whose reply got lost, by sending it once more, or else by the index.
+    /// Determines the outcome of a commit whose reply was lost, by resending it or from the index.
     mutating func replayCommit(of queue: UploadQueue) {
         if queue.batchUUID != nil {
             replayBatch(of: queue)
@@ -57,7 +58,7 @@ extension SyncStateMachine {
         switch reply {
         case .committed(let number):
             if number < state.items(in: id).filter(\.isStaged).count {
-                // What was staged had expired, or is gone for another reason. The index tells what arrived.
+                // What was staged has expired, or is gone for another reason. The index shows what arrived.
                 run?.commitWasPartial = true
                 restart(current: nil)
             } else {
@@ -69,13 +70,15 @@ extension SyncStateMachine {
                 }
             }
         case .stale(let current):
-            // Not carried out, unless this is the second copy of a request whose first reply got lost. The index tells.
+            // Not carried out, unless this is a duplicate of a request whose first reply was lost. The index shows
+            // which.
             verifiedGroups.remove(runGroup)
             restart(current: current)
         case .failed(let failure) where failure.isRefusal(.notAMember):
             restart(current: nil)
         case .failed(.refused(status: let status, _)) where isReplay && [400, 404, 409, 410].contains(status):
-            // Says nothing about the first copy, which may have come when all was still right. The index tells.
+            // This says nothing about the first copy, which may have arrived while everything was still valid. The
+            // index shows which.
             restart(current: nil)
         case .failed(let failure) where failure.isRefusal(.permissionTooLow): fail(failure)
         case .failed(.refused(status: let status, _)) where [400, 404, 409, 410].contains(status):
@@ -96,8 +99,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Takes a queue that was committed over into the directory, and ends it.
-    /// - Parameter version: The master version to which the commit led; nil if none was needed.
+    /// Applies a committed queue to the directory, and removes it.
+    /// - Parameter version: The master version after the commit; nil if no commit was needed.
     mutating func complete(_ id: RowID<UploadQueue>, raisesMasterVersion version: MasterVersion?) {
         guard let group = state.queues[id]?.sharingGroupUUID else { return }
         let items = state.items(in: id)
@@ -116,7 +119,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Takes over one committed change; true if it renamed the group.
+    /// Applies one committed change; true if it renamed the group.
     private mutating func takeOver(committed item: UploadItem) -> Bool {
         guard let file = item.fileUUID else {
             guard item.kind == .groupUpdate else { return false }
@@ -146,10 +149,15 @@ extension SyncStateMachine {
         return false
     }
 
-    /// Decides by the index what became of a commit whose outcome is not known. Comes before the comparison, which would
-    /// take our own changes for those of others.
+    /// Determines from the index the outcome of a commit that is still unknown. Runs before the comparison, which would
+    /// mistake our own changes for those of others.
+    ///
+    /// A batch may also have been completed by a request that arrived late: after its reply had been given up, and even
+    /// after the batch had been found incomplete.
     mutating func settleCommit(with rows: [FileInfo], in group: SharingGroupUUID) {
-        guard let queue = state.closedQueues(of: group).first(where: { $0.commitID != nil }) else { return }
+        let queues = state.closedQueues(of: group)
+        guard let queue = queues.first(where: { $0.commitID != nil }) ?? queues.first(where: { $0.batchUUID != nil })
+        else { return }
         let items = state.items(in: queue.id)
         let files = Dictionary(rows.map { ($0.fileUUID, $0) }, uniquingKeysWith: { first, _ in first })
         let own = items.filter { item in
@@ -161,10 +169,11 @@ extension SyncStateMachine {
             return row.deviceUUID == configuration.deviceUUID && row.fileVersion == item.stagedFileVersion
         }
         if !own.isEmpty, run?.commitWasPartial != true {
-            // All or nothing was committed, and this was.
+            // All or nothing was committed, and this change was.
             complete(queue.id, raisesMasterVersion: queue.commitVersion?.next)
             return
         }
+        guard queue.commitID != nil else { return }
         for item in own {
             _ = takeOver(committed: item)
             dropItems([item])
@@ -173,7 +182,7 @@ extension SyncStateMachine {
         forgetCommit(of: queue.id)
         resetItems(of: group)
         for item in items where item.kind == .appMetaData && state.items[item.id] != nil {
-            // Whether the text is ours shows when it is downloaded.
+            // Whether the text is ours becomes clear when it is downloaded.
             let row = item.fileUUID.flatMap { files[$0] }
             guard let version = item.stagedAppMetaDataVersion, row?.appMetaDataVersion == version else { continue }
             state.items.update(item.key) { $0.stagedAppMetaDataVersion = version }
