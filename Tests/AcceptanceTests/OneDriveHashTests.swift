@@ -59,6 +59,19 @@ extension PrivateStackTests {
             }
         }
 
+        @Test("A file arrives whole although its drive counts its bytes differently", arguments: [1_000, 600_000])
+        func otherSize(bytes: Int) throws {
+            let file = TestFile(randomBytes: bytes)
+            let changed = TestFile(randomBytes: bytes + 7)
+            try publish(file)
+            try server.sandbox.changeSettings(["oneDriveExtraBytes": 1_234])
+            defer { try? server.sandbox.changeSettings(["oneDriveExtraBytes": 0]) }
+
+            expectDownload(try mia.download(file, masterVersion: 1), of: file, isChanged: false)
+            try server.sandbox.store(changed.contents, as: file.cloudName(device: mia.device), in: mia.account)
+            expectDownload(try mia.download(file, masterVersion: 1), of: changed, isChanged: true)
+        }
+
         @Test("What its owner has changed into more than 100 MiB is a 502 until the jobs role has read it, then served")
         func largeChange() async throws {
             var file = TestFile("small at first")

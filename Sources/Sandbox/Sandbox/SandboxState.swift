@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 
-/// Everything the sandbox remembers, behind one lock.
+/// The sandbox's state, protected by one lock.
 struct SandboxState: Sendable {
     var accounts: [String: Account] = [:]
-    /// Account ids in the order in which they were made.
+    /// Account ids in order of creation.
     var accountOrder: [String] = []
     /// Account id of every access token, refresh token and authorization code.
     var owners: [String: String] = [:]
@@ -20,13 +20,13 @@ struct SandboxState: Sendable {
     var log = RequestLog()
     var violations: [Violation] = []
     var settings = SandboxSettings()
-    /// What push services took, oldest first.
+    /// Notifications accepted by the push services, oldest first.
     var pushes: [DeliveredPush] = []
-    /// What becomes of device tokens; those that are not here work.
+    /// The scripted state of device tokens; tokens without an entry work.
     var pushTokens: [String: PushTokenScript] = [:]
-    /// Access tokens of the service account, with the ends of their lives.
+    /// Access tokens of the service account, with their expiry times.
     var serviceTokens: [String: Date] = [:]
-    /// Texts handed out as secrets that no account keeps: signed ones are made whenever they are asked for.
+    /// Issued secrets that are not stored in an account: signed tokens are created on each request.
     var unkeptTokens: Set<String> = []
 
     /// Adds or replaces an account and indexes its tokens.
@@ -37,7 +37,7 @@ struct SandboxState: Sendable {
         for code in account.codes { owners[code.value] = account.id }
     }
 
-    /// Remembers a notification.
+    /// Stores a notification.
     mutating func add(_ push: DeliveredPush) {
         pushes.append(push)
         if pushes.count > DeliveredPush.capacity { pushes.removeFirst(pushes.count - DeliveredPush.capacity) }
@@ -51,7 +51,7 @@ struct SandboxState: Sendable {
         return (account, token)
     }
 
-    /// The effects of all fault rules that strike this request, `nil` if none does; spent rules go.
+    /// The combined effects of all fault rules that match this request, `nil` if none does; removes used-up rules.
     mutating func faultEffect(for request: SandboxRequest) -> FaultEffect? {
         var effect: FaultEffect?
         for index in faults.indices where faults[index].strikes(request) {
@@ -66,21 +66,23 @@ struct SandboxState: Sendable {
 struct SandboxSettings: Sendable, Equatable {
     /// How far the providers' clock is ahead of the machine's, in seconds.
     var clockOffsetSeconds = 0.0
-    /// How long a new or changed file stays unknown to searches by name, in milliseconds of the providers' clock.
+    /// How long a new or changed file is not found by searches by name, in milliseconds of the providers' clock.
     var searchLagMilliseconds = 0
-    /// How long a write holds the namespace of a Dropbox, in milliseconds of this machine's clock.
+    /// How long a write locks the namespace of a Dropbox, in milliseconds of this machine's clock.
     var dropboxWriteMilliseconds = 0
     /// Whether Google's errors carry the `errors` array, as they mostly do.
     var hasGoogleErrorsArray = true
     /// Which hashes OneDrive reports.
     var oneDriveHashes = OneDriveHashes.quickXor
-    /// How long after an upload OneDrive reports none, in milliseconds of the providers' clock.
+    /// How long after an upload OneDrive reports no hash, in milliseconds of the providers' clock.
     var oneDriveHashDelayMilliseconds = 0
+    /// How many bytes OneDrive adds to the reported size of files.
+    var oneDriveExtraBytes = 0
     /// Whether OneDrive says where the expected range of an upload session ends.
     var areOneDriveRangesClosed = false
-    /// Whether nothing can be uploaded before the app's folder was looked at.
+    /// Whether uploads fail until the app's folder has been read.
     var isOneDriveAppFolderStrict = true
-    /// So many first requests to a new upload session find none.
+    /// Number of initial requests to a new upload session that do not find it.
     var oneDriveSessionLag = 0
     /// How often Microsoft has changed the key that signs its id tokens.
     var microsoftKeyGeneration = 0
@@ -95,13 +97,14 @@ struct SandboxSettings: Sendable, Equatable {
             "googleErrorsArray": .bool(hasGoogleErrorsArray),
             "oneDriveHashes": .string(oneDriveHashes.rawValue),
             "oneDriveHashDelayMs": .int(oneDriveHashDelayMilliseconds),
+            "oneDriveExtraBytes": .int(oneDriveExtraBytes),
             "oneDriveClosedRanges": .bool(areOneDriveRangesClosed),
             "oneDriveAppFolderStrict": .bool(isOneDriveAppFolderStrict), "oneDriveSessionLag": .int(oneDriveSessionLag),
             "microsoftKeyGeneration": .int(microsoftKeyGeneration), "redirectURIs": redirects.json,
         ]
     }
 
-    /// Takes over the members that `json` has.
+    /// Applies the members that `json` has.
     mutating func merge(_ json: JSONValue) {
         if let seconds = json["clockOffsetSeconds"]?.double { clockOffsetSeconds = seconds }
         if let lag = json["searchLagMs"]?.int { searchLagMilliseconds = max(0, lag) }
@@ -111,6 +114,7 @@ struct SandboxSettings: Sendable, Equatable {
             oneDriveHashes = hashes
         }
         if let delay = json["oneDriveHashDelayMs"]?.int { oneDriveHashDelayMilliseconds = max(0, delay) }
+        if let bytes = json["oneDriveExtraBytes"]?.int { oneDriveExtraBytes = max(0, bytes) }
         if let isClosed = json["oneDriveClosedRanges"]?.bool { areOneDriveRangesClosed = isClosed }
         if let isStrict = json["oneDriveAppFolderStrict"]?.bool { isOneDriveAppFolderStrict = isStrict }
         if let lag = json["oneDriveSessionLag"]?.int { oneDriveSessionLag = max(0, lag) }
@@ -119,7 +123,7 @@ struct SandboxSettings: Sendable, Equatable {
     }
 }
 
-/// A provider's rule that a client broke.
+/// A violation of a provider's rule by a client.
 struct Violation: Sendable {
     let time: Date
     let host: String
@@ -138,7 +142,7 @@ struct Violation: Sendable {
     }
 }
 
-/// What the providers were asked: the newest ``capacity`` requests.
+/// The newest ``capacity`` requests to the providers.
 struct RequestLog: Sendable {
     static let capacity = 20_000
 

@@ -60,6 +60,22 @@ struct DownloadFileTests {
         #expect(reply.header("content-length") == "\(size)")
     }
 
+    @Test(
+        "A file whose provider counts its bytes differently arrives whole, with the length that is sent",
+        arguments: [0, 1, 65_536, 131_073, 300_000], [-1, 1, 70_000] as [Int64])
+    func countedDifferently(size: Int, extraBytes: Int64) throws {
+        let file = try addFile(someBytes(size))
+        var behaviour = FakeCloud.Behaviour()
+        behaviour.announcesLength = true
+        behaviour.extraBytes = extraBytes
+        server.cloud.behaviour = behaviour
+
+        let reply = download(file, master: 2)
+
+        #expect(reply.body == someBytes(size) && reply.end == .finished)
+        #expect(reply.header("content-length") == "\(size)")
+    }
+
     @Test("A file that its owner changed in the cloud is delivered as it is now, and said to be changed")
     func changedByOwner() {
         let changed = someBytes(1000)
@@ -74,12 +90,13 @@ struct DownloadFileTests {
 
     @Test(
         "Bytes that turn out to be others than announced are cut off before their end, whatever their number",
-        arguments: [300_000, 299_999, 250_000, 10, 0, 300_001, 360_000, 900_000])
-    func changedMeanwhile(size: Int) {
+        arguments: [300_000, 299_999, 250_000, 10, 0, 300_001, 360_000, 900_000], [false, true])
+    func changedMeanwhile(size: Int, isLengthAnnounced: Bool) {
         let (cloud, objectID) = (server.cloud, objectID)
         let others = someBytes(size).map { ~$0 }
         var behaviour = FakeCloud.Behaviour()
         behaviour.beforeDownload = { cloud.replace(objectID, by: others) }
+        behaviour.announcesLength = isLengthAnnounced
         cloud.behaviour = behaviour
 
         let reply = download()
@@ -87,7 +104,8 @@ struct DownloadFileTests {
         // Nothing was promised yet, or the promise is visibly broken.
         if reply.status == 200 {
             #expect(reply.end == .abandoned)
-            #expect(reply.body.count <= 300_000 - 65_536, "the end is held back")
+            let promised = isLengthAnnounced ? size : 300_000
+            #expect(reply.body.count <= promised - 65_536, "the end is held back")
             #expect(server.log.request?["code"] == "reply_interrupted")
         } else {
             #expect(reply.code == "cloud_unavailable" && reply.end == .finished)

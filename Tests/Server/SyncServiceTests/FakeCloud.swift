@@ -20,6 +20,10 @@ final class FakeCloud: CloudProvider {
         var beforeDelete: (@Sendable () -> Void)?
         /// After so many bytes a download breaks off.
         var downloadBreaksAfterBytes: Int?
+        /// Whether a download says beforehand how long it is.
+        var announcesLength = false
+        /// How many bytes more than it has an object is described with.
+        var extraBytes: Int64 = 0
     }
 
     private struct State {
@@ -87,15 +91,18 @@ final class FakeCloud: CloudProvider {
         }
         if let failure { throw failure }
         guard let found else { throw .notFound }
-        return Self.stored(objectID, found.name, found.bytes)
+        var stored = Self.stored(objectID, found.name, found.bytes)
+        stored.sizeBytes += behaviour.extraBytes
+        return stored
     }
 
     func download(
-        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         let hook = state.withLock { $0.behaviour.beforeDownload.take() }
         hook?()
         guard let bytes = objects[objectID] else { throw .notFound }
+        begin(behaviour.announcesLength ? Int64(bytes.count) : nil)
         let limit = behaviour.downloadBreaksAfterBytes ?? bytes.count
         for start in stride(from: 0, to: min(limit, bytes.count), by: chunkBytes) {
             let chunk = Array(bytes[start..<min(start + chunkBytes, limit, bytes.count)])

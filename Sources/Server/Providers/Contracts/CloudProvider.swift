@@ -5,30 +5,30 @@ import UntrustedInput
 ///
 /// The comments here are the contract that every provider fulfils and that `CloudProviderContract` tests.
 ///
-/// - Every call ends by the deadline of the ``StorageAccess`` it is given, except that a body may take as long as it flows:
-///   each part of an upload has, from its arrival, the time that was left when the upload began, and so has each
-///   interruption of a download.
+/// - Every call ends by the deadline of the ``StorageAccess`` it is given, except that a body may take as long as data
+///   keeps flowing: each part of an upload has, from its arrival, the time that was left when the upload began, and so
+///   has each interruption of a download.
 /// - Every call may be repeated: the result of a repetition is that of the first call.
-/// - Every call renews an access token that is refused, and gives up if the renewed one is refused at once; repeats what
-///   is transient with back-off while the deadline allows; and throws nothing but ``CloudStorageError``.
-/// - Objects are addressed by the provider's own identifier. Names serve people, and recovery.
+/// - Every call renews an access token that is rejected, and gives up if the renewed one is rejected at once; retries
+///   transient failures with back-off while the deadline allows; and throws nothing but ``CloudStorageError``.
+/// - Objects are addressed by the provider's own identifier. Names are for people, and for recovery.
 public protocol CloudProvider: Sendable {
     var storageType: CloudStorageType { get }
 
     /// Decides what a new object will be called and, where the provider allows it, its identifier.
     ///
-    /// What is returned is enough to find and delete the object later, so the caller records it before any byte is sent.
-    /// Nothing is created except the folder in which the object will lie. Where names are unique, the reservation has a
-    /// spare name that nobody else uses.
+    /// What is returned is enough to find and delete the object later, so the caller records it before any byte is
+    /// sent. Nothing is created except the folder that will contain the object. Where names are unique, the reservation
+    /// has a spare name that nobody else uses.
     func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation
 
     /// Stores `content` under `reservation`.
     ///
-    /// The object comes into being only when the last part, which ``UploadContent`` hands out after it has verified
-    /// the whole, has been accepted. If the content ends early, nothing is left behind that the person could see.
+    /// The object is created only when the last part, which ``UploadContent`` hands out after it has verified the
+    /// whole, has been accepted. If the content ends early, nothing visible to the person is left behind.
     ///
-    /// Where names are unique, an object of that name with the same contents counts as stored; if its contents differ, it
-    /// stays as it is, and the new object gets the reservation's spare name.
+    /// Where names are unique, an object of that name with the same contents counts as stored; if its contents differ,
+    /// it stays as it is, and the new object gets the reservation's spare name.
     /// - Throws: ``CloudStorageError/contentFailed(_:)`` with what the content threw;
     ///   ``CloudStorageError/contentMismatch`` if the provider reports another hash than that of the bytes sent: the
     ///   object may exist then, and the caller deletes it. The same if every name of the reservation is taken.
@@ -36,17 +36,20 @@ public protocol CloudProvider: Sendable {
         _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
     ) throws(CloudStorageError) -> StoredObject
 
-    /// What the provider knows about an object now, wherever its owner has moved it and whatever its name is.
+    /// What the provider knows about an object now, wherever its owner has moved it and whatever they have named it.
     /// - Throws: ``CloudStorageError/notFound``.
     func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject
 
     /// Hands over an object's bytes in order.
     ///
-    /// - Parameter receive: takes the next bytes; `false` ends the download with
-    ///   ``CloudStorageError/downloadCancelled``.
+    /// - Parameters:
+    ///   - begin: called once, before the first byte, with the length of the whole body; `nil` if the provider does not
+    ///     announce it. It takes precedence over ``StoredObject/sizeBytes``, which the provider may have counted
+    ///     differently.
+    ///   - receive: takes the next bytes; `false` ends the download with ``CloudStorageError/downloadCancelled``.
     /// - Throws: ``CloudStorageError/unavailable(detail:)`` also if the provider sent fewer bytes than it announced.
     func download(
-        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError)
 
     /// Deletes an object for good; an object that does not exist counts as deleted.
@@ -54,19 +57,28 @@ public protocol CloudProvider: Sendable {
 
     /// Looks for an object by its name in the folder where we keep files.
     ///
-    /// For recovery only. Where names may repeat, the object made first is returned; `nil` if there is none.
+    /// For recovery only. Where names may repeat, the object created first is returned; `nil` if there is none.
     func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject?
 
-    /// Hands over everything that lies in the folder where we keep files, in pages, in no particular order; nothing if there
-    /// is no such folder. For examination only: what comes or goes meanwhile may be missing.
+    /// Hands over everything in the folder where we keep files, in pages, in no particular order; nothing if there is
+    /// no such folder. For checks only: objects that are created or deleted meanwhile may be missing.
     func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError)
 }
 
-/// Where a new object will lie.
+extension CloudProvider {
+    /// The same for a caller that does not need to know the length beforehand.
+    public func download(
+        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+    ) throws(CloudStorageError) {
+        try download(objectID: objectID, from: access, begin: { _ in }, receive: receive)
+    }
+}
+
+/// Where a new object will be stored.
 public struct ObjectReservation: Equatable, Sendable {
     /// The object's name in the person's folder.
     public var name: String
-    /// The name it gets instead if another object has ``name`` already; `nil` where names may repeat.
+    /// The name it gets instead if another object already has ``name``; `nil` where names may repeat.
     public var spareName: String?
     /// The identifier it will have, if the provider lets us choose it beforehand.
     public var objectID: String?
@@ -88,7 +100,7 @@ public struct StoredObject: Equatable, Sendable {
     public var sizeBytes: Int64
     /// The provider's own hash, in the provider's own spelling; `nil` if it has not computed one yet.
     public var providerHash: String?
-    /// Changes whenever the contents change; `nil` if the provider does not tell.
+    /// Changes whenever the contents change; `nil` if the provider does not report one.
     public var revision: String?
 
     public init(objectID: String, name: String, sizeBytes: Int64, providerHash: String?, revision: String?) {
@@ -99,11 +111,11 @@ public struct StoredObject: Equatable, Sendable {
         self.revision = revision
     }
 
-    /// As much as the database keeps of an identifier; providers' have 20 to 80 characters.
+    /// Longest identifier that the database stores; providers' have 20 to 80 characters.
     static let maximumIdentifierLength = 255
     private static let maximumHashLength = 64
 
-    /// Whether an object can be as it is described: nothing negative, nothing that is longer than what is kept.
+    /// Whether the description is plausible: nothing negative, nothing longer than what is stored.
     var isPlausible: Bool {
         objectID.isIdentifier(upTo: Self.maximumIdentifierLength) && sizeBytes >= 0
             && (providerHash.map { $0.isIdentifier(upTo: Self.maximumHashLength) } ?? true)
@@ -112,7 +124,7 @@ public struct StoredObject: Equatable, Sendable {
 }
 
 extension CloudStorageType {
-    /// Whether the provider's own hash is the checksum that clients compare; if not, that is known only to whoever has read
-    /// the bytes.
+    /// Whether the provider's own hash is the checksum that clients compare; if not, only a reader of the bytes knows
+    /// that checksum.
     public var reportsCheckSum: Bool { self != .microsoft }
 }

@@ -1,18 +1,19 @@
 import HTTPTransport
 import HTTPTypes
 
-/// Downloads a body and, if the connection breaks, goes on where it broke off (RFC 9110, section 14).
+/// Downloads a body and, if the connection breaks, resumes where it broke off (RFC 9110, section 14).
 ///
-/// The access's deadline holds until the first byte has arrived. After that a body may take as long as it flows; each
-/// interruption must be over within the time that was there at the beginning.
+/// The access's deadline holds until the first byte has arrived. After that a body may take as long as data keeps
+/// flowing; each interruption must end within the time that was available at the beginning.
 struct ResumableDownload {
     private static let errorBodyLimitBytes = 64 * 1024
     private var client: ProviderClient
     private let access: StorageAccess
     private let patience: Duration
-    /// What each request looks like but for its address and range: GET unless the provider wants another method.
+    /// The template of each request, except for its address and range: GET unless the provider wants another method.
     var form = OutgoingRequest(.get, "")
 
+    private var hasBegun = false
     private var received: Int64 = 0
     private var attempt = 0
 
@@ -23,28 +24,33 @@ struct ResumableDownload {
     }
 
     /// Fetches `url` and hands its body over in order, each byte once.
-    mutating func run(_ url: String, receive: (Span<UInt8>) -> Bool) throws(CloudStorageError) {
-        try run({ _ throws(CloudStorageError) in url }, receive)
+    /// - Parameter begin: receives the length of the whole body, if the first reply announces it.
+    mutating func run(
+        _ url: String, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
+    ) throws(CloudStorageError) {
+        try run({ _ throws(CloudStorageError) in url }, begin, receive)
     }
 
-    /// The same where the body lies under an address that is itself the permission and may have a short life: asked for
-    /// before each request, and not shown our token.
+    /// The same where the body is at an address that is itself the authorization and may be short-lived: the address is
+    /// requested before each attempt, and our token is not sent to it.
     mutating func run(
-        locating: (Deadline) throws(CloudStorageError) -> String, receive: (Span<UInt8>) -> Bool
+        locating: (Deadline) throws(CloudStorageError) -> String, begin: (Int64?) -> Void,
+        receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         client.presentsToken = false
-        try run(locating, receive)
+        try run(locating, begin, receive)
     }
 
     private mutating func run(
-        _ locate: (Deadline) throws(CloudStorageError) -> String, _ receive: (Span<UInt8>) -> Bool
+        _ locate: (Deadline) throws(CloudStorageError) -> String, _ begin: (Int64?) -> Void,
+        _ receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         var deadline = access.deadline
         while true {
             let before = received
             let url = try locate(deadline)
             let (retryAfter, error): (Duration?, CloudStorageError)
-            switch try attemptOnce(url, by: deadline, receive: receive) {
+            switch try attemptOnce(url, by: deadline, begin, receive) {
             case .complete: return
             case .interrupted(let after, let reason): (retryAfter, error) = (after, reason)
             }
@@ -64,7 +70,7 @@ struct ResumableDownload {
 
     /// One request for what is still missing.
     private mutating func attemptOnce(
-        _ url: String, by deadline: Deadline, receive: (Span<UInt8>) -> Bool
+        _ url: String, by deadline: Deadline, _ begin: (Int64?) -> Void, _ receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) -> Outcome {
         while true {
             var request = form
@@ -82,6 +88,10 @@ struct ResumableDownload {
                     head: { reply in
                         head = reply
                         isContent = Self.isContent(reply, from: start)
+                        if isContent, !hasBegun {
+                            hasBegun = true
+                            begin(Self.length(of: reply))
+                        }
                         return true
                     },
                     body: { bytes in
@@ -97,14 +107,14 @@ struct ResumableDownload {
                 if isCancelled { throw .downloadCancelled }
                 if case .refused(let reason) = error { throw .rejected(code: reason) }
                 if case .withheld(let reason) = error { throw .withheld(reason) }
-                // The status of a refusal counts even if its body is cut off or too long.
+                // The status of a refusal counts even if its body is truncated or too long.
                 if isContent || head == nil {
                     return .interrupted(
                         after: nil, error == .timedOut ? .timedOut : .unavailable(detail: "connection lost"))
                 }
             }
             guard let head else { return .interrupted(after: nil, .unavailable(detail: "no reply")) }
-            // Only the end of the transfer had been lost, not a byte of the body.
+            // Only the end of the transfer was lost, not a byte of the body.
             if start > 0, head.status == 416, head.headers[.contentRange] == "bytes */\(start)" { return .complete }
             switch try client.settle(Reply(head: head, body: errorBody), by: deadline) {
             case .answer where isContent: return .complete
@@ -117,7 +127,13 @@ struct ResumableDownload {
         }
     }
 
-    /// Whether the reply's body is what was asked for: everything, or the rest from `start` on.
+    /// How many bytes of content the reply announces (RFC 9110, section 8.6), unless they are encoded.
+    private static func length(of head: ReplyHead) -> Int64? {
+        guard head.headers[.contentEncoding] == nil else { return nil }
+        return head.headers[.contentLength].flatMap { Int64($0) }
+    }
+
+    /// Whether the reply's body is what was requested: everything, or the rest from `start` on.
     private static func isContent(_ head: ReplyHead, from start: Int64) -> Bool {
         if start == 0 { return head.status == 200 }
         return head.status == 206 && head.headers[.contentRange]?.hasPrefix("bytes \(start)-") == true

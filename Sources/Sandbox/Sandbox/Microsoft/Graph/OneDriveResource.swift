@@ -13,7 +13,7 @@ struct OneDriveResource {
         var json: JSONObject = [
             "createdDateTime": item.createdAt.json, "cTag": .string(item.cTag), "eTag": .string(item.eTag),
             "id": .string(item.id), "lastModifiedDateTime": item.modifiedAt.json, "name": .string(item.name),
-            "size": .int(item.size), "webUrl": .string("https://onedrive.live.com/?id=\(item.id)"),
+            "size": .int(size(item)), "webUrl": .string("https://onedrive.live.com/?id=\(item.id)"),
             "fileSystemInfo": times,
         ]
         if let parent = item.parent {
@@ -40,7 +40,12 @@ struct OneDriveResource {
         return .object(selected)
     }
 
-    /// The hash facet as it is set: quickXorHash only, with SHA-1 and SHA-256 as well, late, or not at all.
+    /// The reported size, which may differ from the length of the contents.
+    private func size(_ item: OneDriveItem) -> Int {
+        item.isFolder ? item.size : item.size + server.withState { $0.settings.oneDriveExtraBytes }
+    }
+
+    /// The hash facet as configured: quickXorHash only, with SHA-1 and SHA-256 as well, late, or not at all.
     private func hashes(_ item: OneDriveItem) -> JSONValue? {
         let settings = server.withState { $0.settings }
         let delay = Double(settings.oneDriveHashDelayMilliseconds) / 1_000

@@ -3,10 +3,10 @@ import HTTPTypes
 import OpenSSLCrypto
 public import SyncProtocol
 
-/// Dropbox (API v2), of which we see our app's own folder only (App folder permission).
+/// Dropbox (API v2), of which we see only our app's own folder (App folder permission).
 ///
-/// Objects lie at the root of that folder. Names are unique there without regard to letter case, and Dropbox makes a
-/// repeated upload harmless by itself: equal contents at the same path count as written, other contents are a conflict
+/// Objects are at the root of that folder. Names are unique there, ignoring letter case, and Dropbox makes a repeated
+/// upload harmless by itself: equal contents at the same path count as written, other contents are a conflict
 /// (`WriteMode`, `add`). Identifiers (`id:…`) are known only afterwards.
 public struct Dropbox: CloudProvider {
     static let files = "https://api.dropboxapi.com/2/files/"
@@ -16,7 +16,7 @@ public struct Dropbox: CloudProvider {
 
     public var storageType: CloudStorageType { .dropbox }
 
-    /// Asks nobody: no folder is needed, and a name that is taken shows only when it is used.
+    /// Makes no request: no folder is needed, and a name conflict is detected only when the name is used.
     public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
         ObjectReservation(name: name, objectID: nil, spareName: try Self.spareName(for: name))
     }
@@ -32,13 +32,13 @@ public struct Dropbox: CloudProvider {
     }
 
     public func download(
-        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         var request = OutgoingRequest(.post, Self.content + "download")
         request.headers[.dropboxArgument] = try DropboxJSON.header(DropboxPath(path: objectID))
         var download = ResumableDownload(access: access) { DropboxVerdict.classify($0) }
         download.form = request
-        try download.run(request.url, receive: receive)
+        try download.run(request.url, begin: begin, receive: receive)
     }
 
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
@@ -75,7 +75,7 @@ public struct Dropbox: CloudProvider {
     /// The path of a name in our folder.
     static func path(_ name: String) -> String { "/" + name }
 
-    /// A file's metadata, by path or identifier; a folder is no file of ours.
+    /// A file's metadata, by path or identifier; a folder is not one of our files.
     static func describe(
         _ path: String, in access: StorageAccess, by deadline: Deadline? = nil
     ) throws(CloudStorageError) -> DropboxFile {
@@ -93,7 +93,7 @@ public struct Dropbox: CloudProvider {
             body: try DropboxJSON.encode(argument)[...])
     }
 
-    /// `name` with a random part before its ending.
+    /// `name` with a random part before its extension.
     static func spareName(for name: String) throws(CloudStorageError) -> String {
         let random: String
         do { random = try RandomBytes.generate(count: 4).hexLowercase } catch { throw .localFailure(error) }

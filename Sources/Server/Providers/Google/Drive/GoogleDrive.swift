@@ -2,10 +2,10 @@ import HTTPTransport
 import HTTPTypes
 public import SyncProtocol
 
-/// Google Drive (API v3) under the scope `drive.file`: we see only what we have made.
+/// Google Drive (API v3) under the scope `drive.file`: we see only what we have created.
 ///
-/// Names are not unique in a Drive folder, so nothing here looks a name up before it writes. Identifiers are asked from
-/// Drive beforehand (`files.generateIds`), which makes a repeated creation harmless: the second one is a conflict
+/// Names are not unique in a Drive folder, so nothing here looks a name up before it writes. Identifiers are requested
+/// from Drive beforehand (`files.generateIds`), which makes a repeated creation harmless: the second one is a conflict
 /// with our own object.
 public struct GoogleDrive: CloudProvider {
     static let files = "https://www.googleapis.com/drive/v3/files"
@@ -49,11 +49,11 @@ public struct GoogleDrive: CloudProvider {
     }
 
     public func download(
-        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         let url = OutgoingRequest.url(Self.files + "/" + PercentEncoding.encode(objectID), [("alt", "media")])
         var download = ResumableDownload(access: access) { DriveVerdict.classify($0, accepting: []) }
-        try download.run(url, receive: receive)
+        try download.run(url, begin: begin, receive: receive)
     }
 
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {

@@ -4,9 +4,9 @@ public import SyncProtocol
 
 /// OneDrive (Microsoft Graph v1.0), in the folder that it keeps for our app (`special/approot`).
 ///
-/// OneDrive gives out identifiers only when an object exists, and names in a folder are unique whatever their letter case.
-/// So every creation says that it must fail if the name is taken; what is there then is compared. Equal contents are
-/// the work of an earlier attempt, and are the result; otherwise the newcomer gets the spare name.
+/// OneDrive assigns identifiers only when an object exists, and names in a folder are unique, ignoring letter case. So
+/// every creation demands that it fail if the name is taken; the existing item is then compared. Equal contents come
+/// from an earlier attempt, and are the result; otherwise the new object gets the spare name.
 public struct OneDrive: CloudProvider {
     static let drive = host + "v1.0/me/drive"
     private static let host = "https://graph.microsoft.com/"
@@ -17,7 +17,8 @@ public struct OneDrive: CloudProvider {
 
     public var storageType: CloudStorageType { .microsoft }
 
-    /// Sees to the app's folder only if it is unknown or due for a look: everything else is decided by the upload itself.
+    /// Requests the app's folder only if it is unknown or due for verification: the upload itself decides everything
+    /// else.
     public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
         ObjectReservation(
             name: name, objectID: nil, folderID: try AppFolder(access: access).identifier(),
@@ -44,10 +45,10 @@ public struct OneDrive: CloudProvider {
         return try ProviderJSON.decode(DriveItem.self, try client.send(OutgoingRequest(.get, url)).body)
     }
 
-    /// The bytes come from another host, by an address that is itself the permission: our token is not shown there.
-    /// A new one is asked for when it is refused, since it may have ended its short life.
+    /// The bytes come from another host, by an address that is itself the authorization: our token is not sent there.
+    /// When it is rejected, a new one is requested, since its short life may be over.
     public func download(
-        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         let address = DownloadAddress(addresses.take(objectID, access.tokens.accountKey))
         var download = ResumableDownload(access: access) { reply in
@@ -60,7 +61,7 @@ public struct OneDrive: CloudProvider {
                 let url = try Self.downloadAddress(of: objectID, access, by: deadline)
                 address.url = url
                 return url
-            }, receive: receive)
+            }, begin: begin, receive: receive)
     }
 
     private static func downloadAddress(
@@ -74,7 +75,7 @@ public struct OneDrive: CloudProvider {
         return try ContentHost.checked(location)
     }
 
-    /// By the item's identifier, never by a path below the app's folder, where `DELETE` takes the whole folder.
+    /// By the item's identifier, never by a path below the app's folder, where `DELETE` removes the whole folder.
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
         try Self.delete(objectID, access)
     }

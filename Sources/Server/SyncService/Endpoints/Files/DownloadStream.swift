@@ -3,11 +3,11 @@ import Store
 import SyncProtocol
 import Vault
 
-/// The bytes' way from the cloud to the phone.
+/// The data path from the cloud to the phone.
 ///
-/// The checksum stands in the reply's header, so it is announced before the bytes. They are hashed on their way, and the
-/// last ones are held back until the sum is right; if it is not, the connection is cut. A phone never gets a
-/// complete body that is not what the header says.
+/// The checksum is in the reply's header, so it is announced before the bytes. They are hashed as they pass, and the
+/// last ones are held back until the checksum is verified; if it does not match, the connection is cut. A phone never
+/// gets a complete body that does not match the header.
 final class DownloadStream {
     /// How many bytes at the end are held back.
     private static let heldBackBytes: Int64 = 64 * 1024
@@ -20,14 +20,17 @@ final class DownloadStream {
     private let contentsChanged: Bool
     private var hasher: CheckSumHasher?
     private var heldBack: [UInt8] = []
+    /// The length of the whole object: as it is sent, or else as it was described.
+    private var lengthBytes: Int64
     private var received: Int64 = 0
     private var hasStarted = false
     private var failure: (any Error)?
 
-    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if it is not known yet what the object's bytes are.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the checksum of the object is not known yet.
     init(file: FileRecord, object: StoredObject, storage: UserStorage, context: RequestContext) throws {
         self.file = file
         self.object = object
+        lengthBytes = object.sizeBytes
         self.storage = storage
         self.context = context
         let contents = try PresentContents(of: object, as: file, storage, context)
@@ -37,18 +40,21 @@ final class DownloadStream {
     }
 
     /// Streams the whole object.
-    /// - Throws: ``ReplyInterrupted`` or ``ClientGone`` once the reply has begun; before that what the provider says.
+    /// - Throws: ``ReplyInterrupted`` or ``ClientGone`` once the reply has begun; before that, the provider's error.
     func run() throws -> EndpointReply {
         do {
-            try storage.provider.download(objectID: object.objectID, from: storage.access) { bytes in
-                do {
-                    try self.forward(bytes)
-                    return true
-                } catch {
-                    self.failure = error
-                    return false
-                }
-            }
+            try storage.provider.download(
+                objectID: object.objectID, from: storage.access,
+                begin: { if let lengthBytes = $0 { self.lengthBytes = lengthBytes } },
+                receive: { bytes in
+                    do {
+                        try self.forward(bytes)
+                        return true
+                    } catch {
+                        self.failure = error
+                        return false
+                    }
+                })
         } catch {
             if let failure { throw failure }
             if hasStarted { throw ReplyInterrupted(reason: "\(error)") }
@@ -59,9 +65,9 @@ final class DownloadStream {
     }
 
     private func forward(_ bytes: Span<UInt8>) throws {
-        // What lies before the held-back end goes on at once, without another copy. Where nothing does, the reply has not
-        // begun: a head that announces no bytes would be a whole reply before anything is known of the sum.
-        let throughBytes = max(0, min(Int64(bytes.count), object.sizeBytes - Self.heldBackBytes - received))
+        // Bytes before the held-back end are forwarded at once, without another copy. If there are none, the reply has
+        // not begun: a head that announces no bytes would be a complete reply before the checksum is verified.
+        let throughBytes = max(0, min(Int64(bytes.count), lengthBytes - Self.heldBackBytes - received))
         let through = Int(throughBytes)
         if through > 0 {
             if !hasStarted { try start() }
@@ -83,7 +89,7 @@ final class DownloadStream {
 
     private func finish() throws {
         let checkSum = hasher.take()?.finish()
-        guard received == object.sizeBytes, checkSum == announced else {
+        guard received == lengthBytes, checkSum == announced else {
             if hasStarted { throw ReplyInterrupted(reason: "the bytes have another checksum than announced") }
             throw CloudStorageError.contentMismatch
         }
@@ -102,7 +108,7 @@ final class DownloadStream {
             headers: context.services.commonHeaders + [
                 (name: ResponseHeader.messageParams.rawValue, value: parameters.headerText),
                 (name: "content-type", value: "application/octet-stream"),
-                (name: "content-length", value: "\(object.sizeBytes)"),
+                (name: "content-length", value: "\(lengthBytes)"),
             ])
     }
 }
