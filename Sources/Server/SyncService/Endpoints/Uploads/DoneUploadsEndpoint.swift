@@ -4,11 +4,11 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Makes everything that the calling device has staged in a group part of the group, in one step.
+/// Commits everything that the calling device has staged in a group, in one step.
 ///
-/// A repeated request is stale, since the first has advanced the master version; it gets the reply of the first one if
-/// nothing has happened since, and if the request has an id, in any case. Clouds are told after the reply, from the
-/// outbox.
+/// A repeated request is stale, since the first one has advanced the master version; it gets the reply of the first one
+/// if nothing has happened since, or in any case if the request has an id. Clouds are updated after the reply, through
+/// the outbox.
 struct DoneUploadsEndpoint: Endpoint {
     func respond(
         to request: DoneUploadsRequest, from caller: GroupCaller, in context: RequestContext
@@ -17,7 +17,7 @@ struct DoneUploadsEndpoint: Endpoint {
         let (response, isCommit): (DoneUploadsResponse, Bool) = try context.store.transaction { session in
             let read = try caller.member(of: request.sharingGroupUUID, using: &session)
             let area = read.stagingArea
-            // Versions only rise: a request that is behind is known to be so without waiting for anybody's commit.
+            // Versions only increase: a request that is behind can be recognized without waiting for any commit.
             guard read.masterVersion.rawValue <= request.masterVersion.rawValue else {
                 return (try repeated(hash, request, area, &session) ?? .stale(current: read.masterVersion), false)
             }
@@ -27,21 +27,14 @@ struct DoneUploadsEndpoint: Endpoint {
                 return (try repeated(hash, request, area, &session) ?? .stale(current: current), false)
             case .advanced(let version):
                 let member = try caller.member(read, lockedAt: request.masterVersion, using: &session)
-                let transferred = try session.commitStaged(
-                    in: area, owningUser: member.owningUser, as: version, at: context.now)
-                if let name = request.sharingGroupName { try session.rename(member.groupID, to: name) }
-                try context.notify(
-                    othersIn: member, named: request.sharingGroupName ?? member.groupName,
-                    of: request.pushNotificationMessage, using: &session)
+                let commit = GroupCommit(
+                    member: member, version: version, batch: nil, commitID: request.commitID, requestHash: hash,
+                    groupName: request.sharingGroupName, pushMessage: request.pushNotificationMessage)
+                let transferred = try commit.perform(in: context, using: &session)
                 try session.remember(
                     LastCommit(
                         userID: area.userID, deviceUUID: area.deviceUUID, requestHash: hash, masterVersion: version,
                         transferred: transferred), of: member.groupID)
-                if let commitID = request.commitID {
-                    try record(
-                        IdentifiedCommit(requestHash: hash, masterVersion: version, transferred: transferred),
-                        as: commitID, area, at: context.now, &session)
-                }
                 return (.committed(numberUploadsTransferred: transferred), true)
             }
         }
@@ -49,7 +42,7 @@ struct DoneUploadsEndpoint: Endpoint {
         return .json(response)
     }
 
-    /// The reply of the first of two equal requests.
+    /// The reply to the first of two identical requests.
     private func repeated(
         _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
     ) throws -> DoneUploadsResponse? {
@@ -58,7 +51,7 @@ struct DoneUploadsEndpoint: Endpoint {
         return transferred.map { .committed(numberUploadsTransferred: $0) }
     }
 
-    /// The reply of the first request with this id, whatever has happened since.
+    /// The reply to the first request with this id, whatever has happened since.
     private func recorded(
         _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
     ) throws -> Int32? {
@@ -69,19 +62,7 @@ struct DoneUploadsEndpoint: Endpoint {
         return recorded.transferred
     }
 
-    private func record(
-        _ commit: IdentifiedCommit, as commitID: CommitID, _ area: StagingArea, at now: WireDate,
-        _ session: inout StoreSession
-    ) throws {
-        do {
-            try session.record(commit, as: commitID, in: area, at: now)
-        } catch StoreError.alreadyExists {
-            // The same id for another master version, or it would have been stale.
-            throw EndpointError.commitIDReused
-        }
-    }
-
-    /// The reply of the first of two equal requests, if nothing has happened in between.
+    /// The reply to the first of two identical requests, if nothing has happened in between.
     private func remembered(
         _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
     ) throws -> Int32? {
@@ -93,7 +74,7 @@ struct DoneUploadsEndpoint: Endpoint {
         return last.transferred
     }
 
-    /// Tells requests apart: equal only if every parameter is.
+    /// Identifies a request: two hashes are equal only if all parameters are.
     private static func hash(of request: DoneUploadsRequest) -> [UInt8] {
         IncrementalDigest.digest(of: Array(request.encodedQuery.utf8), .sha256)
     }

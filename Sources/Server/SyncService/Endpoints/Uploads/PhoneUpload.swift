@@ -3,13 +3,13 @@ import SyncProtocol
 
 /// The body of an UploadFile request as the content of an upload to a cloud.
 ///
-/// Hashes the bytes as they pass, and hands out the last part only when all of them have arrived and the checksum is the
-/// announced one. Parts start small and double while the phone is fast and the process has memory to spare.
+/// Hashes the bytes as they pass, and returns the last part only when all bytes have arrived and the checksum matches
+/// the announced one. Parts start small and double while the phone is fast and the process has spare memory.
 final class PhoneUpload: UploadContent {
-    /// A part that filled faster than this is followed by a larger one.
+    /// A part that filled faster than this is followed by a larger part.
     private static let fastFill: Duration = .seconds(1)
     private static let chunkBytes = 16 * 1024
-    /// From this size on the next part is read while the present one is being sent: only fast phones get there.
+    /// From this part size on, the next part is read while the present one is being sent: only fast phones reach it.
     private static let readAheadBytes = 1 << 20
 
     let lengthBytes: Int64
@@ -26,23 +26,22 @@ final class PhoneUpload: UploadContent {
     private var chunk: [UInt8] = []
     private var partBytes = PartBudget.smallestPartBytes
     private var position: Int64 = 0
-    /// How many bytes have come into parts; belongs to whoever reads.
+    /// How many bytes have been read into parts; used only by the reading thread.
     private var arrivedBytes = 0
-    /// How many of them were let go; belongs to whoever asks for parts.
+    /// How many of them have been released; used only by the thread that requests parts.
     private var letGoBytes = 0
-    /// Where the part ends that was handed out last.
+    /// End of the part that was returned last.
     private var handedOutBytes = 0
-    /// The hashes of the whole content; known once the last part was handed out.
+    /// The hashes of the whole content; known once the last part has been returned.
     private(set) var hashes: ContentHashes?
 
     /// - Parameters:
-    ///   - length: what `Content-Length` announced.
+    ///   - lengthBytes: the value of `Content-Length`.
     ///   - expected: the checksum that the phone announced, in canonical letter case.
-    ///   - background: runs the reading ahead; `nil` reads each part only when it is asked for.
-    ///   - keepAlive: called after every 16 KiB;
-    ///     what it throws ends the upload.
-    ///   - beforeLastPart: called when everything has arrived and is right, before the part is handed out that
-    ///     makes the object exist.
+    ///   - background: runs the read-ahead; `nil` reads each part only when it is requested.
+    ///   - keepAlive: called after every 16 KiB; an error that it throws ends the upload.
+    ///   - beforeLastPart: called when everything has arrived and is verified, before the part that creates the object
+    ///     is returned.
     init(
         _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, storageType: CloudStorageType, budget: PartBudget,
         background: Services.Background? = nil, keepAlive: @escaping () throws -> Void,
@@ -63,21 +62,22 @@ final class PhoneUpload: UploadContent {
         letGo(upTo: arrivedBytes)
     }
 
-    /// What the provider must report: of Google and Dropbox the announced checksum, which by then has turned out right.
+    /// The hash that the provider must report: for Google and Dropbox the announced checksum, which has been verified
+    /// by then.
     var providerHash: String { hashes?.providerHash ?? expected.rawValue }
 
     func nextPart(granularity: Int) throws -> UploadPart {
-        // Providers let go of a part before they ask for the next one.
+        // Providers release a part before they request the next one.
         letGo(upTo: handedOutBytes)
         let part: UploadPart
         if let ahead = try endReadAhead() { part = ahead } else { part = try readPart(granularity) }
         handedOutBytes += part.bytes.count
-        // Asked now and not when the part was read: the part before it may have taken its time.
+        // Called now and not when the part was read: sending the previous part may have taken long.
         if part.isLast { try beforeLastPart() } else { beginReadAhead(granularity) }
         return part
     }
 
-    /// Waits until nothing is being read any more; call before the phone is answered or its body read by others.
+    /// Waits until no read is in progress; call before replying to the phone or letting others read its body.
     func stopReading() {
         _ = try? endReadAhead()
     }
@@ -89,7 +89,7 @@ final class PhoneUpload: UploadContent {
 
     // MARK: Reading ahead
 
-    /// Begins to read the next part if that is worth a thread and the memory for a second part is there.
+    /// Begins to read the next part if that is worth a thread and there is memory for a second part.
     private func beginReadAhead(_ granularity: Int) {
         guard let background, partBytes >= Self.readAheadBytes, budget.take(partBytes) else { return }
         readAheadBudget = partBytes
@@ -125,13 +125,13 @@ final class PhoneUpload: UploadContent {
 
     /// Fills the buffer with exactly `count` bytes and hashes them.
     private func fill(_ count: Int) throws {
-        // Memory is touched only as bytes arrive, so that a slow phone costs little.
+        // Memory is touched only as bytes arrive, so that a slow phone uses little.
         buffer.removeAll(keepingCapacity: true)
         buffer.reserveCapacity(count)
         while buffer.count < count {
             let size = min(Self.chunkBytes, count - buffer.count)
             if chunk.count != size { chunk = [UInt8](repeating: 0, count: size) }
-            // Less than asked for arrives only if the body ends.
+            // Fewer bytes than requested arrive only if the body ends.
             guard try body.read(into: &chunk) == size else { throw EndpointError.bodyLengthMismatch }
             buffer.append(contentsOf: chunk)
             arrivedBytes += size
@@ -141,7 +141,7 @@ final class PhoneUpload: UploadContent {
         }
     }
 
-    /// Makes sure that the body ends here and that it is what the phone announced.
+    /// Checks that the body ends here and matches what the phone announced.
     private func verifyEnd() throws {
         var surplus: [UInt8] = [0]
         guard try body.read(into: &surplus) == 0 else { throw EndpointError.bodyLengthMismatch }

@@ -2,22 +2,23 @@ import Dispatch
 import Providers
 import Synchronization
 
-/// One part of an upload that is read on another thread while the part before it is being sent.
+/// One part of an upload that is read on another thread while the previous part is being sent.
 ///
-/// What the reading touches belongs to that thread from the start to the end of it; ``result()`` hands it back.
+/// The data that the read uses belongs to that thread from start to end; ``result()`` hands it back.
 final class ReadAhead: Sendable {
     private let outcome = Mutex<Result<UploadPart, any Error>?>(nil)
     private let hasEnded = DispatchSemaphore(value: 0)
 
-    /// Carries the reading to its thread.
+    /// Passes the read closure to its thread.
     ///
-    /// `@unchecked Sendable`: whoever started it does not touch what it captures before ``result()`` has returned.
+    /// `@unchecked Sendable`: the starting thread does not use what the closure captures before ``result()`` has
+    /// returned.
     private struct Reading: @unchecked Sendable {
         let read: () throws -> UploadPart
     }
 
     /// Begins to read.
-    /// - Throws: what `background` throws if there is no room for another thread; nothing was read then.
+    /// - Throws: what `background` throws if no further thread is available; in that case nothing was read.
     init(on background: Services.Background, _ read: @escaping () throws -> UploadPart) throws {
         let reading = Reading(read: read)
         try background { [self] in
@@ -27,7 +28,7 @@ final class ReadAhead: Sendable {
         }
     }
 
-    /// Waits for the end of the reading; called once.
+    /// Waits for the read to end; called once.
     func result() -> Result<UploadPart, any Error> {
         hasEnded.wait()
         guard let result = outcome.withLock({ $0.take() }) else { preconditionFailure("the result is taken once") }

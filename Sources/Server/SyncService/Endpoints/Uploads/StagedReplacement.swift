@@ -1,21 +1,22 @@
 import Store
 import SyncProtocol
 
-/// What becomes of a device's staged change of a file when the device stages another one for the same file.
+/// What happens to a device's staged change of a file when the device stages another one for the same file.
 ///
-/// A pure decision. The later request wins; metadata and upload go together, so whichever comes second joins the other.
+/// A pure decision. The later request wins; metadata and an upload belong together, so whichever comes second is merged
+/// with the other.
 struct StagedReplacement: Equatable {
     /// What is staged from now on.
     var change: StagedChange
-    /// Just this is staged already, so nothing needs to be written.
+    /// The same change is already staged, so nothing needs to be written.
     var isRepetition = false
-    /// What was staged and is no longer; its object must be deleted.
+    /// The change that was staged before and is replaced; its object must be deleted.
     var givenUp: StagedChange?
 
-    /// Decides about a change that fits what the group has.
+    /// Decides about a change that is valid for the group's current state.
     ///
     /// - Parameters:
-    ///   - requested: an upload or undelete is none that is staged already (``UploadDecision/repeated``).
+    ///   - requested: must not be an upload or undelete that is already staged (``UploadDecision/repeated``).
     ///   - staged: what the device has staged for the file.
     ///   - current: the committed file, if the group has it.
     static func of(
@@ -33,7 +34,8 @@ struct StagedReplacement: Equatable {
             }
             return StagedReplacement(change: change, givenUp: staged)
         case .metadata:
-            // Together with an upload that can still be committed; one that lost to another device gives way.
+            // Merged with an upload that can still be committed; an upload that another device has made obsolete is
+            // replaced.
             let isJoining = staged.content != nil && staged.fileVersion == current?.fileVersion.next
             var change = isJoining ? staged : requested
             change.batchUUID = requested.batchUUID
@@ -47,10 +49,11 @@ struct StagedReplacement: Equatable {
         }
     }
 
-    /// Writes the decision into the row that ``StoreSession/claimStaging(of:in:at:)`` has locked; it is in no batch then.
+    /// Writes the decision into the row locked by ``StoreSession/claimStaging(of:in:at:)``; the row is then in no
+    /// batch.
     func apply(in area: StagingArea, at now: WireDate, _ session: inout StoreSession) throws(StoreError) {
         if isRepetition { return }
-        // Where names are unique, what comes may have found the object of what goes.
+        // If names are unique, the new upload may have reused the object of the replaced one.
         if let givenUp, givenUp.content?.objectID == nil || givenUp.content?.objectID != change.content?.objectID {
             try session.addDeletion(ofObjectOf: givenUp, in: area, at: now)
         }

@@ -1,23 +1,23 @@
 import Store
 import SyncProtocol
 
-/// Stages a change of a committed file that brings no bytes.
+/// Stages a change of a committed file that transfers no bytes.
 ///
-/// All of it is one transaction that keeps the group's master version from advancing. Of two equal requests at once the
-/// second waits for the first one's row, finds it equal, and changes nothing. The last member of a batch commits the
-/// batch (``BatchMember``).
+/// Everything is one transaction that keeps the group's master version from advancing. Of two identical concurrent
+/// requests the second waits for the row of the first, finds it equal, and changes nothing. The last member of a batch
+/// commits the batch (``BatchMember``).
 struct StagingOfCommittedFile {
     let group: SharingGroupUUID
     let file: FileUUID
     let masterVersion: MasterVersion
-    /// What the request is to the batch that it belongs to, if any.
+    /// The request's role in its batch, if any.
     let batchMember: BatchMember?
     let caller: GroupCaller
     let context: RequestContext
 
-    /// Stages what `change` makes of the committed file.
+    /// Stages the change that `change` makes from the committed file.
     ///
-    /// - Parameter change: checks that the change fits the file; what it throws undoes everything.
+    /// - Parameter change: checks that the change is valid for the file; an error that it throws rolls everything back.
     /// - Throws: ``EndpointError/fileUnknown``, what `change` throws, a reached quota, ``StoreError``.
     func stage(
         _ change: (FileRecord) throws(EndpointError) -> StagedChange
@@ -25,7 +25,7 @@ struct StagingOfCommittedFile {
         let (response, isCommit): (StagingResponse, Bool) = try context.store.transaction { session in
             let read = try caller.member(of: group, using: &session)
             let area = read.stagingArea
-            // The last of a batch commits, so members of batches come one after the other.
+            // The last member of a batch commits it, so members of batches are serialized.
             let version =
                 try batchMember == nil
                 ? session.lockMasterVersionShared(of: area.groupID)
@@ -41,7 +41,7 @@ struct StagingOfCommittedFile {
             let replacement = StagedReplacement.of(requested, over: staged, current: current)
             try replacement.apply(in: area, at: context.now, &session)
             if !replacement.isRepetition { try context.checkStagedChanges(of: member.userID, in: &session) }
-            if let committed = try batchMember?.join(in: area, by: member, &session) {
+            if let committed = try batchMember?.join(by: member, &session) {
                 return (.committed(masterVersion: committed), true)
             }
             return (.staged, false)

@@ -6,18 +6,18 @@ import Vault
 
 /// Streams a file version from the phone into its owner's storage and stages it for the next commit.
 ///
-/// Everything that can be checked is checked before the first byte goes out, and again when the row is staged, since no
-/// lock is held in between. An intent committed beforehand makes sure that an object nobody refers to is deleted,
-/// wherever this stops. A request that arrives twice finds its row and gets the same dates; of two that run at the
-/// same moment, the second to stage gives up its own object only. The last upload of a batch commits the batch
-/// (``BatchMember``); a repetition that comes after that finds the commit.
+/// Everything that can be checked is checked before the first byte is sent, and again when the row is staged, since no
+/// lock is held in between. An intent committed beforehand makes sure that an unreferenced object is deleted, wherever
+/// this stops. A duplicate request finds its row and gets the same dates; of two concurrent requests, the second to
+/// stage discards only its own object. The last upload of a batch commits the batch (``BatchMember``); a repetition
+/// after that finds the commit.
 struct UploadFileEndpoint: TransferEndpoint {
     func admit(_ request: UploadFileRequest, from caller: GroupCaller, in context: RequestContext) throws {
         _ = try checkAnnouncement(request, in: context)
         _ = try caller.member(of: request.sharingGroupUUID, in: context.store)
     }
 
-    /// What the head of the request says of the file: its length, and the name's extension.
+    /// Checks what the request's head announces about the file: its length, and the name's extension.
     private func checkAnnouncement(
         _ request: UploadFileRequest, in context: RequestContext
     ) throws(EndpointError) -> (length: Int64, fileExtension: String) {
@@ -71,8 +71,8 @@ struct UploadFileEndpoint: TransferEndpoint {
         case decided(UploadDecision, UploadGrounds)
     }
 
-    /// The checks; a phone that is told that its new file has no owner any more has nothing of that file staged afterwards,
-    /// so that it can commit the rest.
+    /// The checks; if the reply says that a new file no longer has an owner, the staged upload of that file is
+    /// withdrawn, so that the phone can commit the rest.
     private func checkOrWithdraw(
         _ request: UploadFileRequest, _ caller: GroupCaller, _ context: RequestContext
     ) throws -> Check {
@@ -88,12 +88,12 @@ struct UploadFileEndpoint: TransferEndpoint {
         }
     }
 
-    /// The checks before the first byte, on one snapshot.
+    /// The checks before the first byte is sent, on one snapshot.
     private func check(
         _ request: UploadFileRequest, _ caller: GroupCaller, _ context: RequestContext
     ) throws -> Check {
         let check: (inout StoreSession) throws -> Check = { try self.check(request, caller, context, &$0) }
-        // A new file takes one statement, which is a snapshot by itself.
+        // A new file takes one statement, which is itself a snapshot.
         return request.fileVersion == .first && request.batch == nil
             ? try context.store.withSession(check) : try context.store.snapshot(check)
     }
@@ -121,11 +121,11 @@ struct UploadFileEndpoint: TransferEndpoint {
     }
 }
 
-/// What an upload is decided on, besides what the device has staged.
+/// The data on which an upload is decided, in addition to what the device has staged.
 ///
-/// Read before the first byte goes out. All of it but ``isLiveElsewhere`` changes only together with the group's master
-/// version, so it need not be read again when that turns out, under the group's lock, to be the same; whether a file is
-/// live in another group is asked again, with locks, by the commit.
+/// Read before the first byte is sent. Everything except ``isLiveElsewhere`` changes only together with the group's
+/// master version, so it need not be read again if that turns out, under the group's lock, to be unchanged; the commit
+/// checks again, with locks, whether a file is live in another group.
 private struct UploadGrounds {
     var member: Member
     var current: FileRecord?
@@ -143,7 +143,7 @@ extension UploadDecision {
     }
 }
 
-/// The bytes' way from the phone to the cloud.
+/// The transfer from the phone to the cloud.
 private struct Upload {
     let name: CloudFileName
     let mimeType: MIMEType
@@ -172,13 +172,13 @@ private struct Upload {
 
     func run() throws -> StoredContent {
         defer { content.stopReading() }
-        // Parts have deadlines of their own, from the moment each has arrived; slow phones are nginx's business.
+        // Each part has its own deadline, from the moment it has arrived; slow phones are TransferPace's business.
         let stored: StoredObject
         do {
             stored = try storage.provider.upload(
                 content, as: intent.reservation, mimeType: mimeType.rawValue, to: storage.access)
         } catch .contentFailed(let cause) {
-            // What the phone sent, or that it is gone, is no failure of the cloud.
+            // Invalid data from the phone, or its disconnection, is not a failure of the cloud.
             throw cause
         }
         guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
@@ -189,9 +189,9 @@ private struct Upload {
     }
 }
 
-/// Writes the staged row, after everything has been checked once more under the group's lock.
+/// Writes the staged row, after everything has been checked again under the group's lock.
 private struct StagingStep {
-    /// After so many seconds a provider that had no hash yet is asked for it.
+    /// Delay, in seconds, before a provider that had no hash yet is asked for it.
     private static let hashDelaySeconds: Int64 = 30
 
     let request: UploadFileRequest
@@ -202,15 +202,15 @@ private struct StagingStep {
     private var area: StagingArea { grounds.member.stagingArea }
 
     /// - Parameters:
-    ///   - content: what has been stored.
-    ///   - intent: goes once the row refers to the object.
+    ///   - content: the stored content.
+    ///   - intent: removed once the row refers to the object.
     func stage(_ content: StoredContent, _ intent: UploadIntent) throws -> UploadFileResponse {
         let outcome = try run(content, intent)
         if !outcome.isObjectUsed { intent.giveUp() }
         return outcome.response
     }
 
-    /// Stages what is staged already as a member of another batch, or of none.
+    /// Stages an already staged upload as a member of another batch, or of none.
     func stageAgain() throws -> UploadFileResponse {
         try run(nil, nil).response
     }
@@ -221,7 +221,7 @@ private struct StagingStep {
         let member = request.batchMember(in: context)
         let outcome: (response: UploadFileResponse, isObjectUsed: Bool, isCommit: Bool)
         outcome = try context.store.transaction { session in
-            // The last of a batch commits, so members of batches come one after the other.
+            // The last member of a batch commits it, so members of batches are serialized.
             let version =
                 try member == nil
                 ? session.lockMasterVersionShared(of: area.groupID)
@@ -230,7 +230,7 @@ private struct StagingStep {
                 return (try UploadFileResponse(committed), false, false)
             }
             guard version == request.masterVersion else {
-                // The change that was faster may have taken the caller out of the group.
+                // The change that was faster may have removed the caller from the group.
                 _ = try caller.member(of: request.sharingGroupUUID, using: &session)
                 return (.stale(current: version), false, false)
             }
@@ -243,17 +243,17 @@ private struct StagingStep {
                 guard let content, let intent else { throw EndpointError.uploadConflict }
                 try take(over: content, from: intent, &session)
                 try context.checkStagedChanges(of: area.userID, in: &session)
-                let committed = try member?.join(in: area, by: grounds.member, &session)
+                let committed = try member?.join(by: grounds.member, &session)
                 return (.staged(dates.creation, dates.update, committedAs: committed), true, committed != nil)
             }
-            let committed = try member?.join(in: area, by: grounds.member, &session)
+            let committed = try member?.join(by: grounds.member, &session)
             return (.staged(dates.creation, dates.update, committedAs: committed), false, committed != nil)
         }
         context.hasCommitted = outcome.isCommit
         return (outcome.response, outcome.isObjectUsed)
     }
 
-    /// Writes the staged row, unless the same upload is staged already.
+    /// Writes the staged row, unless the same upload is already staged.
     private func place(_ content: StoredContent?, _ session: inout StoreSession) throws -> UploadDecision {
         let now = context.now
         if let content, case .upload(let plan) = try UploadDecision.of(request, on: grounds, staged: nil),
@@ -311,7 +311,7 @@ private struct StagingStep {
 }
 
 extension UploadFileRequest {
-    /// What the request is to the batch that it belongs to, if any.
+    /// The request's role in its batch, if any.
     fileprivate func batchMember(in context: RequestContext) -> BatchMember? {
         guard let batch else { return nil }
         let bare = UploadFileRequest(

@@ -4,25 +4,26 @@ import Store
 import SyncProtocol
 import Vault
 
-/// The promise, committed before the first byte goes to a cloud, that an upload will clean up after itself.
+/// A record, committed before the first byte is sent to a cloud, that makes sure that an upload is cleaned up.
 ///
-/// It is a leased row of the outbox. If this process dies, the lease runs out and the jobs role deletes the object.
+/// It is a leased row of the outbox. If this process dies, the lease expires and the jobs role deletes the object.
 final class UploadIntent {
-    /// How long the jobs role leaves the object alone after a sign of life. At least 75 of these seconds are left when the
-    /// last part goes out: more than that part and the staging may take.
+    /// How long the jobs role leaves the object alone after the lease is renewed. At least 75 of these seconds are left
+    /// when the last part is sent: more than that part and the staging may take.
     private static let leaseSeconds: Int64 = 90
     private static let renewalInterval: Duration = .seconds(15)
     private static let confirmationAge: Duration = .milliseconds(50)
     private static let confirmationLimit: Duration = .seconds(3)
 
-    /// More objects about to be deleted than that are not looked through.
+    /// If more objects than this are about to be deleted, they are not examined.
     private static let maximumDoomed = 500
 
     let item: OutboxID
     let leaseOwner: String
-    /// What to upload to: the plain name only if no other upload may mean the same.
+    /// The reservation to upload to: the plain name only if no other upload may refer to the same object.
     let reservation: ObjectReservation
-    /// Objects that were about to be deleted when the upload began; what has their contents must not count as stored.
+    /// Objects that were about to be deleted when the upload began; an object found with the same contents must not
+    /// count as stored.
     private let doomed: Set<String>
     private let owner: OwningUser
     private let context: RequestContext
@@ -48,7 +49,7 @@ final class UploadIntent {
         (self.reservation, doomed) = try Self.settle(reservation, item, leaseOwner, owner, context)
     }
 
-    /// Decides, where names are unique, whether the plain name can be used.
+    /// Decides, if names are unique, whether the plain name can be used.
     private static func settle(
         _ reservation: ObjectReservation, _ item: OutboxID, _ leaseOwner: String, _ owner: OwningUser,
         _ context: RequestContext
@@ -65,14 +66,14 @@ final class UploadIntent {
         }
     }
 
-    /// Whether an object, to which a row refers now, may be deleted all the same. Ask in that row's transaction.
+    /// Whether an object that a row now refers to may still be deleted. Call in that row's transaction.
     func isDoomed(_ objectID: String, using session: inout StoreSession) throws -> Bool {
         if reservation.objectID != nil { return false }
         if doomed.contains(objectID) { return true }
         return try session.isDoomed(objectID, of: owner)
     }
 
-    /// Gives a sign of life if it is time for one.
+    /// Renews the lease if it is time to do so.
     /// - Throws: ``EndpointError/uploadConflict`` if the object may be deleted at any moment.
     func keepAlive() throws {
         guard renewed.duration(to: .now) > Self.renewalInterval else { return }
@@ -87,10 +88,10 @@ final class UploadIntent {
         renewed = .now
     }
 
-    /// Makes sure that the object about to exist can still be staged: that the database is there, and the lease ours for
-    /// long enough.
+    /// Makes sure that the object about to be created can still be staged: that the database is available, and that the
+    /// lease is still ours for long enough.
     ///
-    /// A sign of life that is a moment old is proof enough.
+    /// A very recent renewal is sufficient proof.
     /// - Throws: ``StoreError``, ``EndpointError/uploadConflict``.
     func confirm() throws {
         let age = renewed.duration(to: .now)
@@ -100,7 +101,8 @@ final class UploadIntent {
         guard isOurs else { throw EndpointError.uploadConflict }
     }
 
-    /// Gives the object up: the jobs role deletes it at once, if it exists. Errors do not matter, since the lease ends.
+    /// Discards the object: the jobs role deletes it at once, if it exists. Errors are ignored, since the lease
+    /// expires.
     func giveUp() {
         do {
             try context.store.withSession { try $0.releaseLease(of: item, by: leaseOwner, at: context.services.now()) }

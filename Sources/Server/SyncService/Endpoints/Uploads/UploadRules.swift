@@ -1,19 +1,19 @@
 import Store
 import SyncProtocol
 
-/// What an UploadFile request amounts to, given what the group and the device have.
+/// The meaning of an UploadFile request, given the state of the group and of the device.
 ///
-/// A pure decision: it is made before the first byte goes out, and again when the change is staged.
+/// A pure decision: it is made before the first byte is sent, and again when the change is staged.
 enum UploadDecision: Equatable {
-    /// The same upload is staged already.
+    /// The same upload is already staged.
     case repeated(creationDate: WireDate, updateDate: WireDate)
     case upload(UploadPlan)
 }
 
-/// An upload that fits.
+/// A valid upload.
 struct UploadPlan: Equatable {
     var kind: StagedChange.Kind
-    /// In whose storage the bytes go.
+    /// The owner of the storage that the bytes go to.
     var owner: OwningUser
     /// The announced checksum in the canonical form of that storage.
     var checkSum: CheckSum
@@ -28,7 +28,7 @@ extension UploadDecision {
     ///   - current: the committed file, if the group has it.
     ///   - staged: what this device has staged for the file.
     ///   - isLiveElsewhere: whether another group has a live file with this UUID.
-    ///   - isOwnerHere: whether the committed file's owner is still a member; nobody else's storage is written to.
+    ///   - isOwnerHere: whether the committed file's owner is still a member; no other storage is written to.
     /// - Throws: ``EndpointError``.
     static func of(
         _ request: UploadFileRequest, by membership: Membership, current: FileRecord?, staged: StagedChange?,
@@ -59,7 +59,7 @@ extension UploadDecision {
         return .upload(plan)
     }
 
-    /// The first metadata have version 0, each change one more.
+    /// The first metadata have version 0; each change increments it by one.
     private static func checkMetaData(
         _ request: UploadFileRequest, _ current: FileRecord?
     ) throws(EndpointError) {
@@ -67,9 +67,9 @@ extension UploadDecision {
         guard metaData.version.isNext(after: current) else { throw .appMetaDataVersionMismatch }
     }
 
-    /// The dates of what is staged, if it is what the request asks for and a commit would still accept it.
+    /// The dates of the staged upload, if it is the requested one and a commit would still accept it.
     ///
-    /// What another device has made obsolete is no repetition: it would be in the way of every commit.
+    /// An upload that another device has made obsolete is not a repetition: it would block every commit.
     private static func dates(
         of staged: StagedChange, ifSameAs request: UploadFileRequest, _ plan: UploadPlan, _ current: FileRecord?
     ) -> UploadDecision? {
@@ -89,7 +89,8 @@ extension UploadDecision {
 }
 
 extension AppMetaDataVersion {
-    /// Whether metadata of this version may follow those of the committed file: 0 if it has none, else one more.
+    /// Whether metadata of this version may follow that of the committed file: 0 if the file has none, otherwise one
+    /// more.
     func isNext(after current: FileRecord?) -> Bool {
         guard let committed = current?.appMetaDataVersion else { return self == .first }
         return self == committed.next
