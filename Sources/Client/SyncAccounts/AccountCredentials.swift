@@ -2,9 +2,10 @@ public import Foundation
 public import SyncProtocol
 public import SyncServerConnection
 
-/// What an account's provider has given to a program, and what the program sends to the server of it.
+/// What an account's provider has issued to a program, and the part of it that the program sends to the server.
 public struct AccountCredentials: Sendable, Hashable, Codable {
-    /// An authorization code that only the server can exchange, with what it needs for that (docs/protocol.md, section 5.6).
+    /// An authorization code that only the server can exchange, with what it needs for that (docs/protocol.md, section
+    /// 5.6).
     public struct ServerGrant: Sendable, Hashable, Codable {
         public var code: String
         /// `nil` for codes that came without a browser.
@@ -18,11 +19,11 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
         }
     }
 
-    /// Who the person is, in the provider's words.
+    /// Who the user is, according to the provider.
     public struct Person: Sendable, Hashable, Codable {
-        /// The provider's identifier of the account; with the account type it says who it is.
+        /// The provider's identifier of the account; unique together with the account type.
         public var id: String
-        /// A name for people to read; may be empty.
+        /// A display name; may be empty.
         public var name: String
         public var email: String?
 
@@ -39,13 +40,13 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
     public var accessToken: String
     /// Microsoft, Apple: the identity token, which is what goes into `access_token`.
     public var idToken: String?
-    /// `nil` if only the person can renew the access token.
+    /// `nil` if only the user can renew the access token.
     public var refreshToken: String?
-    /// When the access token ends, as far as the provider said.
+    /// When the access token expires, if the provider said so.
     public var expires: Date?
-    /// What the server has not taken yet.
+    /// The grant that the server has not accepted yet.
     public var serverGrant: ServerGrant?
-    /// Apple: JSON with what the person let the app know.
+    /// Apple: JSON with what the user disclosed to the app.
     public var accountDetails: String?
 
     public init(
@@ -63,14 +64,14 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
         self.accountDetails = accountDetails
     }
 
-    /// A Facebook access token, as Facebook's own library hands it out.
+    /// A Facebook access token, as returned by Facebook's own library.
     public static func facebook(accessToken: String, person: Person) -> AccountCredentials {
         AccountCredentials(accountType: .facebook, person: person, accessToken: accessToken)
     }
 
-    /// What a sign-in with Apple hands out.
-    /// - Parameter details: JSON with `firstName`, `lastName`, `fullName`, `email`, all optional; only the first sign-in
-    ///   brings them.
+    /// The result of Sign in with Apple.
+    /// - Parameter details: JSON with `firstName`, `lastName`, `fullName`, `email`, all optional; provided by the first
+    ///   sign-in only.
     public static func apple(
         identityToken: String, authorizationCode: String?, details: String?, person: Person
     ) -> AccountCredentials {
@@ -79,7 +80,7 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
             serverGrant: authorizationCode.map { ServerGrant(code: $0) }, accountDetails: details)
     }
 
-    /// What goes to the server of it.
+    /// The part that is sent to the server.
     public var credentials: Credentials {
         Credentials(
             accountType: accountType, accessToken: Secret(idToken ?? accessToken),
@@ -92,16 +93,16 @@ public struct AccountCredentials: Sendable, Hashable, Codable {
             })
     }
 
-    /// The same as headers (docs/protocol.md, section 2.3), all but the device's.
+    /// The same as headers (docs/protocol.md, section 2.3), without the device's.
     public var headers: [RequestHeader: String] { credentials.headers }
 
-    /// Whether both are one account's, whatever the tokens.
+    /// Whether both belong to the same account, regardless of the tokens.
     public func isSameAccount(as other: AccountCredentials) -> Bool {
         accountType == other.accountType && person.id == other.person.id
     }
 }
 
-// Tokens never print.
+// Tokens are never printed.
 extension AccountCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "\(accountType.rawValue) credentials <redacted>" }
     public var debugDescription: String { description }

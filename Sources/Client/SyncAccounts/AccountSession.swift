@@ -1,10 +1,10 @@
 public import Foundation
 public import SyncServerConnection
 
-/// Who is signed in to a program, from one start of it to the next.
+/// Who is signed in to a program, persisted between launches.
 ///
-/// Sign-in is sticky: neither a provider that cannot be reached nor one that refuses a refresh signs the person out, only
-/// ``signOut()`` does. What is new is stored before it is used, so that a refresh token is not lost.
+/// Sign-in is sticky: neither an unreachable provider nor a refused refresh signs the user out; only ``signOut()``
+/// does. New credentials are stored before they are used, so that a refresh token is not lost.
 public actor AccountSession: CredentialProvider {
     private let scheme: AccountScheme
     private let store: any CredentialStore
@@ -12,7 +12,7 @@ public actor AccountSession: CredentialProvider {
     private var current: AccountCredentials?
     private var renewal: Task<AccountCredentials, any Error>?
 
-    /// A session with whoever was signed in last.
+    /// A session with the user who was signed in last.
     /// - Throws: ``SignInError/Code/storageFailed``, ``SignInError/Code/storageInsecure``.
     public init(
         _ scheme: AccountScheme, store: any CredentialStore, transport: ProviderTransport = .urlSession(),
@@ -25,13 +25,13 @@ public actor AccountSession: CredentialProvider {
         current = stored?.accountType == scheme.accountType ? stored : nil
     }
 
-    /// Who is signed in, with all that the provider gave; `nil` if nobody is.
+    /// The signed-in account, with all that the provider issued; `nil` if nobody is signed in.
     public var account: AccountCredentials? { current }
 
     public func credentials() -> Credentials? { current?.credentials }
 
-    /// Takes over who has just signed in.
-    /// - Throws: ``SignInError/Code/storageFailed``; then nobody else is signed in than before.
+    /// Signs in with the credentials of a completed sign-in.
+    /// - Throws: ``SignInError/Code/storageFailed``; then the previous sign-in is unchanged.
     public func signIn(_ credentials: AccountCredentials) throws(SignInError) {
         guard credentials.accountType == scheme.accountType else {
             throw SignInError(.misconfigured, "credentials of another kind of account")
@@ -41,15 +41,15 @@ public actor AccountSession: CredentialProvider {
         current = credentials
     }
 
-    /// Forgets the person.
+    /// Signs the user out.
     public func signOut() throws(SignInError) {
         try store.remove()
         renewal = nil
         current = nil
     }
 
-    /// Forgets the code that the server has exchanged, and takes a token over that lives longer. If that cannot be
-    /// stored, all stays as it was.
+    /// Forgets the code that the server has exchanged, and adopts a token that lives longer. If that cannot be stored,
+    /// nothing changes.
     public func serverAccepted(_ accepted: Credentials, newAccessToken: Secret?) async {
         guard var credentials = current else { return }
         if let code = accepted.authorizationCode?.value, code == credentials.serverGrant?.code {
@@ -62,11 +62,11 @@ public actor AccountSession: CredentialProvider {
         current = credentials
     }
 
-    /// - Throws: `CredentialRefreshFailure.unreachable` if it may work later, else ``SignInError``.
+    /// - Throws: `CredentialRefreshFailure.unreachable` if it may work later, otherwise ``SignInError``.
     public func refresh(_ refused: Credentials) async throws -> Credentials {
         guard let current else { throw SignInError(.signInRequired, "nobody is signed in") }
         let present = current.credentials
-        // Somebody else was faster.
+        // Another caller has already refreshed them.
         guard present.accessToken == refused.accessToken,
             present.microsoftAccessToken == refused.microsoftAccessToken
         else { return present }
@@ -76,14 +76,14 @@ public actor AccountSession: CredentialProvider {
         }
     }
 
-    /// New credentials in place of `refused`. Several callers at once cause one question to the provider.
-    /// - Throws: ``SignInError/Code/signInRequired`` if only the person can help,
+    /// New credentials in place of `refused`. Concurrent calls result in a single request to the provider.
+    /// - Throws: ``SignInError/Code/signInRequired`` if the user has to sign in again,
     ///   ``SignInError/Code/providerUnavailable`` if it may work later.
     public func refresh(_ refused: AccountCredentials) async throws(SignInError) -> AccountCredentials {
         guard let credentials = current, credentials.isSameAccount(as: refused) else {
             throw SignInError(.signInRequired, "nobody is signed in")
         }
-        // Somebody else was faster.
+        // Another caller has already refreshed them.
         guard credentials.accessToken == refused.accessToken, credentials.idToken == refused.idToken else {
             return credentials
         }
@@ -103,7 +103,7 @@ public actor AccountSession: CredentialProvider {
     ) async throws -> AccountCredentials {
         defer { renewal = nil }
         let tokens = try await client.refresh(refreshToken)
-        // The person may have signed out, or in anew, or the server may have taken the code meanwhile.
+        // The user may have signed out, or in again, or the server may have accepted the code meanwhile.
         guard let latest = current, latest.refreshToken == refreshToken else {
             guard let current, current.isSameAccount(as: credentials) else { throw SignInError(.signInRequired) }
             return current

@@ -1,6 +1,6 @@
 public import SyncServerConnection
 
-/// Credentials that some other library has got and keeps fresh, such as Facebook's or Apple's.
+/// Credentials that another library obtains and keeps fresh, such as Facebook's or Apple's.
 public struct GivenCredentials: CredentialProvider {
     private let given: AccountCredentials
 
@@ -8,7 +8,7 @@ public struct GivenCredentials: CredentialProvider {
 
     public func credentials() async -> Credentials? { given.credentials }
 
-    /// There is none.
+    /// There is no refresh.
     public func refresh(_ refused: Credentials) async throws -> Credentials {
         throw SignInError(.signInRequired, "no refresh available")
     }

@@ -2,9 +2,9 @@ public import Foundation
 public import SyncProtocol
 import Synchronization
 
-/// Keeps the invitation of a link that the app was opened with, until the app can ask the person about it.
+/// Keeps the invitation of a link that the app was opened with, until the app can ask the user about it.
 ///
-/// What the invitation offers, the server tells. One that comes while another waits takes its place.
+/// The server knows what the invitation offers. An invitation that arrives while another waits replaces it.
 public final class InvitationInbox: Sendable {
     private struct State {
         var waiting: SharingInvitationUUID?
@@ -14,11 +14,11 @@ public final class InvitationInbox: Sendable {
     private let link: InvitationLink
     private let state = Mutex(State())
 
-    /// - Parameter link: Of the app.
+    /// - Parameter link: The app's link format.
     public init(_ link: InvitationLink) { self.link = link }
 
-    /// Takes a URL that the app was opened with.
-    /// - Returns: Whether it is an invitation; if not, somebody else may want it.
+    /// Handles a URL that the app was opened with.
+    /// - Returns: Whether it is an invitation; if not, the URL is left to other handlers.
     public func open(_ url: URL) -> Bool {
         guard let code = link.code(in: url) else { return false }
         let handler = state.withLock { state in
@@ -29,7 +29,7 @@ public final class InvitationInbox: Sendable {
         return true
     }
 
-    /// The invitation that waits, once.
+    /// Returns the waiting invitation, and removes it.
     public func receive() -> SharingInvitationUUID? {
         state.withLock { state in
             defer { state.waiting = nil }
@@ -37,7 +37,7 @@ public final class InvitationInbox: Sendable {
         }
     }
 
-    /// Hands the invitation that waits, and each further one, to `handler`; nil lets them wait again.
+    /// Passes the waiting invitation, and each later one, to `handler`; with nil they wait again.
     public func deliver(to handler: (@Sendable (SharingInvitationUUID) -> Void)?) {
         let waiting = state.withLock { state in
             state.handler = handler

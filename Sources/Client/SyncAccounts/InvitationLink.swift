@@ -1,12 +1,12 @@
 public import Foundation
 public import SyncProtocol
 
-/// Makes and reads the links with which people invite each other: `BUNDLE-ID.invitation://?code=CODE`.
+/// Creates and parses the links with which people invite each other: `BUNDLE-ID.invitation://?code=CODE`.
 public struct InvitationLink: Sendable, Hashable {
     private let scheme: String
 
     /// - Parameter bundleID: the app's identifier, such as `com.example.app`.
-    /// - Throws: ``SignInError/Code/misconfigured`` if that cannot be in a URL's scheme (RFC 3986, section 3.1).
+    /// - Throws: ``SignInError/Code/misconfigured`` if it is not valid in a URL scheme (RFC 3986, section 3.1).
     public init(bundleID: String) throws(SignInError) {
         let isScheme =
             bundleID.first.map { $0.isASCII && $0.isLetter } ?? false
@@ -23,10 +23,10 @@ public struct InvitationLink: Sendable, Hashable {
         return url
     }
 
-    /// The invitation that a link is for; `nil` if it is of another app, or names none.
+    /// The invitation code of a link; `nil` if the link is another app's, or has no code.
     ///
-    /// The scheme is compared without regard to case, as systems change it; further items are ignored: older links had the
-    /// permission behind the code.
+    /// The scheme is compared case-insensitively, as systems change its case; further query items are ignored: older
+    /// links had the permission after the code.
     public func code(in url: URL) -> SharingInvitationUUID? {
         let text = url.absoluteString.prefix { $0 != "#" }
         guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == scheme.lowercased(),

@@ -1,4 +1,4 @@
-// Who uses the library needs its values too: one import is enough.
+// Clients of the library also need its value types: one import is enough.
 @_exported public import SyncEngine
 @_exported public import SyncProtocol
 @_exported public import SyncServerConnection

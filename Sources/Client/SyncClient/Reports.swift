@@ -1,30 +1,30 @@
 package import SyncEngine
 
-/// What an app may show a person who asks why something is not there yet.
+/// What an app may show a user who asks why something has not arrived yet.
 public struct PendingReport: Sendable, Hashable {
-    /// A change that waits to be sent.
+    /// A pending change.
     public struct Change: Sendable, Hashable {
-        /// What is to be done.
+        /// The kinds of changes.
         public enum Kind: String, Sendable, Hashable {
             case file, appMetaData, deletion, groupCreation, groupUpdate, userRemoval
         }
 
-        /// What is to be done.
+        /// The kind of change.
         public let kind: Kind
         /// The group.
         public let sharingGroupUUID: SharingGroupUUID
         /// The file; nil for changes of a group.
         public let fileUUID: FileUUID?
-        /// Whether a sync has taken it over; else the app has not asked for one since it queued the change.
+        /// Whether a sync has closed its queue; otherwise the app has not asked for a sync since it queued the change.
         public let isClosed: Bool
-        /// Whether the server has it already, and the rest of the queue is missing.
+        /// Whether the server already has it, but not yet the rest of the queue.
         public let isStaged: Bool
-        /// Whether it is not sent any more, because the group was lost, or because it was refused for good: see
+        /// Whether it is no longer sent, because the group was lost or because the server permanently refused it: see
         /// ``SyncServer/retryUpload(forFileUUID:)`` and ``SyncServer/discardUpload(forFileUUID:)``.
         public let isDead: Bool
-        /// How often it failed.
+        /// The number of failed attempts.
         public let attempts: Int
-        /// Why it failed last.
+        /// The error of the last attempt.
         public let lastError: String?
     }
 
@@ -34,7 +34,8 @@ public struct PendingReport: Sendable, Hashable {
         public let fileUUID: FileUUID
         /// The group.
         public let sharingGroupUUID: SharingGroupUUID
-        /// Whether it is here, and waits for the rest of its file group, for an answer, or for the app to take it.
+        /// Whether it has been downloaded, and waits for the rest of its file group, for an answer, or for the app to
+        /// accept it.
         public let isComplete: Bool
     }
 
@@ -75,11 +76,11 @@ extension PendingReport.Change.Kind {
     }
 }
 
-/// Everything that the library keeps track of, for a report to whoever makes the app.
+/// Everything that the library keeps track of, for bug reports to the app's developer.
 public struct TrackingReport: Sendable, Hashable, CustomStringConvertible {
     /// One row each.
     public let lines: [String]
-    /// What contradicts the library's own rules; empty if all is well.
+    /// Violations of the library's invariants; empty if there are none.
     public let violations: [String]
 
     package init(_ state: ClientState, isSyncing: Bool) {

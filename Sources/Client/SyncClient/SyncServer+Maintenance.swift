@@ -1,23 +1,24 @@
 import Logging
 import Synchronization
 
-// Questions about files, and repairs.
+// File queries, and repairs.
 extension SyncServer {
-    /// What is known of a file.
+    /// What the library knows about a file.
     /// - Throws: `getAttributesForUnknownFile`, `fileAlreadyDeleted`.
     public func getAttributes(forFileUUID file: FileUUID) throws(SyncError) -> SyncAttributes {
         try driver.read { machine throws(SyncError) in try machine.attributes(of: file) }
     }
 
-    /// The files that live in a group, as far as the library knows them.
+    /// The files that exist in a group, as far as the library knows them.
     public func files(inSharingGroup group: SharingGroupUUID) -> [SyncAttributes] {
         driver.state.withLock { state in
             state.machine.state.directory.rows { $0.sharingGroupUUID == group && !$0.deletedLocally }.map(\.attributes)
         }
     }
 
-    /// Wishes that the next sync of the group delivers a file again, whatever its version. The wish is kept until it is
-    /// met, or the file deleted. Files that are out of reach, and those that the server does not have yet, are ignored.
+    /// Requests that the next sync of the group delivers a file again, whatever its version. The request is kept until
+    /// it is fulfilled or the file is deleted. Files that are out of reach, and files that the server does not have
+    /// yet, are ignored.
     /// - Throws: `couldNotFindFileUUID`, `fileAlreadyDeleted`; `storeError`.
     public func requestDownload(forFileUUID file: FileUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in
@@ -26,31 +27,31 @@ extension SyncServer {
         }
     }
 
-    /// Drops what is pending, or all that the library remembers, with the copies that it made. Touches neither the app's
-    /// files nor the server. Nobody needs to be signed in.
+    /// Drops what is pending, or everything that the library stores, with the copies that it made. Touches neither the
+    /// app's files nor the server. Requires no sign-in.
     /// - Throws: `syncIsOperating`; `storeError`.
     public func reset(type: ResetType) throws(SyncError) {
         try driver.reset(type)
     }
 
-    /// Forgets a group that the user is not in any more: its files, and what could not be sent to it. The app keeps what
-    /// it has.
+    /// Forgets a group that the user is no longer a member of: its files, and what could not be sent to it. The app's
+    /// own data is not touched.
     /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member; `storeError`.
     public func forget(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), try machine.forget(sharingGroupUUID)) }
     }
 
-    /// Compares the app's files with those that the library knows; nil while a sync is active. Changes nothing.
+    /// Compares the app's files with the files that the library knows; nil while a sync is active. Changes nothing.
     public func localConsistencyCheck(clientFiles: [FileUUID]) -> LocalConsistencyResults? {
         driver.state.withLock { $0.machine.localConsistencyCheck(clientFiles: Set(clientFiles)) }
     }
 
-    /// Syncs a group, then compares the app's files of the group with those that the library knows.
-    /// - Parameter repair: Whether what the app lacks is downloaded again by another sync, without pending changes of
-    ///   the file being touched.
-    /// - Returns: What was found, before any repair.
+    /// Syncs a group, then compares the app's files of the group with the files that the library knows.
+    /// - Parameter repair: Whether files that the app lacks are downloaded again by another sync; pending changes of a
+    ///   file are not touched.
+    /// - Returns: The results before any repair.
     /// - Throws: As ``synced(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)``; `syncIsOperating` if
-    ///   another sync was begun meanwhile.
+    ///   another sync was started meanwhile.
     @discardableResult
     public func consistencyCheck(
         sharingGroupUUID group: SharingGroupUUID, localFiles: [FileUUID], repair: Bool = false
@@ -81,13 +82,13 @@ extension SyncServer {
         return found
     }
 
-    /// What waits, why, and how often it was tried.
+    /// What is pending, why, and how often it was tried.
     public func pendingReport() -> PendingReport {
         driver.state.withLock { PendingReport($0.machine.state) }
     }
 
-    /// Writes all that the library keeps track of to its log, between a first and a last line, and returns the same.
-    /// Without names, texts and contents of files.
+    /// Logs everything that the library keeps track of, between a first and a last line, and returns the same as a
+    /// report. Omits names, texts and contents of files.
     @discardableResult
     public func logAllTracking() -> TrackingReport {
         let report = driver.state.withLock { state in

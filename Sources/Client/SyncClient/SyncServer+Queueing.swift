@@ -1,12 +1,12 @@
 public import Foundation
 
-// Queue calls: local, quick, durable once they return. Each is one transaction; if it throws, nothing has changed.
+// Queue calls: local, fast, and durable once they return. Each is one transaction; if it throws, nothing has changed.
 extension SyncServer {
-    /// Queues a file for upload, as a new file or the next version of one. Replaces what is queued for the file and not
-    /// closed by a sync yet.
+    /// Queues a file for upload, as a new file or as the next version of one. Replaces what is queued for the file and
+    /// not yet closed by a sync.
     ///
-    /// The file must stay as it is until its upload is committed, or refused for good; one that changed is not sent, but
-    /// set aside (``SyncEvent/singleFileUploadFailed(_:_:)``).
+    /// The file must not change until its upload is committed or permanently refused; a file that changed is not sent,
+    /// but set aside (``SyncEvent/singleFileUploadFailed(_:_:)``).
     /// - Throws: `fileManagerError` if there is no such file; `noMimeType`, `mimeTypeOfFileChanged`,
     ///   `fileGroupUUIDChanged`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `fileIsGone`,
     ///   `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`, `openQueueNotEmpty`; `storeError`.
@@ -16,14 +16,15 @@ extension SyncServer {
         try queue(try driver.source(localFile, isOwned: false), attributes)
     }
 
-    /// As ``uploadImmutable(localFile:withAttributes:)`` with a file of which the library makes a copy first: the
-    /// original may change at once.
+    /// As ``uploadImmutable(localFile:withAttributes:)``, but the library copies the file first: the original may
+    /// change as soon as the call returns.
     public func uploadCopy(localFile: LocalFileLocation, withAttributes attributes: SyncAttributes) throws(SyncError) {
         guard let url = driver.files.url(of: localFile) else { throw SyncError(.fileManagerError) }
         try queueOwned(try driver.files.copy(url), attributes)
     }
 
-    /// As ``uploadImmutable(localFile:withAttributes:)`` with a file that the library takes over: it moves it away.
+    /// As ``uploadImmutable(localFile:withAttributes:)``, but the library takes ownership of the file and moves it
+    /// away.
     public func uploadTemporary(
         localFile: LocalFileLocation, withAttributes attributes: SyncAttributes
     ) throws(SyncError) {
@@ -31,13 +32,13 @@ extension SyncServer {
         _ = try FileStamp(of: url)
         let location = try driver.files.move(url)
         do { try queue(try driver.source(location, isOwned: true), attributes) } catch {
-            // The caller gets the file back.
+            // Returns the file to the caller.
             if let moved = driver.files.url(of: location) { try? FileManager.default.moveItem(at: moved, to: url) }
             throw error
         }
     }
 
-    /// As ``uploadCopy(localFile:withAttributes:)`` with bytes in memory.
+    /// As ``uploadCopy(localFile:withAttributes:)`` with data in memory.
     public func uploadData(_ data: Data, withAttributes attributes: SyncAttributes) throws(SyncError) {
         try queueOwned(try driver.files.write(data), attributes)
     }
@@ -53,7 +54,7 @@ extension SyncServer {
         try driver.change { machine throws(SyncError) in ((), try machine.upload(source, attributes, at: driver.now)) }
     }
 
-    /// Queues a change of a file's text alone. Replaces what is queued for the file and not closed yet.
+    /// Queues a change of a file's text alone. Replaces what is queued for the file and not yet closed.
     /// - Throws: `badAppMetaData` without a text, `couldNotFindFileUUID` for a file that the server will not have by
     ///   then, and as ``uploadImmutable(localFile:withAttributes:)``.
     public func uploadAppMetaData(attributes: SyncAttributes) throws(SyncError) {
@@ -62,11 +63,12 @@ extension SyncServer {
         }
     }
 
-    /// Queues again what was set aside of a file: what the server refused for good
-    /// (``SyncEvent/singleFileUploadFailed(_:_:)``), and what could not be sent before its group was lost. Contents and
-    /// text that were queued since take precedence. A file of the app's is taken as it is now.
-    /// - Throws: `couldNotFindFileUUID` if nothing was set aside, or only a text of a file that the server does not have;
-    ///   `fileManagerError` if the contents are not there any more; and as
+    /// Queues the uploads of a file that were set aside: those that the server permanently refused
+    /// (``SyncEvent/singleFileUploadFailed(_:_:)``), and those that could not be sent before its group was lost.
+    /// Contents and text that were queued since then take precedence. A file that the app owns is uploaded in its
+    /// current state.
+    /// - Throws: `couldNotFindFileUUID` if nothing was set aside, or only the text of a file that the server does not
+    ///   have; `fileManagerError` if the contents no longer exist; and as
     ///   ``uploadImmutable(localFile:withAttributes:)``.
     public func retryUpload(forFileUUID file: FileUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in
@@ -78,8 +80,8 @@ extension SyncServer {
         }
     }
 
-    /// Gives up what was set aside of a file, with the library's copies. A file that never came to the server is forgotten
-    /// by that.
+    /// Discards the uploads of a file that were set aside, with the library's copies. A file that never reached the
+    /// server is forgotten.
     /// - Throws: `couldNotFindFileUUID` if nothing was set aside; `storeError`.
     public func discardUpload(forFileUUID file: FileUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), try machine.discardUpload(of: file)) }
@@ -90,17 +92,17 @@ extension SyncServer {
         try delete(filesWithUUIDs: [file])
     }
 
-    /// Queues deletions: all of them, or none. What is queued for the files and not closed yet is dropped; a file that
-    /// never came to the server by that is deleted at once.
+    /// Queues deletions: all of them, or none. What is queued for the files and not yet closed is dropped; a file that
+    /// therefore never reached the server is deleted at once.
     /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
     ///   `unknownSharingGroup`, `notAMember`, `openQueueNotEmpty`; `storeError`.
     public func delete(filesWithUUIDs files: [FileUUID]) throws(SyncError) {
         try driver.change { machine throws(SyncError) in ((), try machine.delete(files, at: driver.now)) }
     }
 
-    /// Queues the creation of a sharing group, which is visible here at once; content for it may be queued behind.
-    /// - Throws: `sharingGroupExists`, `openQueueNotEmpty`; `permissionDenied` for users without storage, and as long as
-    ///   it is not known who the user is; `storeError`.
+    /// Queues the creation of a sharing group, which is visible locally at once; content for it may be queued after it.
+    /// - Throws: `sharingGroupExists`, `openQueueNotEmpty`; `permissionDenied` for users without storage, and while the
+    ///   user is unknown; `storeError`.
     public func createSharingGroup(
         sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil
     ) throws(SyncError) {
@@ -120,16 +122,17 @@ extension SyncServer {
         }
     }
 
-    /// Queues that the user leaves a group; must be followed by a sync of it. The app keeps its files until it calls
-    /// ``forget(sharingGroupUUID:)``.
-    /// - Throws: `unknownSharingGroup`; `notAMember` also if the user is about to leave; `openQueueNotEmpty`; `storeError`.
+    /// Queues the user's departure from a group; must be followed by a sync of the group. The app keeps its files until
+    /// it calls ``forget(sharingGroupUUID:)``.
+    /// - Throws: `unknownSharingGroup`; `notAMember` also if the user is about to leave; `openQueueNotEmpty`;
+    ///   `storeError`.
     public func removeFromSharingGroup(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in
             ((), try machine.removeFromSharingGroup(sharingGroupUUID, at: driver.now))
         }
     }
 
-    /// Closes what was queued for a group until now, without a sync: it will be sent as a whole.
+    /// Closes what has been queued for a group so far, without a sync: it will be sent as a whole.
     /// - Throws: `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`; `storeError`.
     public func closeQueue(sharingGroupUUID: SharingGroupUUID) throws(SyncError) {
         try driver.change { machine throws(SyncError) in

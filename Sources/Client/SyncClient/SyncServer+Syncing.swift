@@ -1,17 +1,17 @@
 import Synchronization
 
-// Syncs, and how they go.
+// Syncs and their progress.
 extension SyncServer {
-    /// Asks for a sync, and returns at once.
+    /// Requests a sync, and returns at once.
     ///
-    /// With a group, what was queued for it is closed first, also while another sync is active; then changes of others
-    /// come in, and those of the app go out. Without a group only ``sharingGroups`` is brought up to date. During a sync
-    /// the request waits (``SyncEvent/syncDelayed``); while one is about to stop, nothing happens.
+    /// With a group, what was queued for it is closed first, even while another sync is active; then the sync downloads
+    /// changes made by others, and uploads those of the app. Without a group, only ``sharingGroups`` is updated. During
+    /// a sync the request waits (``SyncEvent/syncDelayed``); while a sync is about to stop, nothing happens.
     /// - Parameters:
-    ///   - reAttemptGoneDownloads: Whether files of the group that were out of reach are tried again.
-    ///   - pushNotificationMessage: What the other members are told if something is committed.
+    ///   - reAttemptGoneDownloads: Whether to retry files of the group that were out of reach.
+    ///   - pushNotificationMessage: The push notification text for the other members if something is committed.
     /// - Throws: `sharingGroupUUIDInconsistent` if something is queued for another group; `unknownSharingGroup`;
-    ///   `notAMember`; `storeError`. What comes later is in ``errors``.
+    ///   `notAMember`; `storeError`. Later errors are reported by ``errors``.
     public func sync(
         sharingGroupUUID: SharingGroupUUID? = nil, reAttemptGoneDownloads: Bool = false,
         pushNotificationMessage: String? = nil
@@ -22,10 +22,10 @@ extension SyncServer {
                 pushNotificationMessage: pushNotificationMessage), id: driver.makeRunID())
     }
 
-    /// Asks for a sync as ``sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)`` does, and waits
-    /// until all that was closed for the group by then is through.
+    /// Requests a sync as ``sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)`` does, and waits
+    /// until everything that was closed for the group by then has been processed.
     ///
-    /// Cancelling the task ends the waiting, not the sync; ``stopSync()`` ends that.
+    /// Cancelling the task ends the wait, not the sync; to end the sync, call ``stopSync()``.
     /// - Throws: ``SyncError``; `CancellationError`.
     @discardableResult
     public func synced(
@@ -50,13 +50,13 @@ extension SyncServer {
         }
     }
 
-    /// Asks the active sync to end as soon as what is under way is done. Requests that wait are dropped; what was done
-    /// stays. Without a sync nothing happens.
+    /// Asks the active sync to end as soon as the operations under way are done. Delayed sync requests are dropped;
+    /// completed work is kept. Does nothing if no sync is active.
     public func stopSync() {
         driver.stop()
     }
 
-    /// As ``stopSync()``, and waits until no sync is active any more.
+    /// As ``stopSync()``, but waits until no sync is active any more.
     public func stopped() async {
         let statuses = driver.statuses.stream(.unbounded, first: nil)
         stopSync()
@@ -64,8 +64,8 @@ extension SyncServer {
         for await _ in statuses where !isSyncing { return }
     }
 
-    /// Sends what was closed and could not be sent yet, if no sync is active, and what other processes left in the
-    /// ``UploadInbox``. For apps that learn that the network is back, or come to the foreground.
+    /// Sends closed queues that could not be sent yet, if no sync is active, and the uploads that other processes left
+    /// in the ``UploadInbox``. Call it when the network is back, or when the app comes to the foreground.
     public func resumePendingUploads() {
         driver.resumePendingUploads()
     }
@@ -73,7 +73,7 @@ extension SyncServer {
     /// Whether a sync is active.
     public var isSyncing: Bool { driver.state.withLock { $0.machine.isSyncing } }
 
-    /// Whether something that was closed is still to be sent. What is only queued does not count.
+    /// Whether a closed queue is still to be sent. An open queue does not count.
     public var uploadsPending: Bool { driver.state.withLock { $0.machine.uploadsPending } }
 
     /// The groups that the user is a member of.
@@ -81,24 +81,24 @@ extension SyncServer {
 
     // MARK: Streams
 
-    /// Events from now on, for any number of callers.
+    /// The events from now on, for any number of subscribers.
     public func events(_ desired: EventDesired = .defaults) -> AsyncStream<SyncEvent> {
         driver.events.stream(where: { desired.contains($0.kind) })
     }
 
-    /// Errors from now on. When one has ended a sync, ``isSyncing`` is false already.
+    /// The errors from now on. When an error that ended a sync arrives, ``isSyncing`` is already false.
     public var errors: AsyncStream<SyncError> { driver.errors.stream() }
 
-    /// The groups as they are, then each time they change.
+    /// The current groups, then the groups after each change.
     public func sharingGroupChanges() -> AsyncStream<[SharingGroup]> {
         driver.state.withLock { driver.sharingGroupChanges.stream(.bufferingNewest(1), first: $0.sharingGroups) }
     }
 
-    /// What the library does now, then each time that changes.
+    /// The library's current status, then each change of it.
     public func status() -> AsyncStream<SyncStatus> {
         driver.state.withLock { driver.statuses.stream(.bufferingNewest(1), first: $0.status) }
     }
 
-    /// How far the bytes of single files are.
+    /// The progress of individual file transfers.
     public func progress() -> AsyncStream<FileTransfer> { driver.transfers.stream(.bufferingNewest(64)) }
 }

@@ -1,12 +1,12 @@
 import Foundation
 import Logging
 
-// Transfers that went on while no process of the app ran.
+// Transfers that continued while no process of the app was running.
 extension SyncServer {
-    /// Takes over a transfer that an earlier process began and that ended while nobody waited for it, such as one of a
-    /// background session. What it brought is used when its turn comes, and not transferred again.
+    /// Takes over a transfer that an earlier process started and that ended while no process was waiting for it, such
+    /// as one of a background session. Its result is used when its turn comes, and is not transferred again.
     ///
-    /// A transfer that failed, or that nobody needs any more, is forgotten; its file is removed.
+    /// A transfer that failed, or that is no longer needed, is forgotten; its file is removed.
     /// - Throws: `storeError`; `fileManagerError`.
     public func take(_ transfer: UnattendedTransfer) async throws(SyncError) {
         defer { if let file = transfer.file { try? FileManager.default.removeItem(at: file) } }

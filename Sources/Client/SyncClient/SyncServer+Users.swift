@@ -1,17 +1,17 @@
 import Foundation
 import Synchronization
 
-// Who uses the app, and who else is to.
+// The app's user, and invitations of others.
 extension SyncServer {
-    /// Whether the server knows the person who is signed in.
+    /// Whether the server knows the signed-in user.
     public enum CheckForExistingUserResult: Sendable, Hashable {
-        /// It does not, or it does not accept the credentials.
+        /// The server does not know the user, or does not accept the credentials.
         case noUser
-        /// It does.
+        /// The server knows the user.
         case user(SignedInUser)
     }
 
-    /// What is known of an invitation.
+    /// What is known about an invitation.
     public enum SharingInvitationInfo: Sendable, Hashable {
         /// It never existed, is used up, or expired.
         case noInvitationFound
@@ -21,14 +21,14 @@ extension SyncServer {
 
     /// An invitation to a sharing group.
     public struct Invitation: Sendable, Hashable {
-        /// What people pass on.
+        /// The code that people pass on.
         public let code: SharingInvitationUUID
-        /// What whoever redeems it may do.
+        /// The permission of a user who redeems it.
         public let permission: Permission
         /// Whether people without storage of their own may redeem it.
         public let allowsSocialSharing: Bool
 
-        /// Puts an invitation together.
+        /// Creates an invitation.
         public init(code: SharingInvitationUUID, permission: Permission, allowsSocialSharing: Bool) {
             self.code = code
             self.permission = permission
@@ -36,10 +36,10 @@ extension SyncServer {
         }
     }
 
-    /// The server's number of the user whose files the store has; nil before the first sign-in.
+    /// The server's identifier of the user whose files are in the store; nil before the first sign-in.
     public var syncServerUserID: String? { driver.state.withLock { $0.userID } }
 
-    /// Asks the server whether it knows the person, and brings the sharing groups up to date if it does.
+    /// Asks the server whether it knows the user, and updates the sharing groups if it does.
     /// - Throws: `differentUser` if the store has files of another user; `networkError` and others.
     @discardableResult
     public func checkForExistingUser() async throws(SyncError) -> CheckForExistingUserResult {
@@ -51,8 +51,8 @@ extension SyncServer {
         return .user(user)
     }
 
-    /// Creates a user with a first sharing group. Takes an account with storage.
-    /// - Throws: `sharingGroupExists` if the group is known here; `requestRefused` with the server's code; others.
+    /// Creates a user with a first sharing group. Requires an account with storage.
+    /// - Throws: `sharingGroupExists` if the group is known locally; `requestRefused` with the server's code; others.
     @discardableResult
     public func addUser(
         sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil
@@ -75,17 +75,17 @@ extension SyncServer {
         return user
     }
 
-    /// Removes the user with all memberships from the server. Files in cloud storage stay; so does what is remembered
-    /// here, until ``reset(type:)``.
+    /// Removes the user with all memberships from the server. Files in cloud storage are kept, and so is the local
+    /// store, until ``reset(type:)``.
     public func removeUser() async throws(SyncError) {
         let connection = try requireConnection()
         try await asked { () throws(ServerConnectionError) in try await connection.removeUser() }
     }
 
-    /// Invites people to a sharing group, for 24 hours. Takes an admin of the group.
+    /// Invites people to a sharing group, for 24 hours. Requires an admin of the group.
     /// - Parameters:
     ///   - numberAcceptors: How many may accept, 1 to 10.
-    ///   - allowSharingAcceptance: Whether people without storage may: whoever invites hosts their files.
+    ///   - allowSharingAcceptance: Whether people without storage may accept: the inviting user hosts their files.
     /// - Returns: The code that people pass on.
     public func createSharingInvitation(
         withPermission permission: Permission, sharingGroupUUID: SharingGroupUUID, numberAcceptors: Int = 1,
@@ -100,7 +100,7 @@ extension SyncServer {
         }
     }
 
-    /// Asks what an invitation offers. Nobody needs to be signed in.
+    /// Asks the server what an invitation offers. Requires no sign-in.
     public func getSharingInvitationInfo(
         invitationCode: SharingInvitationUUID
     ) async throws(SyncError) -> SharingInvitationInfo {
@@ -114,9 +114,9 @@ extension SyncServer {
                 code: invitationCode, permission: info.permission, allowsSocialSharing: info.allowSocialAcceptance))
     }
 
-    /// Accepts an invitation, creating the user if there is none, and brings the sharing groups up to date.
-    /// - Throws: `socialAcceptanceNotAllowed` if it takes an account with storage; `noInvitationFound`; `requestRefused`
-    ///   with the server's code for a member; others. Nobody is signed out by that.
+    /// Accepts an invitation, creating the user if there is none, and updates the sharing groups.
+    /// - Throws: `socialAcceptanceNotAllowed` if the invitation requires an account with storage; `noInvitationFound`;
+    ///   `requestRefused` with the server's code for a member; others. A failure does not sign the user out.
     /// - Returns: The group.
     @discardableResult
     public func redeemSharingInvitation(
@@ -162,7 +162,7 @@ extension SyncServer {
         try driver.bind(user.userID, credentials.accountType)
     }
 
-    /// The person is known by now, which counts also if the groups have to wait for the next sync.
+    /// The user is known by now, which counts even if the groups have to wait for the next sync.
     private func refreshGroups() async throws(SyncError) {
         do { try await synced() } catch {
             if let error = error as? SyncError, error.code == .differentUser || error.code == .closed { throw error }
@@ -179,7 +179,7 @@ extension SyncServer {
 }
 
 extension SyncError {
-    /// What an app has to know of an error of the connection's.
+    /// What an app has to know about a connection error.
     init(_ error: ServerConnectionError, sharingGroupUUID: SharingGroupUUID? = nil) {
         let code: Code =
             switch error.code {

@@ -1,11 +1,11 @@
 public import Foundation
 import Synchronization
 
-/// Keeps files of a group of people equal on all their devices.
+/// Keeps the files of a group of people in sync on all their devices.
 ///
 /// An app queues changes (``uploadImmutable(localFile:withAttributes:)``, ``delete(filesWithUUIDs:)`` …), which works
-/// without a network and survives the process, and asks for syncs. What others changed comes to its
-/// ``SyncServerDelegate``. One instance works with a store at a time; other processes queue uploads in its ``UploadInbox``.
+/// without a network and survives the process, and requests syncs. Its ``SyncServerDelegate`` receives changes made by
+/// others. Only one instance at a time uses a store; other processes queue uploads in its ``UploadInbox``.
 ///
 /// All members may be called from any thread.
 public final class SyncServer: Sendable {
@@ -16,13 +16,13 @@ public final class SyncServer: Sendable {
     let credentialProvider: (any CredentialProvider)?
     private let launchTask = Mutex<Task<Void, Never>?>(nil)
 
-    /// Opens the store, repairs what the last process left behind, and sends what it could not send any more (see
-    /// ``Configuration/syncsPendingUploadsAtLaunch``).
+    /// Opens the store, repairs what the last process left behind, and sends what that process could no longer send
+    /// (see ``Configuration/syncsPendingUploadsAtLaunch``).
     /// - Parameters:
     ///   - delegate: Held weakly. Without one, downloads and conflicts wait.
-    ///   - executor: Carries out the requests; nil: `URLSession` does, with ``Configuration/maximumTransfers``. One with a
-    ///     background session, where the system has such, goes on without the process; what it brings then goes to
-    ///     ``take(_:)``.
+    ///   - executor: Performs the requests; nil: `URLSession` does, with ``Configuration/maximumTransfers``. An
+    ///     executor with a background session, where the system supports these, continues without the process; its
+    ///     results are then passed to ``take(_:)``.
     /// - Throws: `storeInUse` if another process or instance has the store; `storeError`.
     public convenience init(
         configuration: Configuration, credentialProvider: any CredentialProvider,
@@ -33,7 +33,7 @@ public final class SyncServer: Sendable {
             executor: executor ?? URLSessionExecutor(maximumTransfers: configuration.maximumTransfers))
     }
 
-    /// The same with an environment and an HTTP stack of the caller's.
+    /// The same with an environment and an HTTP stack supplied by the caller.
     package init(
         _ configuration: Configuration, _ credentialProvider: any CredentialProvider,
         _ delegate: (any SyncServerDelegate)?, _ environment: SyncEnvironment, executor: any HTTPExecutor,
@@ -62,9 +62,9 @@ public final class SyncServer: Sendable {
         resumeAfterLaunch()
     }
 
-    /// A client whose requests go to `performer`, such as a server in memory. It has no users: members that concern them
-    /// throw `notSupported`.
-    /// - Parameter accountStorage: Of the user; nil for one without storage.
+    /// A client that sends its requests to `performer`, such as an in-memory server. It has no users: members that
+    /// concern users throw `notSupported`.
+    /// - Parameter accountStorage: The user's cloud storage; nil for a user without storage.
     package init(
         _ configuration: Configuration, _ delegate: (any SyncServerDelegate)?, _ environment: SyncEnvironment,
         accountStorage: CloudStorageType?, capabilities: ServerCapabilities, performer: any RequestPerformer
@@ -95,38 +95,38 @@ public final class SyncServer: Sendable {
         launchTask.withLock { $0 = task }
     }
 
-    /// Receives what the library brings; held weakly.
+    /// Receives the library's deliveries and questions; held weakly.
     public var delegate: (any SyncServerDelegate)? {
         get { driver.delegate }
         set { driver.delegate = newValue }
     }
 
-    /// This device, as the server knows it.
+    /// The UUID under which the server knows this device.
     public var deviceUUID: DeviceUUID { driver.deviceUUID }
 
-    /// Ends the library's work and gives the store free. What is under way counts as interrupted, and goes on with the
-    /// next instance. All calls throw `closed` from now on.
+    /// Ends the library's work and releases the store. Operations under way count as interrupted, and are resumed by
+    /// the next instance. All later calls throw `closed`.
     public func close() async {
         launchTask.withLock { $0?.cancel() }
         await driver.close()
     }
 
-    /// Where a location leads on this device; nil if there is no such base.
+    /// The URL of a location on this device; nil if there is no such base.
     public func url(of location: LocalFileLocation) -> URL? { driver.files.url(of: location) }
 
-    /// The location of a file, as queue calls take it.
+    /// The location of a file, as queue calls expect it.
     public func location(of url: URL) -> LocalFileLocation { driver.files.location(of: url) }
 
     // MARK: The one of the process
 
     private static let shared = Mutex<SyncServer?>(nil)
 
-    /// Makes an instance that of the whole process; see ``session``.
+    /// Makes an instance the shared one of the process; see ``session``.
     public static func bootstrap(_ server: SyncServer) {
         shared.withLock { $0 = server }
     }
 
-    /// The instance that was given to ``bootstrap(_:)``, which must have been called.
+    /// The instance that was passed to ``bootstrap(_:)``, which must have been called before.
     public static var session: SyncServer {
         guard let server = shared.withLock({ $0 }) else {
             preconditionFailure("SyncServer.bootstrap(_:) comes before SyncServer.session")

@@ -5,15 +5,16 @@ public import SyncProtocol
 
 /// A client's connection to a SyncServer: one typed function for each endpoint.
 ///
-/// Each request is repeated as its nature allows (``RetryPolicy``), with new credentials once if the server refuses the old
-/// ones; requests that are refused together share one refresh. What other devices do meanwhile is a result, such as
-/// ``Outcome/stale(current:)``; everything else that keeps a request from its result is a ``ServerConnectionError``.
+/// Each request is retried as far as it is safe (``RetryPolicy``), with new credentials once if the server refuses the
+/// old ones; requests that are refused concurrently share one refresh. Concurrent changes by other devices lead to an
+/// outcome, such as ``Outcome/stale(current:)``; everything else that keeps a request from its result is a
+/// ``ServerConnectionError``.
 ///
-/// Requests run beside each other, as many as are called. Cancelling the calling task ends the transfer.
+/// Requests run concurrently, without a limit. Cancelling the calling task ends the transfer.
 public actor ServerConnection {
-    /// Whether the server has extensions, as far as its replies have told.
+    /// Whether the server has extensions, as far as its replies have shown.
     public private(set) var extensions = ServerExtensions.unknown
-    /// The server's version as it last said; nil before it did.
+    /// The server's version as last reported; nil before the first report.
     public private(set) var serverVersion: ServerVersion?
 
     let configuration: ServerConnectionConfiguration
@@ -23,12 +24,12 @@ public actor ServerConnection {
 
     private var blockingError: ServerConnectionError?
     private var refresh: Task<Credentials, any Error>?
-    /// How many refreshes have succeeded.
+    /// The number of successful refreshes.
     private var refreshCount = 0
     private var hasSaidSignInRequired = false
     private var minimumClientVersion: ServerVersion?
 
-    /// Makes a connection; nothing is sent yet.
+    /// Creates a connection; sends nothing yet.
     public init(
         _ configuration: ServerConnectionConfiguration, credentialProvider: any CredentialProvider,
         executor: any HTTPExecutor = URLSessionExecutor(), environment: ConnectionEnvironment = .system
@@ -39,8 +40,8 @@ public actor ServerConnection {
         self.environment = environment
     }
 
-    /// Asks the server for its version, and lets requests through again if it will do.
-    /// - Throws: ``ServerConnectionError/Code/serverVersionTooOld``, and whatever HealthCheck throws.
+    /// Asks the server for its version, and allows requests again if the version suffices.
+    /// - Throws: ``ServerConnectionError/Code/serverVersionTooOld``, and the errors of HealthCheck.
     public func checkServerVersion() async throws(ServerConnectionError) {
         blockingError = nil
         _ = try await healthCheck()
@@ -48,7 +49,7 @@ public actor ServerConnection {
 
     // MARK: A call
 
-    /// One request to an endpoint, and how it may be repeated.
+    /// One request to an endpoint, and how it may be retried.
     struct Call: Sendable {
         var endpoint: EndpointName
         var query: String
@@ -57,7 +58,7 @@ public actor ServerConnection {
         var destination: URL?
         var idleTimeout: Duration?
         var headers = HTTPFields()
-        /// Statuses that are no error, 200 aside.
+        /// Statuses besides 200 that are not errors.
         var expectedStatuses: Set<Int> = []
         var progress: (@Sendable (TransferProgress) -> Void)?
         var label: String?
@@ -69,7 +70,7 @@ public actor ServerConnection {
         }
     }
 
-    /// Sends a request, again where that is right, until there is a reply that `read` can make a value of.
+    /// Sends a request, with appropriate retries, until there is a reply that `read` can turn into a value.
     func perform<Value: Sendable>(
         _ call: Call, read: @Sendable (HTTPReply) async throws(ServerConnectionError) -> Value
     ) async throws(ServerConnectionError) -> Value {
@@ -107,7 +108,7 @@ public actor ServerConnection {
         }
     }
 
-    /// Sends a request and reads a JSON message, from the body or the header as the endpoint has it.
+    /// Sends a request and decodes a JSON message, from the body or the header depending on the endpoint.
     func perform<Message: RequestMessage>(
         _ message: Message, repetition: Repetition
     ) async throws(ServerConnectionError) -> Message.Response {
@@ -124,7 +125,7 @@ public actor ServerConnection {
         var newAccessToken: Secret?
     }
 
-    /// One attempt: request, reply, and what the reply says about the server.
+    /// One attempt: request, reply, and what the reply reveals about the server.
     private func attempt<Value: Sendable>(
         _ call: Call, _ credentials: Credentials?, number: Int,
         read: @Sendable (HTTPReply) async throws(ServerConnectionError) -> Value
@@ -155,7 +156,7 @@ public actor ServerConnection {
         }
     }
 
-    /// The request without its body; nil if the base URL is not one of HTTP.
+    /// The request without its body; nil if the base URL is not an HTTP URL.
     private func request(_ call: Call, _ credentials: Credentials?) -> HTTPRequest? {
         guard let parts = URLComponents(url: configuration.baseURL, resolvingAgainstBaseURL: true),
             let scheme = parts.scheme, scheme == "https" || scheme == "http", let authority = parts.authority
@@ -172,15 +173,15 @@ public actor ServerConnection {
         return HTTPRequest(method: method, scheme: scheme, authority: authority, path: path, headerFields: fields)
     }
 
-    /// Takes note of what each reply says, whatever its status.
+    /// Records the information that each reply carries, regardless of its status.
     /// - Throws: ``ServerConnectionError/Code/serverVersionTooOld``.
     private func note(_ reply: HTTPReply, of endpoint: EndpointName) throws(ServerConnectionError) {
         let status = reply.response.status.code
         let version = reply.header(.serverVersion).flatMap(ServerVersion.init(rawValue:))
         serverVersion = version ?? serverVersion
-        // Deployed clients do not look at it when credentials are refused or the server is closed, and older servers do not
-        // always say it then. An error without it may come from anything between; a success without it does not come from a
-        // SyncServer.
+        // Deployed clients ignore the version when credentials are refused or the server is closed, and older servers
+        // do not always send it then. An error without it may come from an intermediary; a success without it does not
+        // come from a SyncServer.
         if let minimum = configuration.minimumServerVersion, status != 401, status != 503,
             version.map({ $0 < minimum }) ?? (status == 200)
         {
@@ -209,7 +210,7 @@ public actor ServerConnection {
         configuration.observer(.extensions(extensions))
     }
 
-    /// Lets successes pass.
+    /// Throws unless the reply is a success.
     static func check(
         _ reply: HTTPReply, of endpoint: EndpointName, expecting statuses: Set<Int> = [], now: Date = Date()
     ) throws(ServerConnectionError) {
@@ -219,7 +220,7 @@ public actor ServerConnection {
         }
     }
 
-    /// The error as the caller gets it, with all that is to be said and done about it.
+    /// The error for the caller, with the maintenance message and the events that go with it.
     private func final(_ error: ServerConnectionError, of call: Call) async -> ServerConnectionError {
         var error = error
         switch error.code {
@@ -233,7 +234,7 @@ public actor ServerConnection {
         return error
     }
 
-    /// The operator's text; nil if there is none, or it cannot be had.
+    /// The operator's text; nil if there is none, or if it cannot be fetched.
     private func maintenanceMessage() async -> String? {
         guard let url = configuration.maintenanceMessageURL,
             let parts = URLComponents(url: url, resolvingAgainstBaseURL: true), let authority = parts.authority
@@ -269,7 +270,7 @@ public actor ServerConnection {
 
     // MARK: Credentials
 
-    /// What the request has to show; nil if nothing.
+    /// The credentials that the request needs; nil if none.
     private func credentials(for call: Call) async throws(ServerConnectionError) -> Credentials? {
         guard call.endpoint.route.authentication != .none else { return nil }
         guard let credentials = await credentialProvider.credentials() else {
@@ -279,14 +280,14 @@ public actor ServerConnection {
         return credentials
     }
 
-    /// Waits until there are other credentials than the refused ones; all who were refused wait for the same refresh.
-    /// - Parameter count: How many refreshes there had been when the refused credentials were taken.
+    /// Waits until there are credentials other than the refused ones; all refused requests wait for the same refresh.
+    /// - Parameter count: The number of refreshes at the time when the refused credentials were read.
     private func replace(
         _ refused: Credentials, from count: Int, endpoint: EndpointName
     ) async throws(ServerConnectionError) {
         guard refreshCount == count else { return }
         if refresh == nil {
-            // The app may have got new ones on its own.
+            // The app may have obtained new ones on its own.
             guard await credentialProvider.credentials() == refused, refreshCount == count else { return }
         }
         let task = refresh ?? beginRefresh(refused)
@@ -302,7 +303,7 @@ public actor ServerConnection {
         }
     }
 
-    /// Starts a refresh, which goes on if those who wait for it are cancelled.
+    /// Starts a refresh, which continues if its waiting callers are cancelled.
     private func beginRefresh(_ refused: Credentials) -> Task<Credentials, any Error> {
         configuration.observer(.refreshingCredentials)
         let task = Task {
@@ -323,7 +324,7 @@ public actor ServerConnection {
 }
 
 extension EndpointName {
-    /// Whether a success means that the server took the credentials for a sign-in.
+    /// Whether a success means that the server accepted the credentials for a sign-in.
     fileprivate var signsIn: Bool { self == .checkCreds || self == .addUser || self == .redeemSharingInvitation }
 }
 

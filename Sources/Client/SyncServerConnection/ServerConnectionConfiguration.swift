@@ -4,25 +4,25 @@ public import SyncProtocol
 
 /// How a ``ServerConnection`` reaches its server.
 public struct ServerConnectionConfiguration: Sendable {
-    /// Where the server answers, `https` outside of tests; may have a path as prefix.
+    /// The URL at which the server answers; `https` except in tests. May have a path prefix.
     public var baseURL: URL
-    /// This installation of the app.
+    /// The UUID of this installation of the app.
     public var deviceUUID: DeviceUUID
-    /// The least version of the server that the app can do with; nil: any.
+    /// The minimum server version that the app requires; nil: any.
     public var minimumServerVersion: ServerVersion?
-    /// Where the operator tells why the server is closed, as text; asked for when a 503 arrives.
+    /// The URL of a text in which the operator explains why the server is closed; fetched when a 503 arrives.
     public var maintenanceMessageURL: URL?
-    /// How requests are repeated.
+    /// How requests are retried.
     public var retryPolicy: RetryPolicy
-    /// Longest time without progress, for all requests; a commit gets more for each deletion.
+    /// Maximum time without progress, for all requests; a commit gets more for each deletion.
     public var idleTimeout: Duration
-    /// Where requests are logged: endpoints, statuses, durations and the server's request ids; never parameters, headers or
-    /// bodies.
+    /// Where requests are logged: endpoints, statuses, durations and the server's request ids; never parameters,
+    /// headers or bodies.
     public var logger: Logger
-    /// Called for each event, in order, on the connection's executor: it must not wait.
+    /// Called for each event, in order, on the connection's executor: it must not block.
     public var observer: @Sendable (ConnectionEvent) -> Void
 
-    /// Puts a configuration together.
+    /// Creates a configuration.
     public init(
         baseURL: URL, deviceUUID: DeviceUUID, minimumServerVersion: ServerVersion? = nil,
         maintenanceMessageURL: URL? = nil, retryPolicy: RetryPolicy = RetryPolicy(),
@@ -41,16 +41,16 @@ public struct ServerConnectionConfiguration: Sendable {
     }
 }
 
-/// Time and chance, for a ``ServerConnection``; tests have their own.
+/// The clock and the random source of a ``ServerConnection``; tests supply their own.
 public struct ConnectionEnvironment: Sendable {
     /// Waits; throws `CancellationError` if the task is cancelled.
     public var sleep: @Sendable (Duration) async throws -> Void
     /// A random number from 0 to 1.
     public var randomFraction: @Sendable () -> Double
-    /// The date.
+    /// The current date.
     public var now: @Sendable () -> Date
 
-    /// Collects the parts.
+    /// Creates an environment.
     public init(
         sleep: @escaping @Sendable (Duration) async throws -> Void,
         randomFraction: @escaping @Sendable () -> Double, now: @escaping @Sendable () -> Date
@@ -60,7 +60,7 @@ public struct ConnectionEnvironment: Sendable {
         self.now = now
     }
 
-    /// The system's.
+    /// The system's clock and random source.
     public static let system = ConnectionEnvironment(
         sleep: { try await Task.sleep(for: $0) }, randomFraction: { .random(in: 0...1) }, now: { Date() })
 }

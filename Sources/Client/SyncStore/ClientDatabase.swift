@@ -2,15 +2,15 @@ internal import Foundation
 internal import GRDB
 package import SyncEngine
 
-/// What a client remembers, in an SQLite file.
+/// A client's persistent state, in an SQLite file.
 ///
-/// Each set of changes is one transaction. The file is in WAL mode; a change that was written survives the end of the
+/// Each set of changes is one transaction. The database is in WAL mode; a written change survives the end of the
 /// process.
 package final class ClientDatabase: Sendable {
     private let queue: DatabaseQueue
 
-    /// Opens or makes the store, and brings its schema up to date.
-    /// - Parameter path: The file; its folder must be there. Nil keeps everything in memory.
+    /// Opens or creates the store, and migrates its schema.
+    /// - Parameter path: The file; its folder must exist. Nil keeps everything in memory.
     package convenience init(path: String?) throws(StoreError) {
         self.init(
             try Self.translating {
@@ -21,7 +21,7 @@ package final class ClientDatabase: Sendable {
                 }
                 try Migrations.migrator.migrate(opened)
                 #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
-                    // A launch in the background, before the device is unlocked again, must be able to read.
+                    // A background launch while the device is locked must be able to read the store.
                     if let path { try Self.protectUntilFirstUnlock(path) }
                 #endif
                 return opened
@@ -41,10 +41,10 @@ package final class ClientDatabase: Sendable {
     private static var configuration: Configuration {
         var configuration = memoryConfiguration
         configuration.journalMode = .wal
-        // An instance that was let go, or a process that ends, may still be closing the file: the last connection writes the
-        // log back, and nobody else can read meanwhile (https://www.sqlite.org/wal.html, section 9).
+        // A released instance, or a process that ends, may still be closing the file: the last connection checkpoints
+        // the log, and nobody else can read meanwhile (https://www.sqlite.org/wal.html, section 9).
         configuration.busyMode = .timeout(10)
-        // What was committed survives the process, not always a loss of power; then the server is asked again.
+        // Commits survive the end of the process, but not always a power loss; then the server is queried again.
         configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = NORMAL") }
         return configuration
     }
@@ -77,8 +77,7 @@ package final class ClientDatabase: Sendable {
         }
     }
 
-    /// SQLite remembers the greatest number of each table that has `AUTOINCREMENT`; see
-    /// https://www.sqlite.org/autoinc.html
+    /// SQLite stores the greatest id of each table with `AUTOINCREMENT`; see https://www.sqlite.org/autoinc.html
     private static func lastIDs(_ db: Database) throws -> ClientState.LastIDs {
         var last = ClientState.LastIDs()
         for row in try Row.fetchAll(db, sql: "SELECT name, seq FROM sqlite_sequence") {
@@ -95,10 +94,10 @@ package final class ClientDatabase: Sendable {
         return last
     }
 
-    /// Writes what one event changed: all of it, or nothing.
+    /// Writes the changes of one event: all of them, or none.
     ///
     /// Rows are removed from the children up and written from the parents down, so that no reference dangles and no
-    /// unique column sees an old and a new row at once.
+    /// unique constraint sees an old and a new row at once.
     package func write(_ changes: StateChanges) throws(StoreError) {
         guard !changes.isEmpty else { return }
         try Self.translating {
@@ -133,7 +132,7 @@ package final class ClientDatabase: Sendable {
         }
     }
 
-    /// A value of the client's own, such as the user's id.
+    /// A setting of the client, such as the user's id.
     package func setting(_ key: String) throws(StoreError) -> String? {
         try Self.translating {
             try queue.read { db in
@@ -142,7 +141,7 @@ package final class ClientDatabase: Sendable {
         }
     }
 
-    /// Sets or, with nil, removes a value of the client's own.
+    /// Sets or, with nil, removes a setting of the client.
     package func set(_ key: String, to value: String?) throws(StoreError) {
         try Self.translating {
             try queue.write { db in

@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// The schema's history. A migration that was released never changes.
+/// The schema's history. A released migration never changes.
 enum Migrations {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -11,7 +11,7 @@ enum Migrations {
         return migrator
     }
 
-    /// Enumerations are text, times are seconds since 1970 (UTC), UUIDs are kept as the app wrote them.
+    /// Enumerations are text, times are seconds since 1970 (UTC), UUIDs are stored as the app wrote them.
     static let tables = """
         CREATE TABLE sharingEntry (
           sharingGroupUUID TEXT PRIMARY KEY NOT NULL,
@@ -88,20 +88,21 @@ enum Migrations {
         CREATE TABLE clientState (key TEXT PRIMARY KEY NOT NULL, value TEXT);
         """
 
-    /// Which index the directory is up to, and which master version a commit named whose outcome is not known.
+    /// The index version that the directory is up to date with, and the master version named by a commit whose outcome
+    /// is unknown.
     static let versions = """
         ALTER TABLE sharingEntry ADD COLUMN indexedVersion INTEGER;
         ALTER TABLE uploadQueue ADD COLUMN commitVersion INTEGER;
         """
 
-    /// SQLite looks for children whenever a parent is removed; without an index it reads the whole table. See
+    /// SQLite looks for children whenever a parent is removed; without an index it scans the whole table. See
     /// https://www.sqlite.org/foreignkeys.html#fk_indexes
     static let references = """
         CREATE INDEX uploadItem_queue ON uploadItem(queueId);
         CREATE INDEX downloadItem_downloadGroup ON downloadItem(groupId);
         """
 
-    /// As which batch a queue is being sent.
+    /// The batch as which a queue is being sent.
     static let batches = """
         ALTER TABLE uploadQueue ADD COLUMN batchUUID TEXT;
         """

@@ -1,13 +1,13 @@
-/// Why the store could not do what it was asked.
+/// Why an operation of the store failed.
 package enum StoreError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// SQLite refuses, with its result code; see https://www.sqlite.org/rescode.html
+    /// SQLite reports an error, with its result code; see https://www.sqlite.org/rescode.html
     case database(code: Int32)
     /// A stored value is not one that this library writes.
     case corrupt(table: String, column: String)
     /// The store was written by a newer library.
     case tooNew
 
-    /// Safe to log: holds no stored value.
+    /// Safe to log: contains no stored values.
     package var description: String {
         switch self {
         case .database(let code): "SQLite error \(code)"

@@ -3,7 +3,7 @@ internal import GRDB
 internal import SyncEngine
 internal import SyncProtocol
 
-/// How a row of the state is kept in its table.
+/// How a row of the state is stored in its table.
 protocol StoredRow: TableRow {
     static var table: String { get }
     static var selectSQL: String { get }
@@ -29,7 +29,7 @@ extension StoredRow where Key == RowID<Self> {
     static func databaseValue(of key: Key) -> any DatabaseValueConvertible { key.rawValue }
 }
 
-/// Reads typed values from a row, and says which one is not what it should be.
+/// Reads typed values from a row, and reports which one is invalid.
 struct ColumnReader {
     let row: Row
     let table: String
@@ -113,7 +113,7 @@ struct ColumnReader {
         return value
     }
 
-    /// A location, in the columns `urlBase` and `urlPath`.
+    /// Reads a location from the columns `urlBase` and `urlPath`.
     func location() throws -> LocalFileLocation? {
         guard let path = try optionalText("urlPath") else { return nil }
         let base = try required("urlBase", LocalFileLocation.Base.init(rawValue:))
@@ -122,14 +122,14 @@ struct ColumnReader {
 }
 
 extension String {
-    /// As it is stored: SQLite ends texts at the first NUL when it gives them back, so those with one are stored as bytes;
-    /// see https://www.sqlite.org/nulinstr.html
+    /// The stored form: SQLite truncates texts at the first NUL when it returns them, so texts with NUL are stored as
+    /// blobs; see https://www.sqlite.org/nulinstr.html
     var stored: any DatabaseValueConvertible {
         utf8.contains(0) ? Data(utf8) : self
     }
 }
 
 extension WireDate {
-    /// As it is stored.
+    /// The stored form.
     var seconds: Double { Double(secondsSince1970) }
 }

@@ -41,7 +41,7 @@ extension TransferCacheEntry: StoredRow {
     }
 }
 
-/// The fields of a reply that are needed when its bytes are used, as JSON.
+/// The fields of a reply that are needed when its contents are used, as JSON.
 private struct StoredReply: Codable {
     var appMetaDataVersion: AppMetaDataVersion?
     var appMetaData: String?

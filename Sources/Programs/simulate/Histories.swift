@@ -4,7 +4,7 @@ internal import Foundation
 internal import SyncClientTesting
 internal import Synchronization
 
-/// Plays many short histories.
+/// Runs many short simulated histories.
 struct Histories: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Plays many short histories.",
@@ -57,7 +57,7 @@ struct Histories: ParsableCommand {
     }
 }
 
-/// What all histories together came to.
+/// The totals of all histories.
 private struct Totals {
     var events = 0
     var commits = 0

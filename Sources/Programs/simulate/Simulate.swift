@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// Plays histories of devices and a server, and looks for broken rules.
+/// Simulates histories of devices and a server, and checks for violated invariants.
 @main
 struct Simulate: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -8,7 +8,7 @@ struct Simulate: ParsableCommand {
         subcommands: [Histories.self, Soak.self, Scale.self], defaultSubcommand: Histories.self)
 }
 
-/// The last line of each command, which scripts count.
+/// The last line of each command, which scripts parse.
 func close(passed: Int, failed: Int) {
     print("\(passed) passed, \(failed) failed")
 }

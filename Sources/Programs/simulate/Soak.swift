@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Foundation
 internal import SyncClientTesting
 
-/// Plays a long life of a few devices, and looks for what grows with time.
+/// Simulates a few devices over a long time, and looks for values that grow with time.
 struct Soak: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Plays hours of the life of three devices, in virtual time; fails if memory or databases grow.",
@@ -45,7 +45,7 @@ struct Soak: ParsableCommand {
                 """)
         }
         var failures = report.violations
-        // What grows with the files is fine.
+        // Growth with the number of files is fine.
         samples.removeAll { $0.files < files }
         if samples.count < hours / 2 { failures.append("too few hours for \(files) files") }
         failures += growth(of: "memory", samples.map { $0.residentBytes ?? 0 }, allowance: memoryAllowance)

@@ -2,7 +2,7 @@ import ArgumentParser
 import Configuration
 import Operations
 
-/// Says everything that is wrong with a configuration file.
+/// Reports everything that is wrong with a configuration file.
 struct CheckConfig: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check-config", abstract: "Says everything that is wrong with a configuration file.")

@@ -7,7 +7,7 @@ struct CommonOptions: ParsableArguments {
     var isJSON = false
 }
 
-/// Which part of a list is wanted.
+/// Which part of a list to return.
 struct PageOptions: ParsableArguments {
     static let maximumLimit = 10_000
 

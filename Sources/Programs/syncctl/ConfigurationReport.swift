@@ -4,19 +4,19 @@ import Operations
 /// What is wrong with a configuration file, and what else there is to know about it.
 struct ConfigurationReport: Report {
     struct Finding: Encodable {
-        /// From 1; absent if it is about something that is not there.
+        /// From 1; absent if the finding is about something missing.
         var line: Int?
         var column: Int?
         var sentence: String
     }
 
     var path: String
-    /// With any of these the server does not start.
+    /// Any of these prevents the server from starting.
     var problems: [Finding]
-    /// With these it starts.
+    /// The server starts despite these.
     var warnings: [Finding]
     var notes: [Finding]
-    /// Where all calls to providers go instead of to them; absent on a server for real people.
+    /// Where all calls to providers go instead; absent on a production server.
     var sandbox: String?
 
     init(of path: String) {

@@ -14,7 +14,7 @@ enum ExitStatus: Int32 {
     case unavailable = 69
     /// Something is not allowed: the database, or a file.
     case noPermission = 77
-    /// The configuration, or the database's schema, is not as it must be.
+    /// The configuration, or the database's schema, is not valid.
     case configuration = 78
 }
 
@@ -28,7 +28,7 @@ struct CommandFailure: Error {
         self.message = message
     }
 
-    /// What an error means for whoever ran the command; `nil` for errors of the command line itself.
+    /// The failure to report for an error; `nil` for errors of the command line itself.
     init?(_ error: any Error) {
         switch error {
         case let error as CommandFailure: self = error

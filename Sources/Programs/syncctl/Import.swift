@@ -9,7 +9,7 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Takes over the data of a SyncServerII.
+/// Imports the data of a SyncServerII.
 struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Takes over the users, groups and files of a SyncServerII database.",

@@ -3,7 +3,7 @@ import Configuration
 import MariaDB
 import Posix
 
-/// Where the older server's database is: options, its configuration file, or the file with options over it.
+/// Where the older server's database is: options, its configuration file, or the file overridden by options.
 struct ImportSource: ParsableArguments {
     @Option(
         name: .customLong("from-config"), help: "The older server's configuration file, Server.json.",
@@ -55,7 +55,7 @@ struct ImportSource: ParsableArguments {
             }
             settings.password = String(decoding: bytes, as: UTF8.self)
         }
-        // Whole tables are read; a group by group check of their rows may take its time.
+        // Whole tables are read; checking their rows group by group may take a long time.
         settings.readTimeout = .seconds(300)
         return settings
     }

@@ -10,7 +10,7 @@ import Store
 import SyncProtocol
 import Vault
 
-/// The server that a command looks after: its configuration and its database.
+/// The server that a command manages: its configuration and its database.
 struct Installation {
     let configuration: ServerConfiguration
     let store: Store
@@ -19,7 +19,7 @@ struct Installation {
     init(_ options: CommonOptions) throws {
         configuration = try ServerConfiguration(readingFrom: options.file.path)
         ClientLibrary.initialize()
-        // Patience for statements that read whole tables.
+        // Longer timeouts for statements that read whole tables.
         let settings = Self.patient(configuration.database)
         var runner = try MigrationRunner(settings, leaseOwner: try RandomBytes.uuidText())
         try runner.verify()
@@ -37,7 +37,7 @@ struct Installation {
         return settings
     }
 
-    /// The present by the database's clock, like all times in it.
+    /// The current time by the database's clock, like all times in it.
     var now: WireDate { store.now }
 
     /// Where the database is, for people.
@@ -53,7 +53,7 @@ struct Installation {
 
     func sealer() throws -> CredentialSealer { CredentialSealer(keys: try keys()) }
 
-    /// The way into people's storage.
+    /// Access to users' storage.
     func storage() throws -> StorageRegistry {
         CurlLibrary.initialize()
         return try StorageRegistry(configuration, store: store, backoff: Backoff(pause: { Pause.sleep($0) }))
@@ -61,7 +61,7 @@ struct Installation {
 
     func transport() -> Transport { CurlSenderPool(routing: Routing(configuration.sandbox)).transport }
 
-    /// - Throws: ``CommandFailure`` if the text is none.
+    /// - Throws: ``CommandFailure`` if the text is not a group's UUID.
     static func group(_ text: String) throws -> SharingGroupUUID {
         guard let group = SharingGroupUUID(text) else {
             throw CommandFailure(.foundSomething, "a group's UUID has 1 to 36 characters")

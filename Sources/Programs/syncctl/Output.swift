@@ -1,19 +1,19 @@
 import Operations
 import Posix
 
-/// The one way to the operator's terminal, for results and for complaints.
+/// The only way to write to the operator's terminal, for results and for errors.
 ///
-/// Names of people and groups come from phones, and error texts quote others. So everything goes through here, and
-/// whatever is not printable is escaped: no value can give the terminal orders, turn a line around, or fake another line.
-/// scripts/check refuses other ways.
+/// Names of people and groups come from phones, and error texts quote others. So all output goes through here, and
+/// everything not printable is escaped: no value can send terminal commands, reverse a line, or fake another line.
+/// scripts/check rejects other ways.
 enum Output {
     /// Writes lines of a result.
     static func write(_ lines: [String]) { print(PrintableText.lines(lines)) }
 
-    /// Writes a result of several lines that holds no values of others.
+    /// Writes a multi-line result that contains no foreign values.
     static func write(text: String) { write(lines(of: text)) }
 
-    /// Writes JSON, which means the same afterwards: its strings take escapes.
+    /// Writes JSON, whose meaning is unchanged: its strings allow escapes.
     static func write(json: String) { print(PrintableText.json(json), terminator: json.hasSuffix("\n") ? "" : "\n") }
 
     /// Writes a report for people or for programs.
@@ -21,10 +21,10 @@ enum Output {
         if asJSON { write(json: try report.json()) } else { write(report.lines) }
     }
 
-    /// Writes to standard error, where everything goes that is no result.
+    /// Writes to standard error, for everything that is not a result.
     static func complain(_ lines: [String]) { LogFile.standardError.write(line: PrintableText.lines(lines)) }
 
-    /// Writes a text of several lines to standard error.
+    /// Writes multi-line text to standard error.
     static func complain(text: String) { complain(lines(of: text)) }
 
     private static func lines(of text: String) -> [String] {

@@ -3,7 +3,7 @@ import Operations
 
 /// An import's report for people and for programs.
 enum ReportText {
-    /// Rows named for each reason; the rest is in the JSON report.
+    /// Rows listed for each reason; the rest is in the JSON report.
     private static let maximumRows = 5
 
     static func plain(_ report: ImportReport) -> [String] {

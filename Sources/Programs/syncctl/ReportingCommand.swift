@@ -14,10 +14,10 @@ extension ReportingCommand {
         if !report.isGood { throw ExitCode(ExitStatus.foundSomething.rawValue) }
     }
 
-    /// Says how things go, unless a program reads.
+    /// Reports progress, unless the output is JSON.
     func progress(_ lines: String...) { progress(lines) }
 
-    /// Says how things go, unless a program reads.
+    /// Reports progress, unless the output is JSON.
     func progress(_ lines: [String]) {
         if !options.isJSON { Output.complain(lines) }
     }

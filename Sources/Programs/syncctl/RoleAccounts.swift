@@ -6,8 +6,8 @@ import SyncProtocol
 
 /// The accounts of the roles in the database, if the configuration has any.
 enum RoleAccounts {
-    /// Gives each account the rights that its role needs, and takes other rights to tables from it.
-    /// - Returns: the accounts whose rights have changed.
+    /// Grants each account the privileges that its role needs, and revokes other table privileges.
+    /// - Returns: the accounts whose privileges have changed.
     /// - Throws: ``StoreError``.
     static func settle(_ configuration: ServerConfiguration) throws -> [String] {
         var changed: [String] = []
@@ -17,7 +17,7 @@ enum RoleAccounts {
         return changed
     }
 
-    /// - Throws: ``CommandFailure`` if an account lacks rights; ``StoreError``.
+    /// - Throws: ``CommandFailure`` if an account lacks privileges; ``StoreError``.
     static func requireRights(_ configuration: ServerConfiguration) throws {
         for rights in try rights(configuration) where !rights.missing.isEmpty {
             let list = rights.missing.map(\.description).joined(separator: ", ")
@@ -27,7 +27,7 @@ enum RoleAccounts {
         }
     }
 
-    /// Whether each account can get in, and may do what its role needs and nothing else.
+    /// Whether each account can log in, and has exactly the privileges that its role needs.
     static func diagnoses(_ configuration: ServerConfiguration) -> [Diagnosis] {
         let accounts = configuration.roleAccounts
         guard !accounts.isEmpty else {

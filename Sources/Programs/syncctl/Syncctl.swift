@@ -28,7 +28,7 @@ struct Syncctl: ParsableCommand {
         ])
 
     static func main() {
-        // A reader that has seen enough, such as head(1), is no reason to die.
+        // A reader that closes the pipe early, such as head(1), must not kill the process.
         Signals.ignoreBrokenPipes()
         do {
             var command = try parseAsRoot()
@@ -40,8 +40,8 @@ struct Syncctl: ParsableCommand {
         }
     }
 
-    /// Ends as ``ParsableArguments/exit(withError:)`` does, which writes by itself: help and versions are results, and
-    /// what is wrong with the command line is none.
+    /// Exits like ``ParsableArguments/exit(withError:)``, which does its own writing: help and versions are results,
+    /// command-line errors are not.
     private static func end(with error: any Error) -> Never {
         let status = exitCode(for: error)
         let text = fullMessage(for: error)

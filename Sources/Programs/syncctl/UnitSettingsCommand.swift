@@ -5,7 +5,7 @@ import Operations
 import Posix
 import SyncProtocol
 
-/// Writes what systemd has to know of the configuration; for its generator.
+/// Writes the settings that systemd needs from the configuration; for the systemd generator.
 struct UnitSettingsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unit-settings", abstract: "Writes drop-ins for the roles' units into a folder.",
@@ -39,7 +39,7 @@ struct UnitSettingsCommand: ParsableCommand {
 }
 
 extension ServerConfiguration {
-    /// Names of files in the folder of secrets that a role needs. Absolute paths are read where they are.
+    /// Names of the files that a role needs from the secrets folder. Absolute paths are read in place.
     fileprivate func secrets(of role: ServerRole) -> [String] {
         secretFiles.filter { $0.readers.contains(role) && !$0.name.hasPrefix("/") }.map(\.name)
     }

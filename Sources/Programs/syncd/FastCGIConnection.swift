@@ -3,31 +3,31 @@ import Metrics
 import SyncProtocol
 import SyncService
 
-/// A phone behind nginx, as the endpoints see it; one per worker thread, for all its requests, unless one of these waits
-/// for its turn: then the connection goes on with the thread whose turn it gets.
+/// A phone behind nginx, as the endpoints see it; one per worker thread, for all its requests, unless a request waits
+/// for its turn: then the connection continues on the thread that gives it its turn.
 final class FastCGIConnection: ClientConnection {
     private static let headerParameters = RequestHeader.allCases.map { ($0, $0.fastCGIParameter) }
 
     private var slot: RequestSlot
     private var activity: WorkerActivity
     private let transferred: MetricsWiring.TransferObserver?
-    /// The least rate of a transfer, as it is at its beginning; `nil` where there is none.
+    /// The minimum rate of a transfer, in its initial state; `nil` for none.
     private let slowestPace: TransferPace?
     private var pace: TransferPace?
-    /// Whether bytes of the body may still come: then they are dropped at the end, in a moment.
+    /// Whether more bytes of the body may arrive: they are then discarded at the end, within a short time.
     private var hasUnreadBody = false
     private var announcesLength = false
-    /// Of a file whose bytes this request moves.
+    /// The direction of the file transfer, if this request is one.
     private var direction: TransferDirection?
-    /// Whether the reply's head is sent: what follows is the file.
+    /// Whether the reply's head has been sent: the file follows.
     private var hasStarted = false
 
-    /// How long the web server may take to end its side, once it has a reply before the end of the body.
+    /// How long the web server may take to close its side after a reply sent before the end of the body.
     private static let endOfUnread: Duration = .seconds(2)
 
     /// - Parameters:
-    ///   - slowestPace: what every transfer must keep.
-    ///   - transferred: told of the bytes of files, as they come and go.
+    ///   - slowestPace: the minimum rate of every transfer.
+    ///   - transferred: called with the bytes of files sent and received.
     init(
         on socket: ListeningSocket, activity: WorkerActivity, slowestPace: TransferPace?,
         transferred: MetricsWiring.TransferObserver?
@@ -38,12 +38,12 @@ final class FastCGIConnection: ClientConnection {
         self.transferred = transferred
     }
 
-    /// What somebody asks for.
+    /// An incoming request.
     enum Incoming {
         case request(RequestHead)
-        /// The web server asks whether this request, a transfer, may begin. Only a location of its own says so.
+        /// The web server asks whether this request, a transfer, may begin. Only a separate location sets this.
         case admission(RequestHead)
-        /// From this host itself: only a location of the web server's own says so, never a client.
+        /// From this host itself: only a separate location of the web server sets this, never a client.
         case page(OperatorPage)
     }
 
@@ -92,7 +92,7 @@ final class FastCGIConnection: ClientConnection {
         return count
     }
 
-    /// Looks at the time whenever something has arrived: a phone may send byte by byte.
+    /// Checks the rate whenever something has arrived: a phone may send byte by byte.
     private func readKeepingPace(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
         var filled = 0
         while filled < buffer.count {
@@ -119,7 +119,7 @@ final class FastCGIConnection: ClientConnection {
 
     func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone) {
         announcesLength = headers.contains { $0.name == "content-length" }
-        // nginx copies it into the status line, where nothing but a blank and the phrase may follow (RFC 9112, section 4).
+        // nginx copies it into the status line, where only a space and the phrase may follow (RFC 9112, section 4).
         var text = "Status: \(status) \(HTTPStatus.phrase(status))\r\n"
         for (name, value) in headers { text += "\(name): \(value)\r\n" }
         text += "\r\n"
@@ -147,7 +147,7 @@ final class FastCGIConnection: ClientConnection {
     }
 
     func abandon() {
-        // A reply that ends before its Content-Length is complete makes nginx cut the phone off at once.
+        // A reply that ends before its Content-Length is complete makes nginx close the phone's connection at once.
         if announcesLength { slot.finish() } else { slot.abandon() }
         activity.end()
     }

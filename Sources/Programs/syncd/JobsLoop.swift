@@ -5,7 +5,7 @@ import Posix
 import SyncService
 import Vault
 
-/// What a thread of the `jobs` role does all day.
+/// The main loop of a thread of the `jobs` role.
 struct JobsLoop: Sendable {
     private static let idlePause: Duration = .milliseconds(500)
     private static let pauseAfterError: Duration = .seconds(2)
@@ -26,7 +26,7 @@ struct JobsLoop: Sendable {
         }
     }
 
-    /// Does what is due; returns how long to wait for more.
+    /// Runs the due jobs; returns how long to wait for more.
     private func round(_ activity: WorkerActivity, _ nextHousekeeping: inout ContinuousClock.Instant) -> Duration? {
         do {
             if nextHousekeeping <= .now {

@@ -9,7 +9,7 @@ struct LineLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level
 
-    /// A logger whose every line names the role of this process.
+    /// A logger that adds this process's role to every line.
     static func logger(to file: LogFile, level: String, role: String) -> Logger {
         Logger(label: role) { label in
             LineLogHandler(file: file, label: label, logLevel: Logger.Level(rawValue: level) ?? .notice)
@@ -37,12 +37,12 @@ struct LineLogHandler: LogHandler {
             for (key, value) in metadata where event.metadata?[key] == nil { Self.add(key, value, to: &writer) }
             for (key, value) in event.metadata ?? [:] { Self.add(key, value, to: &writer) }
         }
-        // Providers' texts stand in some values, and operators read logs at terminals.
+        // Some values contain text from providers, and operators read logs on terminals.
         let line = Array(PrintableText.json(String(decoding: writer.bytes, as: UTF8.self)).utf8)
         file.write(line: file.isJournal ? Self.priority(event.level) + line : line)
     }
 
-    /// The priority as the journal wants it: a number of syslog(3).
+    /// The priority in the journal's form: a syslog(3) level.
     private static func priority(_ level: Logger.Level) -> [UInt8] {
         let number =
             switch level {
@@ -61,7 +61,7 @@ struct LineLogHandler: LogHandler {
         if case .string(let text) = value { writer.value(text: text) } else { writer.value(text: value.description) }
     }
 
-    /// Now, as RFC 3339 has it, in UTC with milliseconds.
+    /// The current time in RFC 3339 format, in UTC with milliseconds.
     private static func time() -> String {
         let milliseconds = WallClock.millisecondsSince1970()
         var bytes: [UInt8] = []

@@ -9,9 +9,9 @@ import SyncProtocol
 import SyncService
 import Vault
 
-/// Connects the parts of this process with what counts them; without a directory for that, nothing is counted.
+/// Connects the parts of this process to the metrics; without a metrics directory, nothing is counted.
 struct MetricsWiring: Sendable {
-    /// Takes a number of bytes and which way they went.
+    /// Receives a number of bytes and their direction.
     typealias TransferObserver = @Sendable (Int, TransferDirection) -> Void
 
     private let metrics: ServerMetrics?
@@ -19,7 +19,7 @@ struct MetricsWiring: Sendable {
     private let store: Store
     private let now: @Sendable () -> WireDate
 
-    /// A directory that cannot be used is a warning: numbers are no reason not to serve.
+    /// An unusable directory is only a warning: missing metrics must not stop the service.
     init(
         directory: String?, role: ServerRole, processID: String, pool: ConnectionPool, store: Store,
         now: @escaping @Sendable () -> WireDate, logger: Logger
@@ -58,13 +58,13 @@ struct MetricsWiring: Sendable {
         return { bytes, direction in metrics.transferred(bytes, direction) }
     }
 
-    /// Takes by how many bytes the parts that uploads hold have grown.
+    /// Receives the number of bytes by which the parts held by uploads have grown.
     var partBytesChanged: @Sendable (Int) -> Void {
         guard let metrics else { return { _ in } }
         return { bytes in metrics.partsGrew(by: bytes) }
     }
 
-    /// Takes note of a sealed record that cannot be opened.
+    /// Counts a sealed record that cannot be opened.
     var unreadable: @Sendable () -> Void {
         guard let metrics else { return {} }
         return { metrics.couldNotOpenRecord() }
@@ -76,12 +76,12 @@ struct MetricsWiring: Sendable {
         return transport.measured { call, outcome, took in metrics.called(call, outcome, took: took) }
     }
 
-    /// A host of a provider is no longer asked, or is asked again.
+    /// Records that the circuit breaker for a provider's host has opened or closed.
     func circuitChanged(_ provider: ServiceProvider, isOpen: Bool) {
         metrics?.circuitChanged(provider, isOpen: isOpen)
     }
 
-    /// Takes over what the pool of connections has counted; now and then.
+    /// Copies the connection pool's counters; called periodically.
     func readPool() {
         guard let metrics else { return }
         let statistics = pool.statistics
@@ -92,7 +92,7 @@ struct MetricsWiring: Sendable {
                 timeouts: statistics.leaseTimeouts))
     }
 
-    /// The numbers of all processes of this host, for Prometheus; `nil` if none are kept.
+    /// The metrics of all processes on this host, for Prometheus; `nil` if metrics are disabled.
     func text() throws -> (contentType: String, text: [UInt8])? {
         guard let metrics else { return nil }
         readPool()

@@ -3,7 +3,7 @@ import Providers
 import SyncProtocol
 
 extension PushServices {
-    /// The push services that the configuration names; those without their key are other processes' business.
+    /// The push services that the configuration names; those without a key are handled by other processes.
     /// - Parameter now: seconds since 1970.
     init(_ configuration: ServerConfiguration.Push, now: @escaping @Sendable () -> Int64) {
         self.init()

@@ -13,13 +13,13 @@ import SyncProtocol
 import SyncService
 import Vault
 
-/// Everything that one process is made of, put together once.
+/// All components of one process, assembled once.
 struct Server {
-    /// A database that is down must be noticed before phones give up; a lease that takes longer is refused.
+    /// A database outage must be detected before phones give up; a lease that takes longer fails.
     private static let leaseTimeout: Duration = .seconds(5)
 
     private static let jobsThreads = 4
-    /// One of those threads is always there for the other services.
+    /// One of those threads always remains free for the other services.
     private static let jobsGate = ProviderGate.Limits(calls: jobsThreads - 1, waiting: 1)
 
     private let configuration: ServerConfiguration
@@ -149,12 +149,12 @@ struct Server {
 
     // MARK: Role jobs
 
-    /// Works off the outbox until it is asked to stop.
+    /// Processes the outbox until it is asked to stop.
     func work() throws {
         let store = store
         let housekeeper = Housekeeper(
             store: store, stagingLifetimeDays: configuration.stagingLifetimeDays, now: { store.now }, logger: logger)
-        // Each thread leases for itself: a lease that has run out must not look like its own to the other one.
+        // Each thread has its own lease identity: an expired lease must not look like its own to another thread.
         let loops = try (0..<Self.jobsThreads).map { _ in
             JobsLoop(
                 worker: OutboxWorker(

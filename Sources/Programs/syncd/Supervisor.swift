@@ -5,13 +5,13 @@ import Posix
 import Store
 import Vault
 
-/// What the main thread does while workers work: checks the schema, gives signs of life, stops in good order.
+/// The main thread's work while workers run: checks the schema, sends watchdog keep-alives, shuts down gracefully.
 struct Supervisor {
-    /// A request that goes so many signs of life without a byte moved makes the process count as stuck: 300 s by
+    /// A request that moves no byte for this many watchdog intervals makes the process count as stuck: 300 s by
     /// `WatchdogSec=60` of the units.
     private static let patienceInSigns = 10
-    /// How long requests in flight may take after the process was asked to stop. The service manager is less patient:
-    /// TimeoutStopSec of each role's unit says how long an upload in progress is worth waiting for.
+    /// How long requests in flight may take after the process was asked to stop. The service manager's limit is
+    /// shorter: TimeoutStopSec of each role's unit determines how long to wait for an upload in progress.
     private static let drainLimit: Duration = .seconds(3_600)
     private static let tick: Duration = .milliseconds(500)
 
@@ -47,7 +47,7 @@ struct Supervisor {
             try schema.tryOnce()
             guard !pool.hasLostWorkers else { throw ServerError.workersDied }
             if let interval = manager.watchdogInterval, nextSign <= .now {
-                // That the check comes back counts, not what it says: a database that is down is no reason to restart.
+                // Only that the check returns matters, not its result: a database outage is no reason to restart.
                 do { try store.check() } catch {}
                 if pool.longestTimeWithoutProgress < interval * Self.patienceInSigns { manager.aliveNow() }
                 nextSign = .now + interval
@@ -56,7 +56,7 @@ struct Supervisor {
     }
 }
 
-/// Opens the store as soon as the database is there and has the right schema.
+/// Opens the store as soon as the database is available and has the right schema.
 struct SchemaCheck {
     let store: Store
     let database: ConnectionSettings
@@ -72,7 +72,7 @@ struct SchemaCheck {
         self.logger = logger
     }
 
-    /// - Throws: ``MigrationError`` if the schema is another one, which no waiting mends.
+    /// - Throws: ``MigrationError`` if the schema version differs, which waiting cannot fix.
     mutating func tryOnce() throws {
         guard !isDone else { return }
         do {
@@ -90,7 +90,8 @@ struct SchemaCheck {
         }
     }
 
-    /// One that is away will be back; one that refuses needs somebody who changes an account, or the configuration.
+    /// An unreachable database will come back; one that denies access needs an operator to change an account or the
+    /// configuration.
     private func complain(of error: StoreError) {
         let reason = Logger.Metadata.keyed([.reason: "\(String(reflecting: error))"])
         switch error {

@@ -28,7 +28,7 @@ struct Syncd: ParsableCommand {
     var config = "/etc/syncd/syncd.json"
 
     func run() throws {
-        // Before the configuration, whose keys are read with it.
+        // Before reading the configuration, whose keys need the library.
         CryptoLibrary.initialize()
         MemoryAllocator.returnLargeBlocks()
         Signals.ignoreBrokenPipes()
@@ -62,7 +62,7 @@ struct Syncd: ParsableCommand {
         }
     }
 
-    /// Where log lines go. A file that cannot be written is a mistake in the configuration: trying again would not mend it.
+    /// Where log lines go. A file that cannot be written is a configuration error: retrying would not help.
     private func logFile(of configuration: ServerConfiguration) throws -> LogFile {
         guard let path = configuration.log.file else { return .standardError }
         do { return try LogFile(path: path) } catch {
@@ -74,13 +74,13 @@ struct Syncd: ParsableCommand {
 
 extension ServerRole: ExpressibleByArgument {}
 
-/// Says something before the log exists.
+/// Writes messages before the log exists.
 enum StandardError {
     static func write(_ text: String) {
         let file = LogFile.standardError
         let lines = text.split(separator: "\n").map { PrintableText.escaping(String($0)) }
         guard file.isJournal else { return file.write(line: lines.joined(separator: "\n")) }
-        // Each line is a record of its own there; 3 is an error (sd-daemon(3)).
+        // Each line is a separate journal record; 3 is an error (sd-daemon(3)).
         for line in lines { file.write(line: "<3>\(line)") }
     }
 }

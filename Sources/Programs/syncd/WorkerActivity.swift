@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What one worker thread is doing, for the thread that watches over all of them.
+/// What one worker thread is doing, for the thread that monitors all of them.
 final class WorkerActivity: Sendable {
     private static let idle: Int64 = 0
     private let started = ContinuousClock.now
@@ -11,7 +11,7 @@ final class WorkerActivity: Sendable {
 
     func begin() { progress() }
     func progress() { lastProgress.store(max(1, now), ordering: .relaxed) }
-    /// Nothing is being done for a while, or the thread waits for somebody who may take their time.
+    /// The thread is idle, or waits for a peer that may be slow.
     func end() { lastProgress.store(Self.idle, ordering: .relaxed) }
     func leave() { left.store(true, ordering: .releasing) }
 

@@ -2,14 +2,14 @@ import MariaDB
 import Posix
 import Synchronization
 
-/// Says to all threads of a process that they should stop.
+/// Tells all threads of a process to stop.
 final class StopFlag: Sendable {
     private let value = Atomic(false)
     var isSet: Bool { value.load(ordering: .acquiring) }
     func set() { value.store(true, ordering: .releasing) }
 }
 
-/// Plain threads that all do the same.
+/// Plain threads that all run the same body.
 final class WorkerPool {
     private let stop = StopFlag()
     private let activities: [WorkerActivity]
@@ -17,7 +17,7 @@ final class WorkerPool {
 
     /// Starts the threads.
     /// - Parameter body: runs in each of them, with its number from 0 on, until the flag is set.
-    /// - Throws: ``PosixError`` if the system has no room for them.
+    /// - Throws: ``PosixError`` if the system cannot create them.
     init(
         threads count: Int, name: String, _ body: @escaping @Sendable (Int, WorkerActivity, StopFlag) -> Void
     ) throws {
@@ -38,13 +38,13 @@ final class WorkerPool {
     /// The longest time that any thread has handled a request without a byte moved.
     var longestTimeWithoutProgress: Duration { activities.map(\.timeWithoutProgress).max() ?? .zero }
 
-    /// Whether a thread has ended although nobody asked it to.
+    /// Whether a thread has ended without being asked to.
     var hasLostWorkers: Bool { !stop.isSet && activities.contains(where: \.hasLeft) }
 
-    /// Lets every thread finish its request and end; when this returns true, none is left.
+    /// Lets every thread finish its request and end; when this returns true, all have ended.
     ///
-    /// Threads that wait for a request are woken again and again until they have left: a signal that arrives just
-    /// before the wait begins is lost.
+    /// Threads that wait for a request are woken repeatedly until they have ended: a signal that arrives just before
+    /// the wait begins is lost.
     /// - Returns: whether all have ended within `limit`.
     func drain(within limit: Duration) -> Bool {
         stop.set()

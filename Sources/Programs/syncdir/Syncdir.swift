@@ -7,7 +7,7 @@ import Foundation
     import Glibc
 #endif
 
-/// Keeps a directory equal to a sharing group.
+/// Keeps a directory in sync with a sharing group.
 @main
 struct Syncdir: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -42,7 +42,7 @@ struct Syncdir: AsyncParsableCommand {
     }
 }
 
-/// What every command takes.
+/// The options common to all commands.
 struct CommonOptions: ParsableArguments {
     @Flag(help: "Print JSON: one object, or one a line where a command goes on.")
     var json = false

@@ -5,7 +5,7 @@ internal import SyncProtocol
 
 /// One worker's request slot: turns FastCGI into ``SandboxRequest``, and ``SandboxResponse`` into FastCGI.
 final class Exchange {
-    /// Size of the pieces in which a file is sent.
+    /// Chunk size for sending a file.
     private static let pieceBytes = 262_144
     private var slot: RequestSlot
     private let server: SandboxServer
@@ -16,7 +16,7 @@ final class Exchange {
         self.server = server
     }
 
-    /// Waits for a request; false if a signal came instead.
+    /// Waits for a request; false if interrupted by a signal.
     func accept() -> Bool { slot.accept(wakingSignal: Signals.waking) == .request }
 
     /// Answers the request.
@@ -26,9 +26,10 @@ final class Exchange {
             try send(response)
             slot.finish()
         } catch {
-            // Only the end of the reply is missing, which is what tells nginx.
+            // Only the end of the reply is missing, which nginx notices.
         }
-        // nginx is told to keep connections (nginx/sandbox.conf says why), so the end of a reply does not close this one.
+        // nginx keeps connections alive (see nginx/sandbox.conf for the reason), so the end of a reply does not close
+        // this one.
         slot.abandon()
     }
 
@@ -53,8 +54,8 @@ final class Exchange {
     }
 
     private func send(_ response: SandboxResponse) throws {
-        // Without a phrase nginx ends the status line behind the code, which FoundationNetworking of Swift 6.3 does not
-        // read: it takes the space for a part of the line, as RFC 9112, section 4, does.
+        // Without a phrase nginx ends the status line after the code, which FoundationNetworking of Swift 6.3 cannot
+        // parse: it requires the space, as RFC 9112, section 4, does.
         var head = "Status: \(response.status) \(HTTPStatus.phrase(response.status))\r\n"
         if response.isCut {
             // nginx closes the connection without an answer; see nginx/sandbox.conf.
@@ -74,18 +75,18 @@ final class Exchange {
             try sendFile(path, from: offset, count: count, corruptAt: response.corruptAtByte)
         }
         if count < response.contentLength {
-            // What was promised beyond this never comes; without the flush, what was sent would be lost as well.
+            // The rest of the announced body is never sent; without the flush, what was written would be lost as well.
             try slot.flush()
             throw FastCGIError.aborted
         }
     }
 
-    /// Whether nginx is to collect the reply before it passes it on.
+    /// Whether nginx buffers the whole reply before passing it on.
     ///
-    /// A reply that is cut: unbuffered, nginx 1.22 takes the end of the connection for the end of the body, and keeps a
-    /// client of HTTP/1.1 waiting for the rest; buffered (and with fastcgi_keep_conn), it sees the cut, and closes. And a
-    /// short reply: unbuffered, nginx ends each with an empty DATA frame of HTTP/2, which Apple does not send and on
-    /// which aioapns 4.0 drops its connection.
+    /// For a truncated reply: unbuffered, nginx 1.22 takes the end of the connection for the end of the body, and keeps
+    /// a client of HTTP/1.1 waiting for the rest; buffered (and with fastcgi_keep_conn), it detects the truncation, and
+    /// closes the connection. For a short reply: unbuffered, nginx ends each with an empty DATA frame of HTTP/2, which
+    /// Apple does not send and on which aioapns 4.0 drops its connection.
     private func isSentWhole(_ response: SandboxResponse) -> Bool {
         if case .bytes = response.body { true } else { response.truncateAfterBytes != nil }
     }

@@ -8,7 +8,7 @@ struct Workers: ~Copyable {
     private let threads: [JoinableThread]
     private let gate: Gate
 
-    /// Whether the workers go on, and how many are left.
+    /// Whether the workers keep running, and how many are left.
     private final class Gate: Sendable {
         let isStopping = Atomic(false)
         let running: Atomic<Int>

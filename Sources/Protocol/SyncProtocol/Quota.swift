@@ -1,28 +1,28 @@
-/// What one user may have, or do within an hour, before the server refuses more.
+/// Limits on what one user may have, or do within an hour, before the server refuses more.
 ///
-/// A quota protects the others on a server from one account. Its default is what no honest app comes near;
-/// docs/adr/0038-quotas.md says how each was chosen.
+/// A quota protects the other users of a server from one account. No honest app comes near the default;
+/// docs/adr/0038-quotas.md explains how each default was chosen.
 public enum Quota: String, CaseIterable, Sendable {
-    // What a user has: waiting does not help, giving something up does.
+    // What a user has: waiting does not help, but removing something does.
     case devices
     /// Sharing groups that the user is a member of.
     case groups
-    /// Invitations that the user has made, and that are neither used up nor expired.
+    /// Invitations that the user has created, and that are neither used up nor expired.
     case openInvitations
-    /// Changes that wait for their commit, on all devices and in all groups.
+    /// Changes that wait to be committed, on all devices and in all groups.
     case stagedChanges
-    /// Bytes of metadata in those changes; the files' own bytes lie in people's storage.
+    /// Bytes of metadata in those changes; the files' contents are in people's own storage.
     case stagedBytes
 
-    // What a user does within an hour: it may be repeated when the hour is over.
+    // What a user does within an hour: it may be retried when the hour is over.
     case groupsPerHour
     case invitationsPerHour
     /// Authorization codes and tokens that the server sends to their provider with its own client id.
     case codeExchangesPerHour
-    /// Registrations for push notifications, each of which may make things at Amazon.
+    /// Registrations for push notifications, each of which may create resources at Amazon.
     case pushRegistrationsPerHour
 
-    /// For servers whose operator says nothing about it.
+    /// The limit unless the operator configures another one.
     public var defaultLimit: Int {
         switch self {
         case .devices, .groups: 1_000
@@ -34,7 +34,7 @@ public enum Quota: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it limits what is done in an hour, not what is there.
+    /// Whether it limits what is done in an hour, rather than what exists.
     public var isHourly: Bool {
         switch self {
         case .devices, .groups, .openInvitations, .stagedChanges, .stagedBytes: false
@@ -49,9 +49,9 @@ public struct Quotas: Equatable, Sendable {
 
     private init(_ limits: [Quota: Int]) { self.limits = limits }
 
-    /// Each at its default.
+    /// Each limit at its default.
     public static let standard = Quotas(Dictionary(uniqueKeysWithValues: Quota.allCases.map { ($0, $0.defaultLimit) }))
-    /// Anything goes.
+    /// No limits.
     public static let unlimited = Quotas([:])
 
     /// The limit; `nil` if there is none.

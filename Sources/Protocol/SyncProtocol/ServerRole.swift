@@ -1,9 +1,9 @@
-/// What a process of the server does.
+/// The role of a server process.
 public enum ServerRole: String, CaseIterable, Sendable {
     /// Many short requests.
     case api
     /// Uploads and downloads.
     case transfer
-    /// What must still happen in the clouds, notifications, housekeeping.
+    /// Pending work in the clouds, notifications, housekeeping.
     case jobs
 }

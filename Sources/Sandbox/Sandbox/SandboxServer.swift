@@ -1,12 +1,12 @@
 public import FoundationEssentials
 internal import Synchronization
 
-/// The emulated providers and their control interface: takes requests, gives responses, knows nothing of sockets.
+/// The emulated providers and their control interface: takes requests, returns responses, and does not handle sockets.
 ///
-/// Any number of threads may call ``respond(to:)`` at once. What it remembers is behind one lock, which is held while
-/// small metadata files are written, and never while the bytes of a file pass.
+/// Any number of threads may call ``respond(to:)`` at once. Its state is protected by one lock, which is held while
+/// small metadata files are written, but never while file contents are transferred.
 public final class SandboxServer: Sendable {
-    /// Ways to be wrong on purpose, so that a check of the sandbox can prove that it would notice.
+    /// Deliberate defects, so that a check of the sandbox can prove that it detects them.
     public enum Break: String, Sendable, CaseIterable {
         case wrongMD5 = "wrong-md5"
         case dropLastByte = "drop-last-byte"
@@ -19,7 +19,7 @@ public final class SandboxServer: Sendable {
         case losePushes = "lose-pushes"
     }
 
-    /// How an answer is sent later: tests pass a closure that does not wait.
+    /// Delays an answer: tests pass a closure that does not wait.
     public typealias Wait = @Sendable (_ milliseconds: Int) -> Void
 
     let directory: StateDirectory
@@ -33,7 +33,7 @@ public final class SandboxServer: Sendable {
     private let machineClock: @Sendable () -> Date
     private let wait: Wait
 
-    /// A sandbox that goes on where the state directory was left.
+    /// Creates a sandbox that resumes from the state directory.
     /// - Throws: ``StorageError`` if the directory cannot be read.
     public init(
         directory: StateDirectory, breaks: Set<Break> = [], clock: @escaping @Sendable () -> Date = { Date() },
@@ -50,20 +50,20 @@ public final class SandboxServer: Sendable {
         state = Mutex(try SandboxState(restoredFrom: directory))
     }
 
-    /// Reads or changes what is remembered. The closure must not call back into the server: the lock is not recursive.
+    /// Reads or changes the state. The closure must not call back into the server: the lock is not recursive.
     func withState<Result, Failure: Error>(
         _ body: (inout SandboxState) throws(Failure) -> sending Result
     ) throws(Failure) -> Result {
         try state.withLock { state throws(Failure) in try body(&state) }
     }
 
-    /// The providers' present time.
+    /// The providers' current time.
     var now: Date { machineClock().addingTimeInterval(withState { $0.settings.clockOffsetSeconds }) }
 
-    /// Lets an answer take so long.
+    /// Delays an answer by this many milliseconds.
     func pause(_ milliseconds: Int) { wait(milliseconds) }
 
-    /// Answers one request. The caller sends the response, and cuts the connection if it says so.
+    /// Answers one request. The caller sends the response, and closes the connection if the response says so.
     public func respond(to request: SandboxRequest) -> SandboxResponse {
         if ControlInterface.isControlHost(request.host) { return ControlInterface(server: self).respond(to: request) }
         let effect = withState { $0.faultEffect(for: request) }
@@ -161,7 +161,7 @@ public final class SandboxServer: Sendable {
         }
     }
 
-    /// Notes that a client broke a provider's rule.
+    /// Records that a client violated a provider's rule.
     func note(_ request: SandboxRequest, _ rule: String, _ message: String) {
         let violation = Violation(
             time: now, host: request.host, method: request.method, path: request.path, rule: rule, message: message)
@@ -172,7 +172,7 @@ public final class SandboxServer: Sendable {
 }
 
 extension SandboxRequest {
-    /// The query without the secrets in it.
+    /// The query with secrets redacted.
     var redactedQuery: String {
         let secrets: Set<String> = [
             "access_token", "input_token", "fb_exchange_token", "client_secret", "appsecret_proof", "token", "id_token",

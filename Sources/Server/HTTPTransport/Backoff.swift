@@ -1,6 +1,6 @@
 /// Waits between attempts: truncated exponential back-off with full jitter, or exactly as long as the provider says.
 public struct Backoff: Sendable {
-    /// Attempts in all, the first one included.
+    /// Total number of attempts, including the first.
     public var attempts: Int
     private let pause: @Sendable (Duration) -> Void
 
@@ -12,7 +12,7 @@ public struct Backoff: Sendable {
 
     /// Waits before attempt number `attempt` (the second is 1) if that fits before `deadline`.
     ///
-    /// - Parameter told: what the provider asked for; up to a tenth is added, so that clients spread.
+    /// - Parameter retryAfter: the wait that the provider asked for; up to a tenth is added, to spread the clients.
     /// - Returns: `false` if there is no time or no attempt left.
     public func wait(before attempt: Int, retryAfter: Duration?, deadline: Deadline) -> Bool {
         guard attempt < attempts else { return false }

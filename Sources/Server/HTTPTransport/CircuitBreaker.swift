@@ -1,22 +1,22 @@
-/// Decides whether a host that fails again and again is asked at all; a value without clock or lock.
+/// Decides whether a host that fails repeatedly is called at all; a value without clock or lock.
 ///
-/// Closed, it lets every call through. After ``failuresToOpen`` failures with no success between them, which must have
-/// lasted ``shortestStreak`` at least, it opens: calls are refused. When its time is over one call may try; if that succeeds
-/// it closes, else it stays open for twice as long.
+/// When closed, it admits every call. After ``failuresToOpen`` failures without a success in between, over at least
+/// ``shortestStreak``, it opens and rejects calls. When its open period has passed, it admits one call as a probe; if
+/// that succeeds it closes, otherwise it stays open for twice as long.
 struct CircuitBreaker {
     typealias Instant = ContinuousClock.Instant
 
     static let failuresToOpen = 8
-    /// A burst of failures at one moment is no proof; nor is one request that is repeated.
+    /// A burst of failures at one moment proves nothing; neither does a single request that is retried.
     static let shortestStreak: Duration = .seconds(5)
     static let firstPause: Duration = .seconds(5)
     static let longestPause: Duration = .seconds(30)
-    /// What callers are told while the one call that tries is under way.
+    /// The wait reported to other callers while the probe is in progress.
     static let pauseWhileTrying: Duration = .seconds(2)
 
     enum Admission: Equatable {
         case go
-        /// Let through although it is open: its outcome decides.
+        /// Admitted although the breaker is open: the outcome of this call decides.
         case probe
         case refused(retryAfter: Duration)
     }
@@ -45,10 +45,10 @@ struct CircuitBreaker {
         }
     }
 
-    /// The host has answered.
+    /// The host has responded.
     mutating func succeeded() { self = CircuitBreaker() }
 
-    /// A call that began at `start` got no answer, or one that says that nobody is at home.
+    /// A call that began at `start` got no response, or one that says that the service is unavailable.
     mutating func failed(_ admission: Admission, began start: Instant, at now: Instant) {
         switch state {
         case .closed:
@@ -65,7 +65,7 @@ struct CircuitBreaker {
 
     /// A call ended in a way that says nothing about the host.
     mutating func ended(_ admission: Admission, at now: Instant) {
-        // The next call tries.
+        // The next call is the probe.
         if case .probing(let pause) = state, admission == .probe { state = .open(until: now, pause: pause) }
     }
 

@@ -1,4 +1,4 @@
-/// The moment by which a piece of work must be done; handed down through every call that may wait.
+/// The time by which a piece of work must be done; passed down through every call that may wait.
 public struct Deadline: Sendable {
     private let instant: ContinuousClock.Instant
 

@@ -1,4 +1,4 @@
-/// A moment as HTTP headers write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7, the preferred form).
+/// A time as HTTP headers write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7, the preferred form).
 struct HTTPDate: Equatable {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

@@ -1,16 +1,16 @@
-/// The host of an absolute https URL, read so that everybody means the same host (RFC 3986, section 3.2).
+/// The host of an absolute https URL, parsed strictly so that all parsers agree on the host (RFC 3986, section 3.2).
 public struct HTTPSAddress: Equatable, Sendable {
     private static let scheme = "https://"
 
     /// In lower case, without a port.
     public let host: String
-    /// From the first slash on, without the query; empty if there is none.
+    /// From the first slash on, without the query; empty if there is no slash.
     public let path: Substring
 
     /// Reads a URL.
     ///
-    /// - Returns: `nil` if it is not https, has no host, or has anything that readers could disagree about: a user name, a
-    ///   port, a backslash, white space, a control character.
+    /// - Returns: `nil` if it is not https, has no host, or contains anything that parsers could disagree about: a user
+    ///   name, a port, a backslash, white space, a control character.
     public init?(_ url: String) {
         guard url.hasPrefix(Self.scheme) else { return nil }
         let rest = url.dropFirst(Self.scheme.count)

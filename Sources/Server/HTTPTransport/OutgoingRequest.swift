@@ -9,12 +9,12 @@ public struct OutgoingRequest: Sendable {
     public var headers: HTTPFields
     /// The body, kept by the sender until the call returns; `nil` sends none.
     public var body: ArraySlice<UInt8>?
-    /// Largest reply body that is kept in memory; beyond it the call fails.
+    /// Maximum size of the reply body kept in memory; the call fails if the body is larger.
     public var replyLimitBytes: Int
-    /// Whether the request may reach the server twice; `false` makes it travel on a connection of its own, since a kept
-    /// one that dies under a request makes the HTTP library send it again.
+    /// Whether the request may reach the server twice; if `false`, it gets a connection of its own, since the HTTP
+    /// library resends a request when a reused connection dies under it.
     public var isRepeatable = true
-    /// Whether the server understands nothing but HTTP/2; over another version the call fails.
+    /// Whether the server supports HTTP/2 only; over another version the call fails.
     public var requiresHTTP2 = false
 
     public init(

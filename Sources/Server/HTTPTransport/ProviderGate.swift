@@ -3,25 +3,25 @@ import Synchronization
 
 /// Why a call to a provider was not made.
 public enum WithheldCall: Error, Equatable, Sendable {
-    /// As many calls to this service are under way as it may have.
+    /// This service already has its maximum number of calls in progress.
     case busy
-    /// The host has failed again and again; it is asked anew after that time.
+    /// The host has failed repeatedly; it is tried again after that time.
     case circuitOpen(retryAfter: Duration)
 }
 
-/// Keeps a service that hangs or fails from holding the threads that serve everybody else.
+/// Keeps a service that hangs or fails from tying up the threads that serve all other requests.
 ///
-/// A bulkhead for each service: only so many calls to it are under way at a time, a few more wait for a moment, and the rest
-/// are refused at once. A circuit breaker for each of its hosts: one that has failed for a while is not asked, but for a
-/// single call now and then. One per process, shared by its threads; no lock is held while anybody is asked.
+/// A bulkhead for each service limits its calls in progress: a few more callers wait briefly, and the rest are rejected
+/// at once. A circuit breaker for each of its hosts: a host that has failed for a while is not called, except for a
+/// single probe now and then. One per process, shared by its threads; no lock is held during a call.
 public final class ProviderGate: Sendable {
-    /// How much of a process one service may hold.
+    /// How much of a process one service may use.
     public struct Limits: Equatable, Sendable {
-        /// Calls under way at a time.
+        /// Maximum number of calls in progress.
         public var calls: Int
-        /// Callers that may wait for one of them to end.
+        /// Maximum number of callers that wait for one of them to end.
         public var waiting: Int
-        /// How long they wait at most.
+        /// How long a caller waits at most.
         public var patience: Duration
 
         public init(calls: Int, waiting: Int, patience: Duration = .seconds(1)) {
@@ -30,22 +30,22 @@ public final class ProviderGate: Sendable {
             self.patience = patience
         }
 
-        /// For a process of so many threads that answer short requests: half of them, and a quarter may wait; so a quarter is
-        /// always there for those who need another service, or none.
+        /// For a process with this number of threads that answer short requests: half of them may be in calls and a
+        /// quarter may wait, so that a quarter is always left for requests that need another service, or none.
         public static func ofShortRequests(threads: Int) -> Limits {
             Limits(calls: max(1, threads / 2), waiting: max(1, threads / 4))
         }
 
-        /// For a process whose calls last as long as a transfer: three quarters of its threads.
+        /// For a process whose calls last as long as a transfer: three quarters of its threads may be in calls.
         public static func ofTransfers(threads: Int) -> Limits {
             Limits(calls: max(1, threads * 3 / 4), waiting: max(1, threads / 16))
         }
     }
 
-    /// Told that a host is no longer asked, or is asked again.
+    /// Called when a host is no longer called, or is called again.
     public typealias CircuitObserver = @Sendable (ServiceProvider, _ host: String, _ isOpen: Bool) -> Void
 
-    /// A timeout of a call that had less time than this says nothing about the host.
+    /// If a call had less time than this, its timeout says nothing about the host.
     private static let shortestMeaningfulTimeout: Duration = .seconds(2)
     private static let pollInterval: Duration = .milliseconds(5)
 
@@ -67,7 +67,7 @@ public final class ProviderGate: Sendable {
 
     /// - Parameters:
     ///   - pause: blocks the calling thread; tests pass one that does not.
-    ///   - now: the clock; tests pass one that they move.
+    ///   - now: the clock; tests pass one that they control.
     public init(
         limits: Limits, pause: @escaping @Sendable (Duration) -> Void,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
@@ -79,7 +79,7 @@ public final class ProviderGate: Sendable {
         self.observer = observer
     }
 
-    /// The same transport, through the gate: a call that is withheld fails with ``TransportError/withheld(_:)``.
+    /// The same transport, behind the gate: a call that is withheld fails with ``TransportError/withheld(_:)``.
     public func guarding(_ transport: Transport) -> Transport {
         Transport(
             send: { request, deadline throws(TransportError) in
@@ -100,7 +100,7 @@ public final class ProviderGate: Sendable {
                     let reply = try transport.stream(
                         request, by: deadline,
                         head: { reply in
-                            // What comes after the head may take as long as a phone needs.
+                            // The body after the head may take as long as a phone needs.
                             hasAnswered = true
                             self.note(.init(status: reply.status), pass)
                             return head(reply)
@@ -154,7 +154,7 @@ public final class ProviderGate: Sendable {
         return Pass(provider: provider, host: host, admission: admission, start: now)
     }
 
-    /// Waits for one of the service's places, if there is none and not too many wait.
+    /// Takes one of the service's slots; waits for one if none is free and not too many callers are waiting.
     private func takePlace(_ provider: ServiceProvider, _ deadline: Deadline) throws(TransportError) {
         enum Answer { case taken, wait, refused }
         let limits = limits
@@ -191,8 +191,8 @@ public final class ProviderGate: Sendable {
         }
     }
 
-    /// Gives the place back.
-    /// - Parameter outcome: `nil` if it has been noted.
+    /// Releases the slot.
+    /// - Parameter outcome: `nil` if it has already been recorded.
     private func leave(_ pass: Pass, _ outcome: Outcome?) {
         state.withLock { $0.services[pass.provider]?.calls -= 1 }
         if let outcome { note(outcome, pass) }

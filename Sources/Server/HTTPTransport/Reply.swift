@@ -3,7 +3,7 @@ public import HTTPTypes
 
 /// The status line and header of a provider's reply.
 public struct ReplyHead: Sendable {
-    /// The longest wait that is believed: a day.
+    /// The longest wait that is accepted: a day.
     public static let longestRetryAfter: Duration = .seconds(86_400)
 
     public var status: Int
@@ -16,8 +16,8 @@ public struct ReplyHead: Sendable {
 
     /// How long the provider asks us to wait, in seconds or until a date (RFC 9110, section 10.2.3); at most a day.
     ///
-    /// A date is measured against the reply's own `Date` if there is one, so that clocks which differ do no harm. What
-    /// cannot be read counts as absent.
+    /// A date is measured against the reply's own `Date` if there is one, so that clock skew does no harm. A value that
+    /// cannot be parsed counts as absent.
     public var retryAfter: Duration? {
         guard let value = headers[.retryAfter] else { return nil }
         let seconds: Double

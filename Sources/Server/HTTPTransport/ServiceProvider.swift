@@ -1,7 +1,7 @@
-/// Somebody else's service, told by the host of a request.
+/// An external service, identified by the host of a request.
 ///
-/// The one table of whose host is whose: calls are counted by it, limited by it, and what a provider hands out as an address
-/// for bytes is accepted by it.
+/// The only table that maps hosts to services: calls are counted and limited by it, and it decides whether an address
+/// that a provider returns for uploads or downloads is accepted.
 public enum ServiceProvider: String, Sendable, CaseIterable {
     case google
     case dropbox
@@ -13,7 +13,7 @@ public enum ServiceProvider: String, Sendable, CaseIterable {
     case sns
     case other
 
-    /// The service's hosts; one that begins with a dot stands for every host below it.
+    /// The service's hosts; an entry that begins with a dot matches every host below it.
     public var hosts: [String] {
         switch self {
         case .google:
@@ -22,7 +22,7 @@ public enum ServiceProvider: String, Sendable, CaseIterable {
                 ".googleapis.com", ".google.com",
             ]
         case .dropbox: ["api.dropboxapi.com", "content.dropboxapi.com", ".dropboxapi.com", ".dropbox.com"]
-        // After Graph and the sign-in come the hosts that OneDrive sends uploads and downloads to.
+        // After Graph and the sign-in host come the hosts that OneDrive redirects uploads and downloads to.
         case .microsoft:
             [
                 "graph.microsoft.com", "login.microsoftonline.com", "login.live.com", "api.onedrive.com",
@@ -38,9 +38,10 @@ public enum ServiceProvider: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whose host it is, and the entry of ``hosts`` that says so; the host's own name is not kept where it stands for many.
+    /// The service that the host belongs to, and the matching entry of ``hosts``; for an entry that matches many hosts,
+    /// the host's own name is not kept.
     public static func lookUp(_ host: some StringProtocol) -> (provider: ServiceProvider, entry: String) {
-        // Exact names first: Firebase's host lies below one of Google's.
+        // Exact names first: Firebase's host is below one of Google's.
         for provider in allCases {
             if let entry = provider.hosts.first(where: { $0 == host }) { return (provider, entry) }
         }
@@ -52,7 +53,7 @@ public enum ServiceProvider: String, Sendable, CaseIterable {
         return (.other, "other")
     }
 
-    /// Whether `url` may be opened where this service says that bytes are to be had or to be sent.
+    /// Whether `url`, which this service returned for an upload or a download, may be opened.
     public func owns(_ url: String) -> Bool {
         HTTPSAddress(url).map { Self.lookUp($0.host).provider == self } ?? false
     }

@@ -1,9 +1,9 @@
 /// Sends requests to providers; made by the composition root, one per worker thread.
 ///
-/// A value of closures, so that the domain does not know which HTTP library does the work and tests can script replies.
-/// Not `Sendable`: it holds a connection cache that belongs to one thread.
+/// A value of closures, so that the domain does not depend on an HTTP library and tests can script replies. Not
+/// `Sendable`: it holds a connection cache that belongs to one thread.
 public struct Transport {
-    /// Receives a part of a reply's body; `false` ends the transfer with ``TransportError/cancelled``.
+    /// Receives a part of a reply's body; returning `false` ends the transfer with ``TransportError/cancelled``.
     public typealias BodyReceiver = (Span<UInt8>) -> Bool
 
     private let sendRequest: (OutgoingRequest, Deadline) throws(TransportError) -> Reply
@@ -26,11 +26,12 @@ public struct Transport {
         try sendRequest(request, deadline)
     }
 
-    /// Sends `request` and hands over the reply's body as it arrives.
+    /// Sends `request` and passes on the reply's body as it arrives.
     ///
-    /// The deadline holds until the head has arrived; the body may take as long as it keeps flowing.
+    /// The deadline applies until the head has arrived; after that the body may take any time as long as data keeps
+    /// flowing.
     /// - Parameters:
-    ///   - head: called once, before the body; `false` skips the body and ends the call normally.
+    ///   - head: called once, before the body; returning `false` skips the body and ends the call normally.
     ///   - body: called for each part, in order.
     public func stream(
         _ request: OutgoingRequest, by deadline: Deadline, head: (ReplyHead) -> Bool, body: BodyReceiver

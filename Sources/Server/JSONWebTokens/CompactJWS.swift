@@ -1,13 +1,13 @@
 internal import OpenSSLCrypto
 internal import UntrustedInput
 
-/// A token taken apart, nothing of it believed yet (RFC 7515, section 5.2).
+/// A token split into its parts, none of them trusted yet (RFC 7515, section 5.2).
 struct CompactJWS {
     /// `alg`; nil for `none`, for shared secrets, and for whatever else we do not use.
     let algorithm: JSONWebToken.Algorithm?
     /// `kid`, where one is named.
     let keyID: String?
-    /// What the signature is over: the first two parts as they stand.
+    /// What the signature covers: the first two parts, verbatim.
     let signingInput: [UInt8]
     /// The second part, decoded.
     let payload: [UInt8]

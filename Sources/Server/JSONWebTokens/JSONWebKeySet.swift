@@ -4,14 +4,14 @@ internal import UntrustedInput
 public struct JSONWebKeySet: Sendable {
     private let keys: [String: [VerificationKey]]
 
-    /// The most keys that are looked at; issuers publish two to ten.
+    /// The maximum number of keys that are read; issuers publish two to ten.
     public static let maximumKeys = 64
 
     /// Reads a key set.
     ///
-    /// Keys for encryption, without a name, of other kinds, sizes or curves are passed over, as RFC 7517 section 5
-    /// asks: one odd key must not make the others useless.
-    /// - Throws: ``JSONWebTokenError/malformed`` if it is no key set or has more than ``maximumKeys`` members.
+    /// Keys for encryption, without a name, of other kinds, sizes or curves are ignored, as RFC 7517 section 5 asks:
+    /// one unusual key must not make the others unusable.
+    /// - Throws: ``JSONWebTokenError/malformed`` if it is not a key set or has more than ``maximumKeys`` members.
     public init(json: [UInt8]) throws(JSONWebTokenError) {
         guard let members = try? UntrustedJSON.decode(Members.self, from: json),
             members.keys.count <= Self.maximumKeys
@@ -35,7 +35,7 @@ public struct JSONWebKeySet: Sendable {
     }
 
     private struct Members: Decodable {
-        // Optional, since a decoder does not even ask a type about null.
+        // Optional, since a decoder does not call a type's initialiser for null.
         let keys: [Member?]
     }
 

@@ -4,10 +4,10 @@ internal import OpenSSLCrypto
 /// JSON Web Tokens (RFC 7519) as signed texts in compact form (RFC 7515, section 3.1).
 ///
 /// Signatures are OpenSSL's; everything around them is decided here, and strictly: the algorithm comes from the key and
-/// the caller's list, never from the token alone, and nothing of a token is looked at more than needed before its
-/// signature has been checked (RFC 8725, sections 3.1 and 3.2).
+/// the caller's list, never from the token alone, and no more of a token is examined than necessary before its
+/// signature has been verified (RFC 8725, sections 3.1 and 3.2).
 public enum JSONWebToken {
-    /// The algorithms in use with the providers that we know (RFC 7518, section 3.1).
+    /// The algorithms used by the providers that we know (RFC 7518, section 3.1).
     public enum Algorithm: String, Sendable, CaseIterable, Codable {
         /// RSASSA-PKCS1-v1_5 with SHA-256.
         case rs256 = "RS256"
@@ -15,12 +15,12 @@ public enum JSONWebToken {
         case es256 = "ES256"
     }
 
-    /// The longest token that is looked at, in bytes. Providers' tokens have one to four thousand.
+    /// The longest token that is examined, in bytes. Providers' tokens have one to four thousand.
     public static let maximumBytes = 16_384
 
     /// Checks the signature of `token` and hands out the bytes of its payload.
     ///
-    /// The claims in it (issuer, audience, times) are the caller's to check.
+    /// The claims in it (issuer, audience, times) must be checked by the caller.
     /// - Throws: ``JSONWebTokenError``; ``JSONWebTokenError/unknownKey`` also for a token that names no key.
     public static func verifiedPayload(
         of token: String, with keys: JSONWebKeySet, algorithms: Set<Algorithm>
@@ -35,8 +35,8 @@ public enum JSONWebToken {
 
     /// Returns a signed token of `claims`, with `keyID` as its `kid` if given.
     ///
-    /// - Throws: ``JSONWebTokenError/malformed`` if `claims` cannot be JSON;
-    ///   ``JSONWebTokenError/keyUnusable`` if the key did not sign.
+    /// - Throws: ``JSONWebTokenError/malformed`` if `claims` cannot be JSON; ``JSONWebTokenError/keyUnusable`` if
+    ///   signing with the key failed.
     public static func signed(
         _ claims: some Encodable & Sendable, keyID: String?, with key: SigningKey
     ) throws(JSONWebTokenError) -> String {

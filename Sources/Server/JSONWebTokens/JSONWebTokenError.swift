@@ -2,14 +2,15 @@
 ///
 /// No case carries a token, a key or text of a third party.
 public enum JSONWebTokenError: Error, Equatable, Sendable {
-    /// It is no signed token in compact form, is too long, or asks for extensions that we do not know: refuse it.
-    /// A key set that is no key set gives this, too.
+    /// It is not a signed token in compact form, is too long, or requires extensions that we do not know: reject it. An
+    /// invalid key set causes this error, too.
     case malformed
-    /// The key that it names is not in the set: fetch the set again, if it was not fetched just now; else refuse it.
+    /// The key that it names is not in the set: fetch the set again, if it was not fetched just now; otherwise reject
+    /// it.
     case unknownKey
-    /// The signature is not this key's over these bytes: refuse the token.
+    /// The signature over these bytes was not made with this key: reject the token.
     case badSignature
-    /// It is signed in a way that the caller does not allow, or that does not fit the key: refuse it.
+    /// It is signed in a way that the caller does not allow, or that does not fit the key: reject it.
     case algorithmNotAllowed
     /// A key of ours cannot be read, or is of the wrong kind or size: refuse to start.
     case keyUnusable

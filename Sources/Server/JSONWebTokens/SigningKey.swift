@@ -4,16 +4,16 @@ internal import OpenSSLCrypto
 public struct SigningKey: Sendable {
     private let key: PrivateKey
 
-    /// What it signs with.
+    /// The algorithm with which it signs.
     public var algorithm: JSONWebToken.Algorithm { JSONWebToken.Algorithm(key.kind) }
 
     /// Reads a P-256 key in PEM, such as the `.p8` files that Apple hands out.
     ///
-    /// Line ends may be written as `\n`, backslash and letter, as they are in one line of JSON.
+    /// Newlines may be written as `\n`, backslash and letter, as in a single line of JSON.
     /// - Throws: ``JSONWebTokenError/keyUnusable``.
     public init(es256PEM pem: String) throws(JSONWebTokenError) { try self.init(pem, .es256) }
 
-    /// Reads an RSA key in PEM, such as those in Google's service account files; line ends as in ``init(es256PEM:)``.
+    /// Reads an RSA key in PEM, such as those in Google's service account files; newlines as in ``init(es256PEM:)``.
     /// - Throws: ``JSONWebTokenError/keyUnusable``.
     public init(rs256PEM pem: String) throws(JSONWebTokenError) { try self.init(pem, .rs256) }
 
@@ -38,7 +38,7 @@ public struct SigningKey: Sendable {
 }
 
 extension JSONWebToken.Algorithm {
-    /// How keys of that kind sign.
+    /// The algorithm with which keys of that kind sign.
     init(_ kind: SignatureKind) {
         switch kind {
         case .rs256: self = .rs256

@@ -1,13 +1,13 @@
 internal import OpenSSLCrypto
 
-/// A public key that checks the signatures of one algorithm.
+/// A public key that verifies the signatures of one algorithm.
 struct VerificationKey: Sendable {
     private let key: PublicKey
 
     /// The only algorithm that it is used with.
     var algorithm: JSONWebToken.Algorithm { JSONWebToken.Algorithm(key.kind) }
 
-    /// - Throws: ``JSONWebTokenError/keyUnusable`` if it is not made for checking RS256 or ES256 signatures, or RSA
+    /// - Throws: ``JSONWebTokenError/keyUnusable`` if it is not meant for verifying RS256 or ES256 signatures, or RSA
     ///   with less than 2,048 bits (RFC 7518, section 3.3) or more than 4,096.
     init(_ published: PublishedKey) throws(JSONWebTokenError) {
         guard published.use == nil || published.use == "sig" else { throw .keyUnusable }
@@ -31,6 +31,6 @@ struct VerificationKey: Sendable {
         guard published.alg == nil || published.alg == algorithm.rawValue else { throw .keyUnusable }
     }
 
-    /// Whether `signature` is this key's over `message`. ECDSA signatures are r and s, 64 bytes; never DER.
+    /// Whether `signature` is this key's signature over `message`. ECDSA signatures are r and s, 64 bytes; never DER.
     func verifies(_ signature: [UInt8], over message: [UInt8]) -> Bool { key.verifies(signature, over: message) }
 }

@@ -1,12 +1,12 @@
-/// What waits in the database, at the moment of a scrape.
+/// The work pending in the database at the time of a scrape.
 public struct BacklogReading: Sendable {
     /// Rows of the outbox by kind, those of uploads in progress included.
     public var outbox: [(kind: String, count: Int)]
-    /// Rows whose time has come.
+    /// Rows that are due.
     public var due: Int
-    /// How long the one of them that has been due for longest has been so, in seconds.
+    /// How long the longest-overdue one of them has been due, in seconds.
     public var longestDueSeconds: Int
-    /// Age of the oldest row that was tried and is not done, in seconds.
+    /// Age of the oldest row that was attempted and is not done, in seconds.
     public var oldestRetriedSeconds: Int
     /// Staged changes that nobody has committed yet.
     public var staged: Int
@@ -27,7 +27,7 @@ public struct BacklogReading: Sendable {
 }
 
 extension Exposition {
-    /// Adds what waits in the database, or that it does not answer.
+    /// Adds the work pending in the database, or that the database does not answer.
     mutating func add(_ backlog: BacklogReading?) {
         addGauge(
             "syncd_database_up", "Whether the database answers with the right schema.",

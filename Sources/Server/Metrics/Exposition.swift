@@ -1,6 +1,6 @@
 /// The text that Prometheus reads: https://prometheus.io/docs/instrumenting/exposition_formats/, version 0.0.4.
 struct Exposition {
-    /// Of a reply with this text.
+    /// The content type of a reply with this text.
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     private(set) var text = ""
@@ -8,8 +8,8 @@ struct Exposition {
     /// Families of so few series are shown from the start, with zeros, so that the first event is seen as a change.
     private static let fewSeries = 9
 
-    /// Adds a family that is kept in files. Of one with many labels, combinations that nothing was ever counted for are
-    /// left out.
+    /// Adds a family that is kept in files. In a family with many labels, combinations that were never counted are left
+    /// out.
     mutating func add(_ family: MetricFamily, _ values: ArraySlice<UInt64>) {
         var lines = ""
         let combinations = family.combinations
@@ -35,7 +35,7 @@ struct Exposition {
         if !lines.isEmpty { text += Self.head(family.name, family.kind.word, family.help) + lines }
     }
 
-    /// Adds a gauge that is known at the moment.
+    /// Adds a gauge whose value is known at the time of the scrape.
     mutating func addGauge(_ name: String, _ help: String, _ samples: [(labels: String, value: Double)]) {
         guard !samples.isEmpty else { return }
         text += Self.head(name, "gauge", help)

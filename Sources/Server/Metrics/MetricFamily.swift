@@ -1,17 +1,17 @@
 /// A metric with all its labels' values: what one HELP and TYPE line of a scrape is about.
 ///
-/// Values come from enums of ours only, so the number of series is known when the program is built. Never an identifier,
-/// a path or a name that somebody chose.
+/// Values come from our own enums only, so the number of series is known at build time. Never an identifier, a path or
+/// a name that somebody chose.
 struct MetricFamily: Sendable {
     enum Kind: Equatable, Sendable {
-        /// Only grows; what processes that have ended counted stays in the sum.
+        /// Only grows; the counts of processes that have ended stay in the sum.
         case counter
         /// Rises and falls; counts for living processes only.
         case gauge
-        /// Durations, in seconds, by these upper bounds.
+        /// Durations, in seconds, with these upper bounds.
         case histogram(bounds: [Double])
 
-        /// The word of the exposition format.
+        /// The type name in the exposition format.
         var word: String {
             switch self {
             case .counter: "counter"
@@ -40,7 +40,7 @@ struct MetricFamily: Sendable {
     var help: String
     var kind: Kind
     var labels: [Label]
-    /// How many units of a stored number are one of the metric; durations are stored in microseconds.
+    /// How many units of a stored number make one unit of the metric; durations are stored in microseconds.
     var divisor: Double
 
     init(_ name: String, _ kind: Kind, _ help: String, _ labels: [Label] = [], divisor: Double = 1) {
@@ -51,16 +51,16 @@ struct MetricFamily: Sendable {
         self.divisor = divisor
     }
 
-    /// Numbers that one combination of label values takes.
+    /// How many numbers one combination of label values takes.
     var width: Int {
         switch kind {
         case .counter, .gauge: 1
-        // A bucket for each bound and one for all above, and the sum.
+        // A bucket for each bound, one for everything above, and the sum.
         case .histogram(let bounds): bounds.count + 2
         }
     }
 
-    /// Every combination of label values, the last label's changing fastest, as the inside of the braces.
+    /// Every combination of label values, the last label's changing fastest, as the text between the braces.
     var combinations: [String] {
         labels.reduce([""]) { texts, label in
             texts.flatMap { text in

@@ -1,17 +1,17 @@
-/// What a process does.
+/// The role of a process.
 public enum ProcessRole: String, Sendable, CaseIterable {
     case api
     case transfer
     case jobs
 }
 
-/// Which way a file's bytes go, as a phone sees it.
+/// The direction of a file's bytes, from a phone's point of view.
 public enum TransferDirection: String, Sendable, CaseIterable {
     case upload
     case download
 }
 
-/// What became of a request that names a master version.
+/// The outcome of a request that names a master version.
 enum VersionOutcome: String, Sendable, CaseIterable {
     /// It was the current one, or none was named.
     case accepted
@@ -19,7 +19,7 @@ enum VersionOutcome: String, Sendable, CaseIterable {
     case stale
 }
 
-/// The statuses that requests are counted under; any other one is `other`.
+/// The statuses that requests are counted under; any other is `other`.
 enum CountedStatus {
     static let all = [
         200, 304, 400, 401, 403, 404, 405, 409, 410, 411, 413, 414, 422, 429, 499, 500, 502, 503, 504, 507,

@@ -2,19 +2,20 @@ internal import Posix
 
 /// The directory in which the processes of a host keep their numbers, one file each.
 ///
-/// Whoever is asked adds up the files of the living. The counters of a process that has ended are added to a file of
-/// totals before its own file is removed, so that a sum never goes back; both happen under a lock, and totals are replaced
-/// as a whole together with the names of the files that they contain, so that a crash in between counts nothing twice.
+/// The process that is scraped adds up the files of the running processes. The counters of a process that has ended are
+/// added to a file of totals before its own file is removed, so that a sum never decreases; both happen under a lock,
+/// and totals are replaced as a whole together with the names of the files that they contain, so that a crash in
+/// between counts nothing twice.
 ///
-/// A file's numbers begin with a head of ``headCount``. A file of another version of the server is understood by the list
-/// of keys of its layout, which lies beside it.
+/// A file's numbers begin with a head of ``headCount``. A file of another version of the server is interpreted through
+/// the list of keys of its layout, which is stored beside it.
 struct MetricsDirectory: Sendable {
-    /// Digest of the layout, role, start of the process in seconds since 1970.
+    /// Digest of the layout, role, start time of the process in seconds since 1970.
     static let headCount = 3
-    /// So many files may wait for somebody to ask.
+    /// How many files may accumulate without a scrape.
     static let manyFiles = 64
     private static let patience: Duration = .seconds(2)
-    /// Names of files of numbers begin so.
+    /// Prefix of the names of files of numbers.
     private static let prefix = "process-"
 
     let path: String
@@ -24,11 +25,11 @@ struct MetricsDirectory: Sendable {
     struct Sum {
         /// By the layout's index.
         var values: [UInt64]
-        /// The living: role, start in seconds since 1970.
+        /// Running processes: role, start in seconds since 1970.
         var processes: [(role: Int, start: UInt64)]
     }
 
-    /// Makes this process's file.
+    /// Creates this process's file.
     /// - Throws: ``PosixError``.
     func join(role: Int, processID: String, start: Int64) throws(PosixError) -> SharedNumbers {
         try Directory.make(path)
@@ -42,7 +43,7 @@ struct MetricsDirectory: Sendable {
         numbers.set(layout.digest, at: 0)
         numbers.set(UInt64(role), at: 1)
         numbers.set(UInt64(clamping: start), at: 2)
-        // A host whose processes restart and that nobody asks would fill up.
+        // A host whose processes restart and that is never scraped would fill up.
         if try Directory.names(in: path).count > Self.manyFiles { _ = try collect() }
         withExtendedLifetime(lock) {}
         return numbers
@@ -62,7 +63,7 @@ struct MetricsDirectory: Sendable {
     private func collect() throws(PosixError) -> Sum {
         var totals = try Totals(readingFrom: path + "/totals")
         let names = try Directory.names(in: path).filter { $0.hasPrefix(Self.prefix) }
-        // What is gone need not be remembered.
+        // Files that are gone need not be remembered.
         totals.contents.formIntersection(names)
         var living = Sum(values: Array(repeating: 0, count: layout.count), processes: [])
         var keysByDigest: [UInt64: [String]] = [:]

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Where each number of each metric stands in a process's file.
+/// The position of each number of each metric in a process's file.
 struct MetricsLayout: Sendable {
     let families: [MetricFamily]
     /// The first number of each family.
@@ -9,7 +9,7 @@ struct MetricsLayout: Sendable {
     private let strides: [(second: Int, third: Int, width: Int)]
     /// How many numbers there are.
     let count: Int
-    /// Tells layouts apart.
+    /// Distinguishes layouts.
     let digest: UInt64
     private let keyList = KeyList()
 
@@ -37,8 +37,8 @@ struct MetricsLayout: Sendable {
         }
     }
 
-    /// What each number is, as text: the same in every version of the server that has it. Made when first needed, which is
-    /// not when a process starts.
+    /// What each number is, as text: the same in every version of the server that has it. Computed when first needed,
+    /// which is not when a process starts.
     var keys: [String] {
         keyList.made.withLock { made in
             if made.isEmpty { made = families.flatMap(Self.keys) }
@@ -51,7 +51,7 @@ struct MetricsLayout: Sendable {
     }
 
     private static func keys(of family: MetricFamily) -> [String] {
-        // Of a family that rises and falls, nothing is kept of the dead.
+        // For a gauge, nothing is kept of processes that have ended.
         let mark = family.kind == .gauge ? "g " : "c "
         return family.combinations.flatMap { labels in
             let series = "\(mark)\(family.name){\(labels)}"
@@ -62,7 +62,7 @@ struct MetricsLayout: Sendable {
         }
     }
 
-    /// The number that a family's combination of label values begins at, each given by its position among the values; 0
+    /// The index at which a family's combination of label values begins, each given by its position among the values; 0
     /// for labels that the family does not have.
     func index(_ family: Int, _ first: Int, _ second: Int, _ third: Int) -> Int {
         let stride = strides[family]

@@ -1,17 +1,17 @@
 public import HTTPTransport
 internal import HTTPTypes
 
-/// One request to somebody else's service, in the few words under which it is counted.
+/// One request to an external service, described by the few labels under which it is counted.
 public struct ProviderCall: Equatable, Sendable {
-    /// What is asked.
+    /// What is requested.
     public enum Operation: String, Sendable, CaseIterable {
-        /// Who a token belongs to, or the keys to tell that.
+        /// Who a token belongs to, or the keys to verify that.
         case identity
         /// New tokens for an authorization code, or for the server itself.
         case token
         /// A new access token for a refresh token.
         case refresh
-        /// Looking up, listing, making folders.
+        /// Looking up, listing, creating folders.
         case metadata
         case download
         case upload
@@ -27,7 +27,7 @@ public struct ProviderCall: Equatable, Sendable {
         case denied
         /// 404 or 410.
         case missing
-        /// 409, 412 or 416: the state there is another one.
+        /// 409, 412 or 416: the state there differs.
         case conflict
         /// Any other status of the 400s.
         case rejected
@@ -40,7 +40,7 @@ public struct ProviderCall: Equatable, Sendable {
         /// The connection could not be made, or was lost.
         case unreachable
         case timeout
-        /// Not made: the provider has its share of calls, or keeps failing.
+        /// Not made: the provider's share of calls is used up, or it keeps failing.
         case withheld
         /// Ended by us, or not possible.
         case aborted
@@ -50,7 +50,7 @@ public struct ProviderCall: Equatable, Sendable {
     public var provider: ServiceProvider
     public var operation: Operation
 
-    /// Puts a request into words. Only the host, the first parts of the path, the method and the kind of grant count.
+    /// Describes a request. Only the host, the first parts of the path, the method and the kind of grant count.
     public init(_ request: OutgoingRequest) {
         let address = HTTPSAddress(request.url)
         let path = address?.path ?? ""
@@ -110,7 +110,7 @@ extension ProviderCall.Outcome {
         }
     }
 
-    /// What the lack of one means.
+    /// What the lack of a reply means.
     public init(_ error: TransportError) {
         switch error {
         case .notSent, .interrupted: self = .unreachable

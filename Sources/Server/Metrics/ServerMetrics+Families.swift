@@ -142,7 +142,7 @@ extension ServerMetrics {
         .doneUploads, .uploadFile, .uploadAppMetaData, .uploadDeletion,
     ]
 
-    /// Upper bounds of the buckets, in seconds: from a cached HealthCheck to a gigabyte over a mobile line.
+    /// Upper bounds of the buckets, in seconds: from a cached HealthCheck to a gigabyte over a mobile connection.
     static let bounds: [Double] = [
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
     ]

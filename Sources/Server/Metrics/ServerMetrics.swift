@@ -11,11 +11,11 @@ public final class ServerMetrics: Sendable {
     private let role: Int
     private let version: String
 
-    /// Begins to count.
+    /// Starts counting.
     /// - Parameters:
-    ///   - directory: on this host, the same for all its processes; made if it is missing. Its contents need not outlive
-    ///     the host's next start.
-    ///   - processID: a text that no other process ever uses.
+    ///   - directory: on this host, the same for all its processes; created if it is missing. Its contents need not
+    ///     survive a reboot of the host.
+    ///   - processID: a string that no other process ever uses.
     ///   - startedAt: seconds since 1970.
     ///   - version: the server's.
     /// - Throws: `PosixError` if the directory cannot be used.
@@ -61,10 +61,10 @@ public final class ServerMetrics: Sendable {
         if let position = Self.committingEndpoints.firstIndex(of: endpoint) { add(1, .commits, position) }
     }
 
-    /// A request was refused since its user has reached a quota.
+    /// A request was rejected because its user has reached a quota.
     public func refused(for quota: Quota) { add(1, .quotaRefusals, Quota.position(of: quota)) }
 
-    /// Tokens of an account with storage were stored that have no refresh token.
+    /// Tokens without a refresh token were stored for an account with storage.
     public func lackedOfflineAccess() { add(1, .signInsWithoutOfflineAccess, role) }
 
     /// A sealed record could not be opened.
@@ -75,14 +75,14 @@ public final class ServerMetrics: Sendable {
         add(UInt64(bytes), .transferBytes, TransferDirection.position(of: direction))
     }
 
-    /// Uploads hold so many bytes more in memory than before, or, below zero, fewer.
+    /// The change in the number of bytes that uploads hold in memory; negative if they hold fewer.
     public func partsGrew(by bytes: Int) {
         add(UInt64(bitPattern: Int64(bytes)), .uploadPartBytes, 0)
     }
 
     // MARK: Providers
 
-    /// A request to somebody else's service is over.
+    /// A request to an external service is over.
     public func called(_ call: ProviderCall, _ outcome: ProviderCall.Outcome, took: Duration) {
         let provider = ServiceProvider.position(of: call.provider)
         let operation = ProviderCall.Operation.position(of: call.operation)
@@ -97,7 +97,7 @@ public final class ServerMetrics: Sendable {
 
     // MARK: Database connections
 
-    /// What the pool of connections has counted so far.
+    /// What the connection pool has counted so far.
     public struct PoolReading: Sendable {
         public var leased: Int
         public var idle: Int
@@ -120,7 +120,7 @@ public final class ServerMetrics: Sendable {
         }
     }
 
-    /// Takes over what the pool of connections has counted.
+    /// Records what the connection pool has counted.
     public func read(_ pool: PoolReading) {
         set(pool.leased, .connectionsLeased, role)
         set(pool.idle, .connectionsIdle, role)
@@ -133,7 +133,7 @@ public final class ServerMetrics: Sendable {
 
     // MARK: Scrape
 
-    /// The text for Prometheus: all processes of the host together, and what the database says at the moment.
+    /// The text for Prometheus: all processes of the host together, and the current values from the database.
     /// - Parameter backlog: `nil` if the database does not answer.
     /// - Throws: `PosixError` if the directory cannot be read.
     public func exposition(_ backlog: BacklogReading?) throws -> [UInt8] {

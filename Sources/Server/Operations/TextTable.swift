@@ -1,6 +1,6 @@
 import Posix
 
-/// Lays rows of text out in columns; numbers are aligned to the right.
+/// Lays out rows of text in columns; numbers are aligned to the right.
 struct TextTable {
     private let header: [String]
     private var rows: [[String]] = []
@@ -9,10 +9,10 @@ struct TextTable {
         self.header = header
     }
 
-    /// Adds a row. What is not printable is escaped here, so that the columns are as wide as what is shown.
+    /// Adds a row. Unprintable characters are escaped here, so that column widths match what is shown.
     mutating func add(_ row: String...) { rows.append(row.map(PrintableText.escaping)) }
 
-    /// The table without blanks at the ends of lines.
+    /// The table without trailing blanks.
     var lines: [String] {
         let all = [header] + rows
         let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }

@@ -1,30 +1,31 @@
 public import MariaDB
 
-/// Brings the database's schema to the version that this program needs, and checks that it is there.
+/// Migrates the database's schema to the version that this program needs, and verifies it.
 public struct MigrationRunner: ~Copyable {
     private var connection: Connection
     private let leaseOwner: String
 
-    /// How long a process may be silent before another one takes over its migration.
+    /// How long a process may be silent before another one takes over its migration, in seconds.
     private static let leaseSeconds: Int64 = 600
 
-    /// - Parameter leaseOwner: a text that no other process uses.
+    /// - Parameter leaseOwner: a string that no other process uses.
     public init(_ settings: ConnectionSettings, leaseOwner: String) throws(StoreError) {
         do { connection = try Connection(settings) } catch { throw StoreError(error) }
         self.leaseOwner = leaseOwner
     }
 
-    /// The number of the newest step that this program knows.
+    /// The number of the newest migration that this program knows.
     public static var newestStep: Int { Migration.all.last?.version ?? 0 }
 
-    /// Applies what is missing.
+    /// Applies the missing migrations.
     ///
-    /// Harmless to repeat and to run on several hosts at once: a committed lease row decides who works (`GET_LOCK` would
-    /// be local to a node of a cluster, and DDL commits row locks away). MariaDB commits DDL at once, so each
-    /// file is safe to run again after a crash in its middle.
-    /// - Parameter last: the number of the last step to apply; later ones are left for another call.
-    /// - Returns: the names of the steps that were applied now.
-    /// - Throws: ``MigrationError`` if another process is at it or an applied step is not the one we know; ``StoreError``.
+    /// Idempotent, and safe to run on several hosts at once: a committed lease row decides which process runs
+    /// (`GET_LOCK` would be local to a node of a cluster, and DDL commits row locks away). MariaDB commits DDL at once,
+    /// so each file is safe to run again after a crash in the middle.
+    /// - Parameter last: the number of the last migration to apply; later ones are left for another call.
+    /// - Returns: the names of the migrations that were applied by this call.
+    /// - Throws: ``MigrationError`` if another process is already migrating or an applied migration differs from the
+    ///   known one; ``StoreError``.
     public mutating func migrate(through last: Int = .max) throws -> [String] {
         try translate { connection throws(MariaDBError) in
             try connection.executeScript(
@@ -44,7 +45,7 @@ public struct MigrationRunner: ~Copyable {
                 """)
         }
         guard try takeLease() else { throw MigrationError.inProgressElsewhere }
-        // Given back after a failure too, or the next attempt would have to wait for it to run out.
+        // Released after a failure too, or the next attempt would have to wait until it expires.
         let outcome = Result { try applyMissing(through: last) }
         let release = Result { try releaseLease() }
         let applied = try outcome.get()
@@ -68,7 +69,7 @@ public struct MigrationRunner: ~Copyable {
     }
 
     /// Checks that the schema is exactly the one that this program needs.
-    /// - Throws: ``MigrationError`` if it is older, newer, or was changed; ``StoreError``.
+    /// - Throws: ``MigrationError`` if it is older, newer, or was altered; ``StoreError``.
     public mutating func verify() throws {
         let present: Set<Int>
         do {
@@ -130,13 +131,13 @@ public struct MigrationRunner: ~Copyable {
 
 /// Why the schema cannot be used or changed.
 public enum MigrationError: Error, Equatable, CustomStringConvertible {
-    /// Another process migrates now.
+    /// Another process is migrating now.
     case inProgressElsewhere
-    /// Steps are missing: run `syncctl migrate`.
+    /// Migrations are missing: run `syncctl migrate`.
     case outdated(missing: [String])
-    /// The database has steps that this program does not know: it is too old for the database.
+    /// The database has migrations that this program does not know: the program is too old for the database.
     case newer([Int])
-    /// A step was applied with another text than the one we know.
+    /// An applied migration has a different text than the known one.
     case altered(String)
 
     public var description: String {

@@ -1,7 +1,7 @@
 internal import MariaDB
 internal import SyncProtocol
 
-// Reads columns as domain values; what does not decode is damaged data, named by table and column.
+// Reads columns as domain values; a value that cannot be decoded is damaged data, reported by table and column.
 extension Row {
     borrowing func identifier<ID: CasePreservingIdentifier>(
         _ column: Int, as type: ID.Type = ID.self, _ table: String, _ name: String
@@ -19,7 +19,7 @@ extension Row {
         return try identifier(column, table, name)
     }
 
-    /// A value of an enumeration that the database keeps as text.
+    /// An enumeration value that the database stores as text.
     borrowing func word<Word: RawRepresentable<String>>(
         _ column: Int, as type: Word.Type = Word.self, _ table: String, _ name: String
     ) throws(StoreError) -> Word {

@@ -3,14 +3,14 @@ import Posix
 public import SyncProtocol
 import Synchronization
 
-/// The server's memory: users, sharing groups, files, and what must still be done.
+/// The server's persistent state: users, sharing groups, files, and pending work.
 ///
-/// Shared by all threads. A connection is leased for the length of one transaction and never while a phone or a cloud
-/// is being waited for: the closures here must not do either.
+/// Shared by all threads. A connection is leased for the duration of one transaction and never while waiting for a
+/// phone or a cloud: the closures here must not wait for them either.
 public struct Store: Sendable {
-    /// How often a transaction is tried when others stand in its way.
+    /// How often a transaction is tried if it conflicts with others.
     public static let maximumAttempts = 8
-    /// As long as the column is; nginx's have 32.
+    /// The length of the column; nginx's ids have 32 characters.
     public static let maximumRequestIDLength = 64
 
     private let pool: ConnectionPool
@@ -33,21 +33,22 @@ public struct Store: Sendable {
             elapsed: { start.duration(to: .now) }, hostTime: hostTime ?? { .seconds(WallClock.secondsSince1970()) })
     }
 
-    /// The present by the database's clock, which all hosts share.
+    /// The current time by the database's clock, which all hosts share.
     ///
-    /// At most a second older than the last use of the store is what it goes by; this host's own clock counts only as long
-    /// as the database has not been reached at all.
+    /// The underlying reading is at most a second older than the last use of the store; this host's own clock is used
+    /// only until the database has been reached for the first time.
     public var now: WireDate { clock.now }
 
-    /// Opens the store, after ``MigrationRunner/verify()`` has found the schema to be right; until then every use throws
+    /// Opens the store, after ``MigrationRunner/verify()`` has verified the schema; until then every use throws
     /// ``StoreError/unavailable(_:)``, as if the database were not there.
     public func open() {
         schema.isVerified.store(true, ordering: .releasing)
     }
 
-    /// The same store, for the work of one request: what that leaves to the outbox names the request.
+    /// The same store, for the work of one request: the work that it adds to the outbox names the request.
     ///
-    /// - Parameter requestID: at most ``maximumRequestIDLength`` characters of printable ASCII; anything else is not kept.
+    /// - Parameter requestID: at most ``maximumRequestIDLength`` characters of printable ASCII; anything else is
+    ///   ignored.
     public func serving(_ requestID: String?) -> Store {
         var store = self
         store.requestID = requestID.flatMap { id in
@@ -57,12 +58,12 @@ public struct Store: Sendable {
         return store
     }
 
-    /// Runs `body` in one transaction and commits it; whatever `body` throws undoes it.
+    /// Runs `body` in one transaction and commits it; an error thrown by `body` rolls it back.
     ///
-    /// Each statement sees what is committed at that moment, so what `body` reads after it has locked a group is as new
-    /// as the lock.
-    /// Deadlocks, lock timeouts and certification failures make the whole transaction run again, so `body` may run
-    /// several times and must have no effect outside the session. Between attempts there is a short random pause.
+    /// Each statement sees what is committed at that moment, so what `body` reads after it has locked a group is as
+    /// recent as the lock. Deadlocks, lock timeouts and certification failures make the whole transaction run again, so
+    /// `body` may run several times and must have no effect outside the session. There is a short random pause between
+    /// attempts.
     public func transaction<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
         var attempt = 1
         while true {
@@ -80,7 +81,7 @@ public struct Store: Sendable {
         }
     }
 
-    /// Runs `body` on one consistent snapshot: everything it reads was true at the same moment.
+    /// Runs `body` on one consistent snapshot: everything it reads is from the same moment.
     public func snapshot<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
         try withSession { session in
             try session.beginSnapshot()
@@ -108,14 +109,14 @@ public struct Store: Sendable {
         return try result.get()
     }
 
-    /// Whether the database answers.
+    /// Checks that the database responds.
     /// - Throws: ``StoreError/unavailable(_:)``.
     public func check() throws {
         try withSession { session in try session.check() }
     }
 }
 
-/// Whether the database was found to have the right schema; shared by all copies of a ``Store``.
+/// Whether the database has been verified to have the right schema; shared by all copies of a ``Store``.
 private final class SchemaState: Sendable {
     let isVerified = Atomic(false)
 }

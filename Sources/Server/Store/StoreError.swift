@@ -2,19 +2,19 @@ public import MariaDB
 
 /// What a failure of the database means for the caller.
 public enum StoreError: Error {
-    /// The database cannot be reached or is too busy; nothing was changed, or nobody knows. Try again later.
+    /// The database is unreachable or too busy; nothing was changed, or the outcome is unknown. Try again later.
     case unavailable(MariaDBError)
     /// All connections stayed in use; nothing was changed. Try again later.
     case busy
-    /// Other transactions stood in the way; the whole transaction may be repeated.
+    /// Conflict with other transactions; the whole transaction may be retried.
     case contention(MariaDBError)
     /// A row with the same key exists; the payload is the name of the key.
     case alreadyExists(key: String)
     /// A row that must exist does not.
     case notFound
-    /// A stored value cannot be what it says it is: damaged data, or a defect of ours.
+    /// A stored value is not valid for its type: damaged data, or a bug.
     case corrupt(table: String, column: String)
-    /// The database refuses a statement for a reason that will not pass: a defect of ours or of the set-up.
+    /// The database rejects a statement for a reason that will not pass: a bug, or a configuration error.
     case defect(MariaDBError)
 }
 

@@ -1,11 +1,11 @@
 internal import MariaDB
 
-/// One thread's conversation with the database; the repositories are its extensions.
+/// One thread's session with the database; the repositories are its extensions.
 ///
 /// Repositories never begin or end a transaction: ``Store`` does.
 public struct StoreSession: ~Copyable {
     var connection: Connection
-    /// The request that the session works for; `nil` if it is none's.
+    /// The request that the session works for; `nil` if there is none.
     private let requestID: String?
 
     init(_ connection: consuming Connection, requestID: String?) {
@@ -13,7 +13,7 @@ public struct StoreSession: ~Copyable {
         self.requestID = requestID
     }
 
-    /// The ``requestID`` as every statement that adds work to the outbox binds it, to the column `request_id`.
+    /// The ``requestID``, as each statement that adds work to the outbox binds it to the column `request_id`.
     var requestValue: Value { .text(orNull: requestID) }
 
     consuming func end() -> Connection { connection }
@@ -35,7 +35,7 @@ public struct StoreSession: ~Copyable {
     }
 
     /// Runs a statement that changes rows.
-    /// - Returns: how many rows it changed; rows that already had the new values are not counted.
+    /// - Returns: how many rows it changed; rows that already had the new values do not count.
     @discardableResult
     mutating func execute(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int {
         do { return Int(try connection.execute(sql, values).affectedRows) } catch { throw StoreError(error) }
@@ -46,8 +46,8 @@ public struct StoreSession: ~Copyable {
         do { return Int64(try connection.execute(sql, values).lastInsertID) } catch { throw StoreError(error) }
     }
 
-    /// Runs an INSERT of what a query yields, one row at most, and returns the number that AUTO_INCREMENT gave to the row;
-    /// `nil` if the query yielded none.
+    /// Runs an INSERT of the result of a query, one row at most, and returns the number that AUTO_INCREMENT gave to the
+    /// row; `nil` if the query returned none.
     mutating func insertSelected(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int64? {
         do {
             let result = try connection.execute(sql, values)
@@ -57,7 +57,7 @@ public struct StoreSession: ~Copyable {
         }
     }
 
-    /// The first row that a query yields, decoded.
+    /// The first row that a query returns, decoded.
     mutating func first<Decoded>(
         _ sql: StaticString, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded
     ) throws(StoreError) -> Decoded? {
@@ -68,7 +68,7 @@ public struct StoreSession: ~Copyable {
         return found
     }
 
-    /// All rows that a query yields, decoded.
+    /// All rows that a query returns, decoded.
     mutating func all<Decoded>(
         _ sql: StaticString, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded
     ) throws(StoreError) -> [Decoded] {

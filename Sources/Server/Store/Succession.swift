@@ -1,6 +1,6 @@
 public import SyncProtocol
 
-/// A member of a group, as far as it matters for who may run the group.
+/// The properties of a group's member that determine who may administer the group.
 public struct GroupMember: Equatable, Sendable {
     public var userID: UserID
     public var accountType: AccountType
@@ -15,9 +15,9 @@ public struct GroupMember: Equatable, Sendable {
     }
 }
 
-/// What must happen to a group so that somebody can administer it.
+/// What must happen to a group so that it has an admin.
 ///
-/// A pure decision, made whenever a member has gone or was given another permission.
+/// A pure decision, made whenever a member has left or their permission has changed.
 public enum Succession: Equatable, Sendable {
     /// There is an admin.
     case unnecessary
@@ -28,9 +28,9 @@ public enum Succession: Equatable, Sendable {
 
     /// Decides for a group with just these members.
     ///
-    /// Who brings storage comes first, since others depend on them: among those the highest permission, then the longest
-    /// membership. If nobody brings storage, the longest membership decides. Of two who came at the same second the
-    /// older user is chosen.
+    /// Members with storage come first, since others depend on them: among those the highest permission, then the
+    /// longest membership. If no member has storage, the longest membership decides. Of two who joined in the same
+    /// second the older user is chosen.
     public static func among(_ members: [GroupMember]) -> Succession {
         guard !members.isEmpty else { return .groupEnds }
         if members.contains(where: { $0.permission == .admin }) { return .unnecessary }

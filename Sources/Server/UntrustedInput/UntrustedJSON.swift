@@ -1,15 +1,15 @@
 public import FoundationEssentials
 
-/// JSON that others wrote: providers, issuers of tokens, phones.
+/// JSON from external sources: providers, token issuers, phones.
 public enum UntrustedJSON {
-    /// Arrays and objects within each other; what is meant for us has fewer than ten. Decoding needs stack for each level,
-    /// and worker threads have little.
+    /// Nesting depth of arrays and objects; legitimate input has fewer than ten levels. Decoding needs stack for each
+    /// level, and worker threads have little.
     public static let maximumDepth = 32
 
     /// Why a text is not decoded.
     public enum Refusal: Error {
         case tooDeep
-        /// It can be read, but holds values that cannot be meant.
+        /// It can be parsed, but holds implausible values.
         case implausible
     }
 
@@ -56,7 +56,7 @@ public enum UntrustedJSON {
     }
 }
 
-/// What knows which of its values cannot be meant: too long to be kept, negative where something is counted.
+/// A type that knows which of its values are implausible: too long to be stored, or negative counts.
 public protocol PlausibilityChecked {
     /// Whether all values are such that the server can work with them.
     var isPlausible: Bool { get }

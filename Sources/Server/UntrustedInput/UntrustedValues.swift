@@ -1,5 +1,5 @@
 extension Int64 {
-    /// The whole part of a number, or the nearest that fits; 0 for what is no number. Unlike `Int64(_:)` it never traps.
+    /// The integer part of a number, or the nearest that fits; 0 for NaN. Unlike `Int64(_:)` it never traps.
     public init(saturating number: Double) {
         if number.isNaN {
             self = 0
@@ -21,15 +21,15 @@ extension Int64 {
 }
 
 extension Duration {
-    /// A number of seconds that others name, from zero to ten years; less and more count as these.
+    /// A number of seconds from an external source, clamped to the range from zero to ten years.
     public static func untrusted(seconds: Double) -> Duration {
         .seconds(Swift.min(Swift.max(0, Int64(saturating: seconds)), 315_360_000))
     }
 }
 
 extension StringProtocol {
-    /// Whether it is not empty, has at most `maximum` characters, and these are visible ASCII: fit for a header field and
-    /// for a column of identifiers.
+    /// Whether it is not empty, has at most `maximum` characters, and these are visible ASCII: fit for a header field
+    /// and for a column of identifiers.
     public func isIdentifier(upTo maximum: Int) -> Bool {
         (1...maximum).contains(utf8.count) && utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }

@@ -3,8 +3,8 @@ public import Providers
 extension CloudStorageError {
     /// What a failed renewal of an access token means for the operation that needed it.
     ///
-    /// Only the provider's own word makes a permission count as gone; a provider that cannot be asked, or that refuses
-    /// us rather than the person, does not.
+    /// An authorization counts as revoked only if the provider says so; not if the provider is unavailable, or if it
+    /// rejects us rather than the person.
     public init(ofRenewal error: AccountError) {
         self =
             switch error {

@@ -3,10 +3,10 @@ public import OpenSSLCrypto
 public import Providers
 public import SyncProtocol
 
-/// Seals stored credentials for the database and opens them again.
+/// Seals stored credentials for the database and unseals them.
 ///
-/// The place where a record is kept is bound into it as additional data, so that a record copied to another row does
-/// not open there.
+/// The location of a record is bound into it as additional data, so that a record copied to another row cannot be
+/// opened there.
 public struct CredentialSealer: Sendable {
     /// Where a sealed record is kept.
     public enum Place: Sendable {
@@ -29,13 +29,13 @@ public struct CredentialSealer: Sendable {
         self.keys = keys
     }
 
-    /// - Throws: ``CryptoError`` if OpenSSL has no randomness.
+    /// - Throws: ``CryptoError`` if OpenSSL cannot provide random bytes.
     public func seal(_ credentials: StoredCredentials, for place: Place) throws -> [UInt8] {
         let plaintext = [UInt8](try JSONEncoder().encode(credentials))
         return try SealedBox.seal(plaintext, key: keys.current, additionalData: place.additionalData)
     }
 
-    /// - Throws: ``CryptoError`` if the record is damaged, from another place, or sealed with a key we do not have.
+    /// - Throws: ``CryptoError`` if the record is damaged, comes from another place, or is sealed with an unknown key.
     public func open(_ record: [UInt8], from place: Place) throws -> StoredCredentials {
         let plaintext = try SealedBox.open(record, keys: keys, additionalData: place.additionalData)
         return try JSONDecoder().decode(StoredCredentials.self, from: Data(plaintext))

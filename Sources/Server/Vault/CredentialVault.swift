@@ -4,38 +4,38 @@ public import Providers
 public import Store
 public import SyncProtocol
 
-/// Keeps the credentials of users: the one place of the server that opens and seals them.
+/// Stores the credentials of users: the only place in the server that seals and opens them.
 ///
-/// A record that cannot be opened, since its key is lost or it is damaged, counts as absent: its owner signs in again. It
-/// is not lost for that: as long as nothing brings another refresh token it is set aside, and counts again when its key
-/// comes back.
+/// A record that cannot be opened, because its key is lost or it is damaged, counts as absent: its owner signs in
+/// again. The record itself is not lost: until a new refresh token arrives it is set aside, and it is valid again when
+/// its key is restored.
 public struct CredentialVault: Sendable {
     /// What is stored for one user.
     public struct Kept: Sendable {
-        /// `nil` if nothing is stored that can be opened.
+        /// `nil` if nothing is stored, or it cannot be opened.
         public var credentials: StoredCredentials?
         /// Whether there is a record that cannot be opened.
         public var isUnreadable: Bool
-        /// When the person was last found to have withdrawn their consent at the provider.
+        /// When the person was last found to have withdrawn consent at the provider.
         public var consentWithdrawnAt: WireDate?
         fileprivate var version: Int64
 
-        /// Whether an identity token that has been verified counts.
+        /// Whether a verified identity token is accepted.
         public func admits(_ token: IdentityToken) -> Bool {
             if let consentWithdrawnAt, token.issuedAt <= consentWithdrawnAt.secondsSince1970 { return false }
             return credentials?.identity?.admits(token) ?? !token.isExpired
         }
     }
 
-    /// What became of a change.
+    /// The outcome of a change.
     public struct Updated: Sendable {
-        /// What is stored now; `nil` if that is nothing that can be opened.
+        /// What is stored now; `nil` if nothing is stored, or it cannot be opened.
         public let credentials: StoredCredentials?
-        /// Whether it was stored by this change.
+        /// Whether this change stored it.
         public let isChanged: Bool
     }
 
-    /// How often a change is worked out if others keep storing something else.
+    /// How often a change is retried if others keep storing something else.
     static let maximumAttempts = 5
 
     private let store: Store
@@ -64,7 +64,7 @@ public struct CredentialVault: Sendable {
         return kept
     }
 
-    /// Opens a record that is kept elsewhere; `nil`, with a warning, if that cannot be done.
+    /// Opens a record that is stored elsewhere; `nil`, with a warning, if it cannot be opened.
     /// - Throws: `CryptoError.unavailable`.
     public func open(
         _ record: [UInt8], from place: CredentialSealer.Place, _ logger: Logger
@@ -75,7 +75,7 @@ public struct CredentialVault: Sendable {
             throw CryptoError.unavailable
         } catch {
             unreadable()
-            // What a decoder says could repeat what it read.
+            // A decoder's error text could repeat the data that it read.
             let reason = (error as? CryptoError)?.description ?? "The sealed record holds something else."
             logger.warning("Credentials cannot be opened and count as absent", metadata: .keyed([.reason: "\(reason)"]))
             return nil
@@ -84,9 +84,9 @@ public struct CredentialVault: Sendable {
 
     /// Changes a user's credentials; the only way to do so.
     ///
-    /// If somebody else has stored something in between, the change is worked out again on top of that: nothing that a
-    /// provider gave is lost to what came at the same time.
-    /// - Parameter change: gets what is stored and says what to store, `nil` for nothing new; called up to
+    /// If somebody else has stored something in between, the change is computed again on top of that, so that no token
+    /// from a provider is lost to a concurrent change.
+    /// - Parameter change: gets what is stored and returns what to store, `nil` for no change; called up to
     ///   ``maximumAttempts`` times.
     /// - Returns: `nil` if there is no such user.
     /// - Throws: ``StoreError``, `.busy` if others keep changing them; `CryptoError.unavailable`; what `change` throws.
@@ -106,10 +106,10 @@ public struct CredentialVault: Sendable {
         throw StoreError.busy
     }
 
-    /// Stores credentials in the place of what was loaded, unless somebody else has stored something since.
+    /// Replaces the credentials that were loaded, unless somebody else has stored something since.
     ///
-    /// A withdrawal of consent that they know of is noted outside the sealed record too. A new one ends whatever was set
-    /// aside, as a new refresh token does.
+    /// A withdrawal of consent recorded in them is also recorded outside the sealed record. A new withdrawal discards a
+    /// record that was set aside, as a new refresh token does.
     private func replace(_ kept: Kept, by credentials: StoredCredentials, of userID: UserID) throws -> Bool {
         let withdrawnAt = credentials.identity?.withdrawnAt.map { WireDate(secondsSince1970: $0) }
         let isNewWithdrawal = withdrawnAt.map { $0 > kept.consentWithdrawnAt ?? .earliest } ?? false
@@ -137,14 +137,14 @@ public struct CredentialVault: Sendable {
             NewCredentials(record, hasRefreshToken: credentials.refreshToken != nil), of: userID)
     }
 
-    /// Stores the credentials of a user who was removed and whose storage is being cleared.
+    /// Stores the credentials of a removed user whose storage is being cleared.
     /// - Throws: ``StoreError``, `CryptoError.unavailable`.
     func replace(_ credentials: StoredCredentials, ofDeparted userID: UserID) throws {
         let record = try sealer.seal(credentials, for: .user(userID))
         try store.transaction { try $0.storeCredentials(record, ofDeparted: userID) }
     }
 
-    /// Seals what an authorization code was exchanged for, to be kept under `key`.
+    /// Seals the credentials that an authorization code was exchanged for, to be stored under `key`.
     /// - Throws: `CryptoError.unavailable`.
     public func sealed(_ credentials: StoredCredentials, ofCode key: [UInt8]) throws -> [UInt8] {
         try sealer.seal(credentials, for: .code(key))

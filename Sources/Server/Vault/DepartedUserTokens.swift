@@ -3,9 +3,9 @@ import Providers
 import Store
 import SyncProtocol
 
-/// The access token of a removed user, for the time that clearing their storage takes.
+/// The access token of a removed user, for as long as it takes to clear their storage.
 ///
-/// Only the jobs role uses it, so nobody else renews it; should two workers do so at once, the later result is kept.
+/// Only the jobs role uses it, so nobody else renews it; if two workers renew it at once, the later result is kept.
 final class DepartedUserTokens: AccessTokens {
     private let user: UserRecord
     private var credentials: StoredCredentials
@@ -14,7 +14,7 @@ final class DepartedUserTokens: AccessTokens {
     private let transport: Transport
     private let backoff: Backoff
 
-    /// - Parameter credentials: the tokens as the user's row had them.
+    /// - Parameter credentials: the tokens from the user's row.
     init(
         user: UserRecord, credentials: StoredCredentials, vault: CredentialVault, account: any AccountProvider,
         transport: Transport, backoff: Backoff
@@ -43,7 +43,7 @@ final class DepartedUserTokens: AccessTokens {
             throw CloudStorageError(ofRenewal: error)
         }
         do {
-            // A provider may take the old refresh token for the new one only once.
+            // A provider may accept the old refresh token only once.
             try vault.replace(credentials, ofDeparted: user.userID)
         } catch {
             throw .localFailure(error)

@@ -1,6 +1,6 @@
 public import Logging
 
-/// The keys of structured log lines, so that nobody invents a second spelling.
+/// The keys of structured log lines, defined once so that each has one spelling.
 public enum LogKey: String, Sendable {
     case requestID = "request_id"
     case endpoint

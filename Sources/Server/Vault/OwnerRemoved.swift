@@ -1,7 +1,7 @@
-/// The user whose storage is meant has been removed: nobody has withdrawn a permission, but there is nobody any more who
-/// could have one.
+/// The user who owns the storage has been removed: no authorization was revoked; there is no user left who could have
+/// one.
 ///
-/// Comes as the cause of ``CloudStorageError/localFailure(_:)``.
+/// Occurs as the cause of ``CloudStorageError/localFailure(_:)``.
 public struct OwnerRemoved: Error, Equatable {
     public init() {}
 }

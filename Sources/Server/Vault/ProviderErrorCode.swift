@@ -2,18 +2,18 @@ import FoundationEssentials
 import HTTPTransport
 import UntrustedInput
 
-/// How a provider calls what it refuses, in its error body: for the log, so never what it writes for people.
+/// The error code in a provider's error body, for the log; never the text that it writes for people.
 ///
-/// OAuth's token endpoints have a word (RFC 6749, section 5.2), Microsoft's the numbers behind `AADSTS` as well; Google's,
-/// Microsoft's and Facebook's interfaces have a word or a number inside of an object.
+/// OAuth's token endpoints return a word (RFC 6749, section 5.2), Microsoft's also the number after `AADSTS`; the APIs
+/// of Google, Microsoft and Facebook return a word or a number inside an object.
 struct ProviderErrorCode: CustomStringConvertible {
-    /// Error bodies have some hundred bytes.
+    /// Error bodies are a few hundred bytes long.
     private static let maximumBytes = 16_384
     private static let maximumWordLength = 64
 
     let description: String
 
-    /// `nil` if the reply is no refusal, or does not say anything of that kind.
+    /// `nil` if the reply is not an error, or contains no such code.
     init?(of reply: Reply) {
         guard reply.status >= 400, reply.body.count <= Self.maximumBytes,
             let body = try? UntrustedJSON.decode(

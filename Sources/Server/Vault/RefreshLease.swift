@@ -3,14 +3,15 @@ import OpenSSLCrypto
 public import Store
 public import SyncProtocol
 
-/// Lets one request at a time ask a provider for new tokens of one user, on all hosts together.
+/// Lets only one request at a time, across all hosts, ask a provider for new tokens of a user.
 ///
-/// The reservation is a committed row with an end: when its holder dies, the next one gets in after
-/// ``leaseSeconds``. Losing it changes nothing about what is stored: that is decided by the version of the credentials.
+/// The lease is a committed row with an expiry: if its holder dies, the next request acquires it after
+/// ``leaseSeconds``. Losing the lease does not affect what is stored: that is decided by the version of the
+/// credentials.
 public struct RefreshLease {
-    /// Longer than asking a provider may take, ``askingLimit``.
+    /// Longer than a request to the provider may take, ``askingLimit``.
     public static let leaseSeconds = 30
-    /// How long the holder may take for the provider's reply.
+    /// How long the holder may wait for the provider's reply.
     public static let askingLimit: Duration = .seconds(20)
     private static let pollInterval: Duration = .milliseconds(50)
 
@@ -24,12 +25,12 @@ public struct RefreshLease {
         self.backoff = backoff
     }
 
-    /// Runs `body` as the only one for this user.
+    /// Runs `body` exclusively for this user.
     ///
     /// - Parameters:
-    ///   - deadline: how long to wait for the turn.
-    ///   - isDone: whether somebody else has brought what is wanted; asked again after each wait.
-    /// - Returns: `nil` if `isDone` or the deadline came first.
+    ///   - deadline: how long to wait for the lease.
+    ///   - isDone: whether somebody else has already obtained the result; checked again after each wait.
+    /// - Returns: `nil` if `isDone` became true or the deadline passed first.
     public func take<Value>(
         by deadline: Deadline, unless isDone: () throws -> Bool, _ body: () throws -> Value
     ) throws -> Value? {
@@ -40,9 +41,9 @@ public struct RefreshLease {
                 try session.takeRefreshLease(of: userID, for: owner, seconds: Self.leaseSeconds)
             }
             guard isOurs else { continue }
-            // Where this fails the lease ends by itself.
+            // If this fails, the lease expires.
             defer { _ = try? store.transaction { try $0.endRefreshLease(of: userID, for: owner) } }
-            // Perhaps it was brought between the question and the lease.
+            // It may have been obtained between the check and the lease.
             return try isDone() ? nil : body()
         } while backoff.pause(Self.pollInterval, deadline: deadline)
         return nil

@@ -9,7 +9,7 @@ public import SyncProtocol
 /// Shared by all threads.
 public struct StorageRegistry: Sendable {
     public let store: Store
-    /// Where users' tokens are opened and changed.
+    /// Opens and changes users' tokens.
     public let vault: CredentialVault
     public let backoff: Backoff
     private let providers: [CloudStorageType: any CloudProvider]
@@ -28,11 +28,11 @@ public struct StorageRegistry: Sendable {
         self.accounts = Dictionary(uniqueKeysWithValues: accounts.map { ($0.accountType, $0) })
     }
 
-    /// The provider of a kind of accounts; `nil` if people may not sign in with it here.
+    /// The provider for an account type; `nil` if sign-in with it is not enabled here.
     public func account(_ type: AccountType) -> (any AccountProvider)? { accounts[type] }
 
     /// The storage of `user`.
-    /// - Throws: ``CloudStorageError/authorizationRevoked`` if their kind of account is no longer allowed here.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if their account type is no longer enabled here.
     public func storage(
         of user: UserRecord, transport: Transport, deadline: Deadline, logger: Logger
     ) throws(CloudStorageError) -> UserStorage {
@@ -49,9 +49,9 @@ public struct StorageRegistry: Sendable {
                 transport: transport, tokens: tokens, folder: folder, deadline: deadline, backoff: backoff))
     }
 
-    /// The storage of somebody who has been removed, to clear it.
-    /// - Parameter sealed: the tokens as the user's row had them.
-    /// - Throws: ``CloudStorageError/authorizationRevoked`` if their kind of account is no longer allowed here;
+    /// The storage of a removed user, to clear it.
+    /// - Parameter sealed: the tokens from the user's row.
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if their account type is no longer enabled here;
     ///   ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened.
     public func storage(
         ofDeparted user: UserRecord, sealed: [UInt8], transport: Transport, deadline: Deadline, logger: Logger
@@ -73,7 +73,7 @@ public struct StorageRegistry: Sendable {
     }
 }
 
-/// One user's storage, for the length of one request.
+/// One user's storage, for the duration of one request.
 public struct UserStorage {
     public let provider: any CloudProvider
     public var access: StorageAccess

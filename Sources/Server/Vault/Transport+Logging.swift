@@ -3,12 +3,12 @@ import HTTPTypes
 public import Logging
 
 extension Transport {
-    /// The same transport, with a line in the log for each call to a provider.
+    /// The same transport, with a log line for each call to a provider.
     ///
-    /// The line has whatever `logger` brings along, such as the request id that nginx gave; the host, never the path or
-    /// the query, which may hold names and addresses that stand for a permission; and what came of it. Calls that the
-    /// provider did not serve (no reply, 429, 5xx) are warnings, as they are repeated or reported; others are `info`. A
-    /// refusal's own code stands with it.
+    /// The line contains the metadata of `logger`, such as the request id from nginx; the host, but never the path or
+    /// the query, which may contain names and capability URLs; and the outcome. Calls that the provider did not serve
+    /// (no reply, 429, 5xx) are logged as warnings, since they are retried or reported; others as `info`. The line of a
+    /// rejected call includes the provider's error code.
     public func logged(by logger: Logger) -> Transport {
         Transport(
             send: { request, deadline throws(TransportError) in
@@ -51,7 +51,7 @@ extension Transport {
     private static func note(
         _ request: OutgoingRequest, _ error: TransportError, since started: ContinuousClock.Instant, _ logger: Logger
     ) {
-        // Stopped by ourselves: the phone hung up, or nothing more was wanted.
+        // Stopped on our side: the phone disconnected, or no more data was needed.
         let level: Logger.Level = if case .cancelled = error { .info } else { .warning }
         logger.log(
             level: level, "Provider call", metadata: metadata(of: request, [.reason: "\(error)"], since: started))

@@ -3,7 +3,7 @@ import Store
 import SyncProtocol
 import Synchronization
 
-/// Where one user's folder is, remembered in their row.
+/// The location of one user's folder, stored in their row.
 final class UserFolder: FolderMemory {
     private let userID: UserID
     private let store: Store
@@ -36,13 +36,13 @@ final class UserFolder: FolderMemory {
     func markDoubtful() { checks.forget(userID) }
 }
 
-/// When each user's folder was last looked at, in this process.
+/// When this process last checked each user's folder.
 final class FolderChecks: Sendable {
     private static let interval: Duration = .seconds(300)
     private static let maximumUsers = 10_000
     private let checked = Mutex<[UserID: ContinuousClock.Instant]>([:])
 
-    /// Whether it is time to look again; the answer counts as having looked.
+    /// Whether a check is due; the call itself counts as a check.
     func isDue(_ userID: UserID) -> Bool {
         checked.withLock { checked in
             if let last = checked[userID], last.duration(to: .now) < Self.interval { return false }

@@ -4,9 +4,9 @@ import Providers
 import Store
 import SyncProtocol
 
-/// One user's access token, read from the store when it is needed and renewed there when it is refused.
+/// One user's access token, read from the store when it is needed and renewed there when the provider rejects it.
 ///
-/// Of all processes one at a time asks the provider (``RefreshLease``); should two do so all the same, the stored version
+/// Only one process at a time asks the provider (``RefreshLease``); if two do so nevertheless, the stored version
 /// decides which result is kept.
 final class UserTokens: AccessTokens {
     private let user: UserRecord
@@ -37,7 +37,8 @@ final class UserTokens: AccessTokens {
         return token
     }
 
-    /// Asks the provider for a new token, unless somebody else has, or is doing it: then their result is waited for.
+    /// Asks the provider for a new token, unless somebody else already has a newer one or is renewing it; in that case
+    /// waits for their result.
     func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String {
         var known: String?
         do {
@@ -71,18 +72,19 @@ final class UserTokens: AccessTokens {
         do {
             if let newer = try keep(fresh, renewedFrom: stored), newer != rejected { return newer }
         } catch {
-            // The new token works all the same; the next request renews it again.
+            // The new token is valid nevertheless; the next request renews it again.
             logger.warning("Renewed token could not be stored", metadata: .keyed([.reason: "\(error)"]))
         }
         guard let token = fresh.accessToken else { throw .authorizationRevoked }
         return token
     }
 
-    /// Stores what the provider gave in place of `old`.
+    /// Stores the provider's new tokens in place of `old`.
     ///
-    /// Something else may have been stored in the meantime. A new sign-in, which brings another refresh token, stands;
-    /// with anything else the new tokens are laid over it, so that a refresh token that was given only once is not lost.
-    /// - Returns: the access token that is stored in the end.
+    /// Something else may have been stored in the meantime. A new sign-in, which has another refresh token, is kept as
+    /// it is; with anything else the new tokens are merged, so that a refresh token that is issued only once is not
+    /// lost.
+    /// - Returns: the access token that ends up stored.
     private func keep(_ fresh: StoredCredentials, renewedFrom old: StoredCredentials) throws -> String? {
         let updated = try vault.update(user.userID, logger) { kept in
             guard let present = kept.credentials, present.refreshToken == old.refreshToken else { return nil }
@@ -95,9 +97,9 @@ final class UserTokens: AccessTokens {
         return updated.credentials?.accessToken
     }
 
-    /// - Throws: ``CloudStorageError/localFailure(_:)`` with ``OwnerRemoved`` if the user is no user any more: that is no
-    ///   withdrawal of a permission. ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened: the key may
-    ///   come back, or the owner sign in again; apps remember for ever what is said to be revoked.
+    /// - Throws: ``CloudStorageError/localFailure(_:)`` with ``OwnerRemoved`` if the user no longer exists: that is not
+    ///   a revoked authorization. ``CloudStorageError/unavailable(detail:)`` if the tokens cannot be opened: the key
+    ///   may be restored, or the owner may sign in again, whereas apps never forget a reported revocation.
     private func load() throws(CloudStorageError) -> CredentialVault.Kept {
         let kept: CredentialVault.Kept?
         do { kept = try vault.load(user.userID, logger) } catch { throw .localFailure(error) }

@@ -27,7 +27,7 @@ static inline CURLcode shim_curl_setopt_list(CURL *handle, CURLoption option, st
     return curl_easy_setopt(handle, option, value);
 }
 
-/// The one type of CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION.
+/// The callback type shared by CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION.
 typedef size_t (*shim_curl_data_callback)(char *bytes, size_t size, size_t count, void *context);
 
 /// curl_easy_setopt is variadic: for CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION.

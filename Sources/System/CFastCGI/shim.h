@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-// accept4(2) stands behind _GNU_SOURCE. A descriptor that a child process could inherit is of no use to us.
+// accept4(2) requires _GNU_SOURCE. Child processes must not inherit the descriptor.
 static inline int fastcgi_accept(int socket) {
     int connection = accept(socket, 0, 0);
     if (connection >= 0) fcntl(connection, F_SETFD, FD_CLOEXEC);

@@ -11,13 +11,14 @@ static inline int posix_name_this_thread(const char *name) { return prctl(PR_SET
 // whichever is loaded first.
 extern int flock(int descriptor, int operation);
 
-// pipe2(2), and posix_spawn(3)'s way to close all descriptors from one on (glibc 2.34), whose first argument is a
-// posix_spawn_file_actions_t. Declared here: the headers show them to GNU sources only, which Swift's Glibc is not.
+// pipe2(2), and the posix_spawn(3) file action that closes all descriptors from a given one upwards (glibc 2.34), whose
+// first argument is a posix_spawn_file_actions_t. Declared here: the headers declare them only under _GNU_SOURCE, which
+// Swift's Glibc module does not define.
 extern int pipe2(int ends[2], int flags);
 extern int posix_spawn_file_actions_addclosefrom_np(void *actions, int from);
 
-// Numbers in memory that processes share: plain addresses, which Swift's Atomic does not take. No order is needed
-// between different numbers.
+// Atomic operations on memory shared by several processes: plain addresses, which Swift's Atomic does not accept. No
+// ordering is needed between different numbers.
 static inline void posix_atomic_add(uint64_t *number, uint64_t value) {
     __atomic_fetch_add(number, value, __ATOMIC_RELAXED);
 }

@@ -1,7 +1,7 @@
 internal import CCurl
 
 extension CurlError {
-    /// Gives a `CURLcode` its meaning (libcurl-errors(3)).
+    /// Maps a `CURLcode` to an error (libcurl-errors(3)).
     ///
     /// - Parameter sentBytes: bytes of the request that libcurl handed to the connection.
     init(_ code: CURLcode, message: String, sentBytes: Int) {
@@ -22,7 +22,7 @@ extension CurlError {
             self = .notSent(code: code.rawValue, message: message)
 
         case CURLE_OPERATION_TIMEDOUT:
-            // One code for both; the text that tells them apart is that of libcurl's lib/speedcheck.c.
+            // Both share one code; only the text from libcurl's lib/speedcheck.c distinguishes them.
             self = message.hasPrefix("Operation too slow") ? .tooSlow(message: message) : .timedOut(message: message)
 
         case CURLE_PARTIAL_FILE:

@@ -1,30 +1,30 @@
-/// Why a request got no complete response, by what the caller can do about it.
+/// Why a request got no complete response, classified by what the caller can do about it.
 ///
 /// `code` is the `CURLcode` (libcurl-errors(3)), `message` libcurl's text. The text may name hosts and addresses; it
-/// stands in `debugDescription`, for logs that only operators read, and never in `description`.
+/// appears in `debugDescription`, for logs that only operators read, never in `description`.
 public enum CurlError: Error, Equatable, Sendable {
-    /// No connection came about, or it broke before a byte of the request was sent: nothing has happened, and the
-    /// request may be repeated whatever it asks for.
+    /// No connection was established, or it broke before any byte of the request was sent: nothing has happened, and
+    /// any request may be retried.
     case notSent(code: UInt32, message: String)
-    /// The peer's certificate does not verify, or TLS could not be agreed on; nothing of the request was sent. Do not
-    /// repeat: the operator must look.
+    /// Certificate verification or TLS negotiation failed; nothing of the request was sent. Do not retry: the operator
+    /// must investigate.
     case tls(code: UInt32, message: String)
     /// The connection broke after the request was sent, wholly or in part: it may have taken effect, or not.
     case interrupted(code: UInt32, message: String)
-    /// The total timeout passed after the request was sent, wholly or in part: it may have taken effect, or not.
+    /// The total timeout expired after the request was sent, wholly or in part: it may have taken effect, or not.
     case timedOut(message: String)
-    /// Fewer bytes than the low-speed limit flowed for the low-speed time, after the request was sent, wholly or in
+    /// The transfer stayed below the low-speed limit for the low-speed time, after the request was sent, wholly or in
     /// part: it may have taken effect, or not.
     case tooSlow(message: String)
-    /// The response ended before as many bytes had come as it announced.
+    /// The response ended before all announced bytes had arrived.
     case partial(message: String)
-    /// The response body is larger than the request's limit, or its headers than 256 KiB; the rest was not read.
+    /// The response body is larger than the request's limit, or its headers exceed 256 KiB; the rest was not read.
     case responseTooLarge(limitBytes: Int)
-    /// The server does not speak the HTTP version that the request must have. It was sent the request all the same.
+    /// The server does not support the HTTP version that the request requires. The request was sent nevertheless.
     case otherHTTPVersion
     /// The caller's own closure stopped the transfer.
     case cancelled
-    /// The request cannot be sent as it is (URL, method or a header is malformed): our defect. `reason` quotes nothing.
+    /// The request cannot be sent (URL, method or a header is malformed): a bug in our code. `reason` quotes nothing.
     case invalidRequest(reason: String)
     /// libcurl could not allocate memory.
     case outOfMemory

@@ -1,8 +1,8 @@
 internal import CCurl
 
-/// Process-wide setup of libcurl.
+/// Process-wide initialization of libcurl.
 public enum CurlLibrary {
-    /// Sets up libcurl; called once in `main`, before the first thread (curl_global_init(3)).
+    /// Initializes libcurl; call once in `main`, before starting the first thread (curl_global_init(3)).
     public static func initialize() {
         let result = shim_curl_global_init()
         precondition(result == CURLE_OK, "libcurl could not be initialized")

@@ -2,8 +2,8 @@ internal import CCurl
 
 /// One libcurl easy handle, owned by one worker and reused to keep connections alive.
 ///
-/// Follows no redirect, uses no proxy, verifies certificates always, speaks only HTTPS.
-/// Not `Sendable`: a handle must never be used by two threads at a time (libcurl-thread(3)).
+/// Follows no redirects, uses no proxy, always verifies certificates, supports only HTTPS. Not `Sendable`: a handle
+/// must never be used by two threads at the same time (libcurl-thread(3)).
 @safe
 public struct EasyHandle: ~Copyable {
     private var handle: UnsafeMutableRawPointer
@@ -14,11 +14,11 @@ public struct EasyHandle: ~Copyable {
     private let routing: Routing
     private let allowedProtocols: String
 
-    /// Makes a handle; connects to nothing yet.
+    /// Creates a handle; does not connect yet.
     ///
     /// - Parameters:
-    ///   - routing: where connections go; to the hosts in the URLs unless told otherwise.
-    ///   - allowsPlainHTTP: `http` URLs are allowed too; for tests.
+    ///   - routing: where connections go; by default to the hosts in the URLs.
+    ///   - allowsPlainHTTP: also allows `http` URLs; for tests.
     /// - Throws: ``CurlError/outOfMemory``.
     public init(routing: Routing = .direct, allowsPlainHTTP: Bool = false) throws(CurlError) {
         var connectTo = HeaderList()
@@ -39,7 +39,7 @@ public struct EasyHandle: ~Copyable {
 
     /// Sends the request and collects the response, with at most ``Request/responseBodyLimit`` bytes of body.
     ///
-    /// A response of any status is a result.
+    /// A response with any status counts as success.
     /// - Throws: any ``CurlError``.
     public mutating func perform(_ request: Request) throws(CurlError) -> Response {
         var head: ResponseHead?
@@ -70,7 +70,7 @@ public struct EasyHandle: ~Copyable {
         return Response(head: head, body: body)
     }
 
-    /// Sends the request and hands the response on as it arrives, without a limit on its size.
+    /// Sends the request and passes the response on as it arrives, with no size limit.
     ///
     /// `onHead` is called once, before the first call of `onBody`; either may return false to stop the transfer, which
     /// closes the connection. A body must not be trusted before this function has returned.
@@ -114,14 +114,14 @@ public struct EasyHandle: ~Copyable {
     private mutating func run(
         _ request: Request, body: UnsafeRawBufferPointer, _ receiver: UnsafeMutablePointer<ResponseReceiver>
     ) -> Result<Void, CurlError> {
-        // Keeps live connections, and forgets this request's options with their addresses (curl_easy_reset(3)).
+        // Keeps live connections, and clears this request's options and their addresses (curl_easy_reset(3)).
         defer { unsafe curl_easy_reset(handle) }
         do throws(CurlError) {
             let headers = try requestHeaders(of: request)
             var isReady = unsafe setOptions(of: request, headers, body, receiver)
             if case .failure = isReady {
-                // A transfer that ended before it had a connection, as after a failed name lookup, leaves buffers behind,
-                // and libcurl 7.88 refuses their sizes from then on. A new handle knows nothing of that transfer.
+                // A transfer that ended before it had a connection, as after a failed name lookup, leaves buffers
+                // behind, and libcurl 7.88 refuses their sizes from then on. A new handle is unaffected.
                 try renewHandle()
                 isReady = unsafe setOptions(of: request, headers, body, receiver)
             }
@@ -135,7 +135,7 @@ public struct EasyHandle: ~Copyable {
         }
     }
 
-    /// Sets all options of one transfer; fails with the first one that libcurl refused.
+    /// Sets all options of one transfer; fails with the first one that libcurl rejected.
     private func setOptions(
         of request: Request, _ headers: borrowing HeaderList, _ body: UnsafeRawBufferPointer,
         _ receiver: UnsafeMutablePointer<ResponseReceiver>
@@ -153,8 +153,8 @@ public struct EasyHandle: ~Copyable {
         return options.outcome
     }
 
-    /// Puts a new libcurl handle in the place of the present one, whose connections are closed.
-    /// - Throws: ``CurlError/outOfMemory``; then the present one stays.
+    /// Replaces the libcurl handle with a new one; the connections of the old one are closed.
+    /// - Throws: ``CurlError/outOfMemory``; the old handle is then kept.
     private mutating func renewHandle() throws(CurlError) {
         guard let newHandle = unsafe curl_easy_init() else { throw .outOfMemory }
         unsafe curl_easy_cleanup(handle)

@@ -1,6 +1,6 @@
 internal import CCurl
 
-/// Sets the options of one transfer and remembers the first that libcurl refused.
+/// Sets the options of one transfer and remembers the first one that libcurl rejected.
 @safe
 struct OptionSetter {
     private let handle: UnsafeMutableRawPointer
@@ -8,7 +8,7 @@ struct OptionSetter {
 
     init(handle: UnsafeMutableRawPointer) { unsafe self.handle = unsafe handle }
 
-    /// Fails with the ``CurlError`` of the first option that was refused.
+    /// Fails with the ``CurlError`` of the first rejected option.
     var outcome: Result<Void, CurlError> {
         guard let failure else { return .success(()) }
         return .failure(CurlError(failure, message: "an option was refused", sentBytes: 0))
@@ -48,14 +48,14 @@ extension OptionSetter {
     /// Bodies at least this long are sent through a large buffer.
     private static let bulkBytes = 64 * 1024
 
-    /// Sets what concerns the connection: TLS, versions, timeouts.
+    /// Sets the connection options: TLS, versions, timeouts.
     mutating func setConnection(of request: Request) {
         // Signals would interrupt other threads (CURLOPT_NOSIGNAL(3)).
         set(CURLOPT_NOSIGNAL, 1)
-        // A lookup that its resolver does not answer ends with the timeout; the thread that waits for the resolver is left
-        // to end by itself, where libcurl would wait for it too (CURLOPT_QUICK_EXIT(3)).
+        // A name lookup without an answer ends at the timeout; the resolver thread is left to finish by itself, where
+        // libcurl would otherwise wait for it (CURLOPT_QUICK_EXIT(3)).
         set(CURLOPT_QUICK_EXIT, 1)
-        // A proxy in the environment would see where users' files go.
+        // A proxy set in the environment would see where users' files go.
         set(CURLOPT_PROXY, "")
         set(CURLOPT_FOLLOWLOCATION, 0)
         set(CURLOPT_SSL_VERIFYPEER, 1)
@@ -80,13 +80,13 @@ extension OptionSetter {
         }
     }
 
-    /// Sets URL, method and body; `body` must stay in place until the transfer is over.
+    /// Sets URL, method and body; `body` must remain valid until the transfer has ended.
     mutating func setMethodAndBody(of request: Request, _ body: UnsafeRawBufferPointer) {
         set(CURLOPT_URL, request.url)
         let isEmptyPost = ["POST", "PUT", "PATCH"].contains(request.method)
         if body.count > 0 || isEmptyPost {
-            // Any method with a body is sent as a POST under another name: the bytes are read in place, and
-            // libcurl can start over with them when a kept connection turns out dead.
+            // Any method with a body is sent as a POST under another name: the bytes are read in place, and libcurl can
+            // send them again if a reused connection turns out to be dead.
             set(CURLOPT_POST, 1)
             note(unsafe shim_curl_setopt_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
             unsafe set(CURLOPT_POSTFIELDS, pointer: .init(mutating: body.baseAddress ?? Self.noBytes))
@@ -100,7 +100,7 @@ extension OptionSetter {
         }
     }
 
-    /// Sets the callbacks; `receiver` must stay in place until the transfer is over.
+    /// Sets the callbacks; `receiver` must remain valid until the transfer has ended.
     mutating func setReceiver(_ receiver: UnsafeMutablePointer<ResponseReceiver>) {
         set(CURLOPT_BUFFERSIZE, 128 * 1024)
         unsafe set(CURLOPT_HEADERDATA, pointer: receiver)
@@ -108,7 +108,8 @@ extension OptionSetter {
         unsafe set(
             CURLOPT_HEADERFUNCTION,
             callback: { bytes, size, count, context in
-                // Returning another number than was given makes libcurl stop (CURLOPT_HEADERFUNCTION(3)).
+                // Returning a number other than the given one makes libcurl abort the transfer
+                // (CURLOPT_HEADERFUNCTION(3)).
                 guard let bytes = unsafe bytes, let context = unsafe context else { return 0 }
                 let line = unsafe String(
                     decoding: UnsafeRawBufferPointer(start: bytes, count: size * count), as: UTF8.self)
@@ -126,7 +127,7 @@ extension OptionSetter {
             })
     }
 
-    /// An address for a body of no bytes: without one, libcurl would ask a read callback for the body.
+    /// An address for an empty body: without one, libcurl would ask a read callback for the body.
     private static var noBytes: UnsafeRawPointer { unsafe UnsafeRawPointer(StaticString("").utf8Start) }
 }
 

@@ -1,8 +1,8 @@
-/// An HTTP request, and how long and how much its sender is ready to wait and to take.
+/// An HTTP request with its time and size limits.
 public struct Request: Sendable {
     /// What is sent after the headers.
     public enum Body: Sendable {
-        /// Nothing. POST, PUT and PATCH say `Content-Length: 0`.
+        /// Nothing. POST, PUT and PATCH send `Content-Length: 0`.
         case none
         /// These bytes, which are not copied.
         case bytes(ArraySlice<UInt8>)
@@ -13,12 +13,12 @@ public struct Request: Sendable {
 
     /// The protocol version to ask for.
     public enum HTTPVersion: Sendable {
-        /// HTTP/1.1 with a connection per handle: the faster one for bulk data.
+        /// HTTP/1.1 with one connection per handle: faster for bulk data.
         case http11
         /// HTTP/2 if the server offers it in the TLS handshake, else HTTP/1.1.
         case http2
-        /// HTTP/2, or the request fails: a server that does not offer it in the TLS handshake is sent the request all the
-        /// same, over HTTP/1.1, but nothing of its answer is passed on.
+        /// HTTP/2, or the request fails: if the server does not offer it in the TLS handshake, the request is still
+        /// sent over HTTP/1.1, but nothing of the response is passed on.
         case http2Only
     }
 
@@ -27,33 +27,33 @@ public struct Request: Sendable {
     /// The absolute URL, percent-encoded.
     public var url: String
     /// Header fields in order, in addition to `Host`, `Accept: */*` and `Content-Length`. No form content type and no
-    /// `Expect` is added. `Content-Length` and `Transfer-Encoding` are refused, since the body decides them.
+    /// `Expect` is added. `Content-Length` and `Transfer-Encoding` are rejected, since the body determines them.
     public var headers: [(name: String, value: String)]
     /// What is sent after the headers.
     public var body: Body
-    /// The protocol version to ask for; HTTP/1.1 unless told otherwise.
+    /// The protocol version to ask for; HTTP/1.1 by default.
     public var httpVersion: HTTPVersion = .http11
-    /// Longest time for name look-up, TCP and TLS together; 10 s unless told otherwise.
+    /// Maximum time for name lookup, TCP and TLS together; 10 s by default.
     public var connectTimeout: Duration = .seconds(10)
-    /// Longest time for everything, or nil if only the low-speed rule ends the transfer; 30 s unless told otherwise.
+    /// Maximum total time, or nil if only the low-speed rule ends the transfer; 30 s by default.
     public var totalTimeout: Duration? = .seconds(30)
-    /// A transfer slower than this, on average over ``lowSpeedTime``, is given up; 0 turns the rule off. Includes the
-    /// wait for the response, so ``lowSpeedTime`` must be longer than the server may think.
+    /// A transfer slower than this, on average over ``lowSpeedTime``, is aborted; 0 disables the rule. Includes the
+    /// wait for the response, so ``lowSpeedTime`` must be longer than the server's processing time.
     public var lowSpeedLimitBytesPerSecond = 1
-    /// For how long a transfer may be too slow; 60 s unless told otherwise. Whole seconds, rounded up.
+    /// How long a transfer may be too slow; 60 s by default. Whole seconds, rounded up.
     public var lowSpeedTime: Duration = .seconds(60)
-    /// Largest response body that ``EasyHandle/perform(_:)`` collects, in bytes; 1 MiB unless told otherwise.
+    /// Largest response body that ``EasyHandle/perform(_:)`` collects, in bytes; 1 MiB by default.
     public var responseBodyLimit = 1_048_576
-    /// libcurl's buffer for sending bodies above 64 KiB, in bytes, 16 KiB to 2 MiB (CURLOPT_UPLOAD_BUFFERSIZE(3));
-    /// 512 KiB unless told otherwise. Kept by the handle.
+    /// libcurl's buffer for sending bodies above 64 KiB, in bytes, 16 KiB to 2 MiB (CURLOPT_UPLOAD_BUFFERSIZE(3)); 512
+    /// KiB by default. Kept by the handle.
     public var uploadBufferBytes = 524_288
-    /// Sent on a connection of its own that is made now and closed afterwards.
+    /// Sends the request on a new connection of its own, which is closed afterwards.
     ///
-    /// On a connection that the server closed at that very moment libcurl sends a request a second time by itself (its
-    /// `Curl_retry_request`); set this where that must not happen.
+    /// If the server closes a reused connection at that very moment, libcurl itself sends the request again
+    /// (`Curl_retry_request`); set this where that must not happen.
     public var usesFreshConnection = false
 
-    /// Makes a request with the default limits.
+    /// Creates a request with the default limits.
     public init(
         method: String = "GET", url: String, headers: [(name: String, value: String)] = [], body: Body = .none
     ) {
@@ -65,7 +65,7 @@ public struct Request: Sendable {
 }
 
 extension Request {
-    /// Refuses what would not arrive as one request with exactly these fields.
+    /// Rejects anything that would not arrive as one request with exactly these fields.
     /// - Throws: ``CurlError/invalidRequest(reason:)``.
     func validate() throws(CurlError) {
         guard Self.isToken(method) else { throw .invalidRequest(reason: "method is no token") }
@@ -74,7 +74,7 @@ extension Request {
         }
         for (name, value) in headers {
             guard Self.isToken(name) else { throw .invalidRequest(reason: "header name is no token") }
-            // RFC 9110, section 5.5: no control characters but the tab.
+            // RFC 9110, section 5.5: no control characters except tab.
             guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 throw .invalidRequest(reason: "header value holds control characters")
             }

@@ -2,7 +2,7 @@
 public struct ResponseHead: Sendable {
     /// The final status code, never a 1xx.
     public let status: Int
-    /// Header fields in the order and spelling in which they came, repeated ones too.
+    /// Header fields in the order and spelling received, including repeated ones.
     public let headers: [(name: String, value: String)]
 
     /// The first value of the header field `name`, whatever its case; nil if it is absent.
@@ -18,12 +18,12 @@ public struct ResponseHead: Sendable {
 public struct Response: Sendable {
     /// Status and header fields.
     public let head: ResponseHead
-    /// The body, as long as it was announced.
+    /// The body, complete as announced.
     public let body: [UInt8]
 
     /// The final status code, never a 1xx.
     public var status: Int { head.status }
-    /// Header fields in the order and spelling in which they came, repeated ones too.
+    /// Header fields in the order and spelling received, including repeated ones.
     public var headers: [(name: String, value: String)] { head.headers }
     /// The first value of the header field `name`, whatever its case; nil if it is absent.
     public func value(of name: String) -> String? { head.value(of: name) }
@@ -34,7 +34,7 @@ extension [(name: String, value: String)] {
 }
 
 extension String {
-    /// Whether the texts are equal but for the case of ASCII letters.
+    /// Whether the texts are equal, ignoring the case of ASCII letters.
     fileprivate func isEqualIgnoringCase(to other: String) -> Bool {
         utf8.elementsEqual(other.utf8) { left, right in
             left == right || (left | 0x20 == right | 0x20 && (0x61...0x7A).contains(left | 0x20))

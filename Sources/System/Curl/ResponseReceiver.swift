@@ -1,21 +1,21 @@
-/// Takes what libcurl's callbacks deliver, for the length of one transfer.
+/// Receives what libcurl's callbacks deliver, for the duration of one transfer.
 ///
-/// Lives on the stack of `perform`, inside one `withUnsafeMutablePointer`; notes failures, since no Swift error may
-/// cross C.
+/// Lives on the stack of `perform`, inside one `withUnsafeMutablePointer`; records failures, since a Swift error must
+/// not be thrown through C.
 struct ResponseReceiver {
-    /// Most bytes of header lines taken for one response.
+    /// Maximum total size of the header lines of one response, in bytes.
     static let headerLimitBytes = 256 * 1024
 
-    /// Whether an answer over another version ends the transfer.
+    /// Whether a response over another version ends the transfer.
     let requiresHTTP2: Bool
     let onHead: (ResponseHead) -> Bool
     let onBody: (Span<UInt8>) -> Bool
 
-    /// Set once the caller's closure said to stop.
+    /// Set once the caller's closure has asked to stop.
     private(set) var isCancelled = false
     /// Set once the header lines exceeded the limit.
     private(set) var headersOverflowed = false
-    /// Set once an answer began that was not HTTP/2 although it had to be.
+    /// Set once a response that is required to be HTTP/2 has started in another version.
     private(set) var isOtherVersion = false
     /// Set once the final head was delivered.
     private(set) var headIsDelivered = false
@@ -33,14 +33,14 @@ struct ResponseReceiver {
         self.onBody = onBody
     }
 
-    /// Takes one header line, its line end included; false ends the transfer.
+    /// Receives one header line including its line ending; false ends the transfer.
     mutating func receiveHeader(_ line: Substring.UTF8View) -> Bool {
         headerBytes += line.count
         guard headerBytes <= Self.headerLimitBytes else {
             headersOverflowed = true
             return false
         }
-        // Trailers of a chunked body come here too; nobody needs them.
+        // Trailers of a chunked body arrive here too; they are ignored.
         guard !headIsDelivered else { return true }
         let text = Substring(line)
         if text.hasPrefix("HTTP/") && headers.isEmpty {
@@ -59,13 +59,13 @@ struct ResponseReceiver {
         return true
     }
 
-    /// Takes a piece of the body; false ends the transfer.
+    /// Receives a piece of the body; false ends the transfer.
     mutating func receiveBody(_ bytes: Span<UInt8>) -> Bool {
         isCancelled = !onBody(bytes)
         return !isCancelled
     }
 
-    /// The blank line: delivers the head, unless it is an interim one (1xx), which the final one follows.
+    /// Called at the blank line: delivers the head, unless it is an interim one (1xx), which the final one follows.
     private mutating func finishHead() -> Bool {
         defer { headers = [] }
         guard status >= 200 else { return true }
@@ -76,7 +76,7 @@ struct ResponseReceiver {
 }
 
 extension Substring.UTF8View {
-    /// The text without blanks and tabs at both ends (RFC 9110, section 5.5).
+    /// The text without leading and trailing spaces and tabs (RFC 9110, section 5.5).
     fileprivate var trimmingBlanks: Substring {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
         guard let first = firstIndex(where: { !isBlank($0) }), let last = lastIndex(where: { !isBlank($0) }) else {

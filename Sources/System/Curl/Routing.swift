@@ -6,7 +6,7 @@ public struct Routing: Sendable, Equatable {
     /// A PEM file of the certificate authorities to trust instead of the system's; nil for the system's.
     public var caFile: String?
 
-    /// Makes a routing; without arguments, the one of production.
+    /// Creates a routing; without arguments, the production one.
     public init(connectTo: String? = nil, caFile: String? = nil) {
         self.connectTo = connectTo
         self.caFile = caFile

@@ -1,12 +1,12 @@
 /// What can go wrong between nginx and a responder.
 public enum FastCGIError: Error, Equatable {
-    /// The peer closed the connection in the middle of a request: the phone hung up, or nginx gave up.
+    /// The peer closed the connection in the middle of a request: the phone disconnected, or nginx gave up.
     case aborted
-    /// The peer took or sent nothing for as long as the request's limit allows.
+    /// The peer neither read nor sent anything within the request's time limit.
     case timedOut
-    /// The listening socket cannot be made or used; the payload is errno.
+    /// The listening socket cannot be created or used; the payload is errno.
     case socket(errno: Int32)
-    /// libfcgi returned a code that proves a defect of the set-up.
+    /// libfcgi returned a code that indicates a setup error.
     case library(code: Int32)
 }
 

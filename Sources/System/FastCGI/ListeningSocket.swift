@@ -2,15 +2,15 @@ internal import Glibc
 
 /// A socket on which this process accepts FastCGI connections.
 ///
-/// It is usually shared with sibling processes and with systemd, so it is never shut down or closed here:
-/// `shutdown(2)` on it would end it for everybody.
+/// It is usually shared with sibling processes and with systemd, so it is never shut down or closed here: `shutdown(2)`
+/// would shut it down for all of them.
 public struct ListeningSocket: Sendable {
     let descriptor: CInt
 
-    /// The socket that the service manager handed over, if there is one.
+    /// The socket passed by the service manager, if any.
     ///
-    /// Either by the protocol of sd_listen_fds(3) (`LISTEN_PID`, `LISTEN_FDS`, first descriptor 3), or as standard
-    /// input, the way FastCGI process managers have always done it (FastCGI specification, section 2.2).
+    /// Passed either by the protocol of sd_listen_fds(3) (`LISTEN_PID`, `LISTEN_FDS`, first descriptor 3), or as
+    /// standard input, as FastCGI process managers do (FastCGI specification, section 2.2).
     public static func inherited() -> ListeningSocket? {
         if environment("LISTEN_PID").flatMap({ Int32($0) }) == getpid(),
             let count = environment("LISTEN_FDS").flatMap({ Int($0) }), count >= 1
@@ -20,12 +20,12 @@ public struct ListeningSocket: Sendable {
         return isListening(0) ? ListeningSocket(descriptor: 0) : nil
     }
 
-    /// Makes a Unix-domain socket at `path`, replacing a socket file that is there.
+    /// Creates a Unix-domain socket at `path`, replacing an existing socket file.
     ///
     /// - Parameter backlog: connections the kernel queues while all threads are busy.
     /// - Throws: ``FastCGIError/socket(errno:)``.
     public static func bind(path: String, backlog: Int32 = 1024) throws(FastCGIError) -> ListeningSocket {
-        // FCGX_OpenSocket would end the process if this failed.
+        // FCGX_OpenSocket would exit the process on failure.
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .socket(errno: errno) }
         var address = sockaddr_un()

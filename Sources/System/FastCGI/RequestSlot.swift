@@ -3,12 +3,12 @@ internal import Glibc
 
 /// Room for one FastCGI request at a time, owned by one worker thread and reused for all its requests.
 ///
-/// Not `Sendable`: libfcgi allows many threads, each with a request of its own, never one request on two threads
-/// (fcgiapp.h). The connection to the web server is closed after each request, since idle kept connections would
-/// each occupy a thread.
+/// Not `Sendable`: libfcgi allows many threads, each with a request of its own, never one request on two threads at
+/// once (fcgiapp.h). The connection to the web server is closed after each request, since each idle keep-alive
+/// connection would occupy a thread.
 @safe
 public struct RequestSlot: ~Copyable {
-    // On the heap, since the streams inside point back at it.
+    // On the heap, since its streams point back to it.
     private let request: UnsafeMutablePointer<FCGX_Request>
     private let socket: ListeningSocket
 
@@ -32,9 +32,9 @@ public struct RequestSlot: ~Copyable {
 
     /// Waits for the next request, ending the previous one if ``finish()`` was not called.
     ///
-    /// The connection is accepted here and not by libfcgi, which reads the request's parameters in the same call: a
-    /// signal that ends the wait would, a moment later, end that reading and lose the request. Here `wakingSignal` can
-    /// arrive in accept(2) and nowhere else, so a responder can be woken to stop without losing anything.
+    /// The connection is accepted here rather than by libfcgi, which reads the request's parameters in the same call: a
+    /// signal that arrived slightly later would interrupt that read instead of the wait, and lose the request. Here
+    /// `wakingSignal` can interrupt accept(2) only, so a responder can be woken to stop without losing anything.
     /// - Parameter wakingSignal: a signal with a handler that does nothing, installed without `SA_RESTART`, and
     ///   blocked in this thread.
     /// - Returns: ``Acceptance/interrupted`` if the signal arrived or the connection brought no request.
@@ -47,8 +47,8 @@ public struct RequestSlot: ~Copyable {
         let connection = fastcgi_accept(socket.descriptor)
         unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
         guard connection >= 0 else { return .interrupted }
-        // FCGX_Accept_r takes over a connection that is there; "keep" stops it from closing that first, and is then
-        // overwritten by what the web server says. Without a listening socket it cannot wait for another one.
+        // FCGX_Accept_r uses an existing connection; "keep" prevents it from closing that connection first, and is then
+        // overwritten with the web server's value. Without a listening socket it cannot wait for another one.
         unsafe request.pointee.ipcFd = connection
         unsafe request.pointee.keepConnection = 1
         // Otherwise libfcgi would wait up to two seconds, at the end, for the web server to close its side.
@@ -86,8 +86,8 @@ public struct RequestSlot: ~Copyable {
     /// body ends.
     ///
     /// - Returns: the number of bytes read; fewer than asked for only at the end of the body, 0 once it has ended.
-    /// - Throws: ``FastCGIError/aborted`` if the peer hung up: to libfcgi that looks like the end of the body until its
-    ///   error state is asked for.
+    /// - Throws: ``FastCGIError/aborted`` if the peer disconnected: libfcgi reports that as the end of the body until
+    ///   its error state is queried.
     public mutating func read(into buffer: inout MutableSpan<UInt8>) throws(FastCGIError) -> Int {
         let wanted = min(buffer.count, Int(Int32.max))
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
@@ -98,8 +98,8 @@ public struct RequestSlot: ~Copyable {
         return Int(count)
     }
 
-    /// Reads what arrives next of the request's body, at least one byte, to `offset` and beyond; blocks only while there is
-    /// nothing at all.
+    /// Reads the next available bytes of the request's body, at least one, into the buffer from `offset` on; blocks
+    /// only while no data is available.
     ///
     /// - Returns: the number of bytes read; 0 once the body has ended, or if there is no room.
     /// - Throws: ``FastCGIError/aborted``, as ``read(into:)``.
@@ -108,7 +108,8 @@ public struct RequestSlot: ~Copyable {
     ) throws(FastCGIError) -> Int {
         let room = buffer.count - offset
         guard room > 0 else { return 0 }
-        // What libfcgi has at hand needs no waiting; without any, one byte makes it wait for the next record's bytes.
+        // Bytes that libfcgi has buffered need no waiting; if there are none, reading one byte makes it wait for the
+        // next record.
         guard let stream = unsafe request.pointee.in else { return 0 }
         let first = try read(max(1, unsafe min(room, Self.bytesAtHand(stream))), into: &buffer, at: offset)
         guard first == 1, room > 1 else { return first }
@@ -116,7 +117,7 @@ public struct RequestSlot: ~Copyable {
         return rest > 0 ? try first + read(rest, into: &buffer, at: offset + 1) : first
     }
 
-    /// Bytes of the present record that libfcgi has read from the socket already (fcgiapp.h, `FCGX_Stream`).
+    /// Bytes of the current record that libfcgi has already read from the socket (fcgiapp.h, `FCGX_Stream`).
     private static func bytesAtHand(_ stream: UnsafeMutablePointer<FCGX_Stream>) -> Int {
         guard let next = unsafe stream.pointee.rdNext, let stop = unsafe stream.pointee.stop else { return 0 }
         return unsafe max(0, stop - next)
@@ -134,8 +135,9 @@ public struct RequestSlot: ~Copyable {
         return Int(count)
     }
 
-    /// Limits, for the present request, how long one piece of the reply may wait until the web server takes more
-    /// (socket(7), `SO_SNDTIMEO`): beyond it ``write(_:)`` throws ``FastCGIError/timedOut``, and the reply cannot go on.
+    /// Limits, for the current request, how long writing one piece of the reply may block until the web server accepts
+    /// more (socket(7), `SO_SNDTIMEO`): after that ``write(_:)`` throws ``FastCGIError/timedOut``, and the reply cannot
+    /// go on.
     public borrowing func limitWriting(to limit: Duration) {
         let time = timeval(
             tv_sec: Int(limit.components.seconds),
@@ -165,9 +167,9 @@ public struct RequestSlot: ~Copyable {
         try write(bytes.span)
     }
 
-    /// Whether the web server takes another 64 KiB at once.
+    /// Whether another 64 KiB can be written to the web server without blocking.
     ///
-    /// Asks poll(2). A stream socket counts as writable only while at least three quarters of its buffer are free
+    /// Calls poll(2). A stream socket counts as writable only while at least three quarters of its buffer are free
     /// (unix(7), of 208 KiB unless configured), which 64 KiB fit into.
     public var canWriteWithoutWaiting: Bool {
         var descriptor = unsafe pollfd(fd: request.pointee.ipcFd, events: Int16(POLLOUT), revents: 0)
@@ -188,8 +190,8 @@ public struct RequestSlot: ~Copyable {
     /// Ends the reply properly although the body has not been read to its end, and closes the connection once the web
     /// server has done so, or after `limit`.
     ///
-    /// Whatever of the body arrives meanwhile is read and dropped. Were the connection closed at once, a web server that
-    /// just sends more of the body would fail with EPIPE before it reads the reply, and answer 502 by itself.
+    /// The rest of the body that arrives meanwhile is read and discarded. If the connection were closed immediately, a
+    /// web server still sending the body would fail with EPIPE before reading the reply, and respond with 502.
     public mutating func finishUnread(within limit: Duration) {
         let connection = unsafe dup(request.pointee.ipcFd)
         unsafe FCGX_Finish_r(request)
@@ -207,14 +209,15 @@ public struct RequestSlot: ~Copyable {
         }
     }
 
-    /// Ends the connection without a proper end of the reply, so that the web server cannot take what was sent
-    /// for a complete one.
+    /// Ends the connection without a proper end of the reply, so that the web server cannot mistake what was sent for a
+    /// complete reply.
     ///
-    /// A connection that just ends looks to nginx like the proper end of a reply (seen with 1.22, unless connections are
-    /// kept). A record of protocol version 0, which there is not, is an error to it: it cuts the phone off.
+    /// nginx treats a connection that just closes as the proper end of a reply (observed with 1.22, unless connections
+    /// are kept alive). A record with the nonexistent protocol version 0 is an error to it: it closes the connection to
+    /// the phone.
     public mutating func abandon() {
         let noRecord = [UInt8](repeating: 0, count: 8)
-        // Does not wait: who takes nothing any more need not be told.
+        // Does not wait: a peer that no longer reads need not be notified.
         let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         _ = unsafe send(request.pointee.ipcFd, noRecord, noRecord.count, flags)
         unsafe FCGX_Free(request, 1)

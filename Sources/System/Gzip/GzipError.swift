@@ -1,8 +1,8 @@
 /// What can go wrong with a compressed file.
 public enum GzipError: Error, Equatable {
-    /// The file cannot be opened, made, written or closed; the payload is errno, 0 if zlib gave none.
+    /// The file cannot be opened, created, written or closed; the payload is errno, 0 if zlib gave none.
     case system(call: String, errno: Int32)
-    /// What was read is not what was written: the file is damaged, cut short, or not compressed with gzip.
+    /// The data read is not what was written: the file is damaged, truncated, or not compressed with gzip.
     case damaged
     /// A line is longer than the reader allows.
     case lineTooLong(limitBytes: Int)

@@ -22,8 +22,8 @@ public struct GzipLineReader: ~Copyable {
 
     deinit { _ = unsafe gzclose(file) }
 
-    /// The next line without its end; `nil` at the end of the file.
-    /// - Throws: ``GzipError/damaged``, also if the last line has no end; ``GzipError/lineTooLong(limitBytes:)``.
+    /// The next line without its line feed; `nil` at the end of the file.
+    /// - Throws: ``GzipError/damaged``, also if the last line has no line feed; ``GzipError/lineTooLong(limitBytes:)``.
     public mutating func next() throws(GzipError) -> [UInt8]? {
         var line: [UInt8] = []
         while true {
@@ -46,7 +46,7 @@ public struct GzipLineReader: ~Copyable {
 
     private mutating func fill() throws(GzipError) -> Bool {
         let count = unsafe gzread(file, &buffer, UInt32(buffer.count))
-        // A file without gzip's header would be handed out as it is.
+        // zlib would pass a file without a gzip header through unchanged.
         guard count >= 0, unsafe gzdirect(file) == 0 else { throw .damaged }
         if count == 0 {
             var code: Int32 = 0

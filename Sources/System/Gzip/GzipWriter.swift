@@ -3,11 +3,11 @@ internal import Glibc
 
 /// Writes a new file, compressed with gzip (RFC 1952), piece by piece.
 ///
-/// The file is made with mode 0600, and only if nothing has its name. Not `Sendable`: one thread at a time.
+/// The file is created with mode 0600; it must not exist yet. Not `Sendable`: one thread at a time.
 @safe
 public struct GzipWriter: ~Copyable {
     private var file: gzFile?
-    /// A second descriptor of the file, to have it reach the disk after zlib has closed its own.
+    /// A second descriptor of the file, to sync it to disk after zlib has closed its own.
     private let descriptor: Int32
 
     /// - Throws: ``GzipError/system(call:errno:)``; `EEXIST` if the file exists.
@@ -15,7 +15,7 @@ public struct GzipWriter: ~Copyable {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .system(call: "open \(path)", errno: errno) }
         let second = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-        // Level 6, zlib's default; gzdopen takes the descriptor over if it succeeds (zlib.h).
+        // Level 6, zlib's default; gzdopen takes ownership of the descriptor on success (zlib.h).
         guard second >= 0, let file = unsafe gzdopen(descriptor, "wb6") else {
             close(descriptor)
             if second >= 0 { close(second) }
@@ -38,8 +38,8 @@ public struct GzipWriter: ~Copyable {
         guard written == Int32(bytes.count) else { throw .system(call: "gzwrite", errno: errno) }
     }
 
-    /// Ends the file; when this returns it is on the disk, as far as the system knows (fsync(2)).
-    /// - Throws: ``GzipError/system(call:errno:)``; the file is of no use then.
+    /// Completes the file and syncs it to disk (fsync(2)).
+    /// - Throws: ``GzipError/system(call:errno:)``; the file is then unusable.
     public mutating func finish() throws(GzipError) {
         guard let open = unsafe file else { return }
         unsafe file = nil

@@ -1,7 +1,7 @@
 internal import CMariaDB
 
 extension Connection {
-    /// Sets everything that must be known before connecting (mysql_optionsv(3)); these calls cannot fail.
+    /// Sets all options that must be set before connecting (mysql_optionsv(3)); these calls cannot fail.
     static func configure(_ handle: UnsafeMutablePointer<MYSQL>, _ settings: ConnectionSettings) {
         let connectSeconds = settings.connectTimeout.wholeSeconds
         let readSeconds = settings.readTimeout.wholeSeconds
@@ -12,10 +12,10 @@ extension Connection {
         _ = unsafe shim_mysql_option_bool(handle, MYSQL_OPT_RECONNECT, 0)
         _ = unsafe shim_mysql_option_bool(handle, MYSQL_REPORT_DATA_TRUNCATION, 1)
         _ = unsafe shim_mysql_option_string(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4")
-        // wsrep_sync_wait: a node of a Galera cluster first catches up with what was committed at the others, before
-        // reads (1), updates and deletions (2) and insertions (4), so that one request sees what the one before it
-        // did elsewhere; without a cluster it does nothing ("Galera Cluster System Variables" of MariaDB).
-        // Run by the library right after the handshake; one that fails makes connecting fail.
+        // wsrep_sync_wait: a node of a Galera cluster first applies what was committed on the other nodes, before reads
+        // (1), updates and deletions (2) and insertions (4), so that each request sees what the previous one did on
+        // another node; without a cluster it has no effect ("Galera Cluster System Variables" of MariaDB). The library
+        // runs these right after the handshake; if one fails, connecting fails.
         let commands = [
             "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci",
             """

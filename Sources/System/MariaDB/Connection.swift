@@ -4,8 +4,8 @@ internal import Glibc
 /// One connection to a MariaDB server, with its prepared statements.
 ///
 /// Text is utf8mb4 (collation utf8mb4_general_ci), times are UTC, `sql_mode` is strict, the isolation level is
-/// REPEATABLE READ; each of these is set here, whatever the server's defaults. Nothing reconnects by itself, since that
-/// would lose an open transaction unseen.
+/// REPEATABLE READ; each of these is set here, regardless of the server's defaults. There is no automatic reconnect,
+/// since that would silently lose an open transaction.
 ///
 /// Not `Sendable`: one thread at a time. It may move to another thread between two calls
 /// (https://mariadb.com/docs/connectors/mariadb-connector-c: a handle may not be shared *simultaneously*).
@@ -14,10 +14,10 @@ public struct Connection: ~Copyable {
     private let handle: UnsafeMutablePointer<MYSQL>
     private let statements = StatementCache()
 
-    /// False once the connection broke or its state is unknown: every further call fails, and it is to be dropped.
+    /// False once the connection broke or its state is unknown: every further call fails, and it must be discarded.
     public private(set) var isUsable = true
 
-    /// Connects within the settings' connect timeout; fails at once if nobody listens.
+    /// Connects within the settings' connect timeout; fails immediately if nothing is listening.
     /// - Throws: ``MariaDBError/unavailable(code:message:)``, ``MariaDBError/accessDenied(code:message:)``.
     public init(_ settings: ConnectionSettings) throws(MariaDBError) {
         guard let handle = unsafe mysql_init(nil) else {
@@ -43,8 +43,8 @@ public struct Connection: ~Copyable {
 
     /// Runs a statement that returns no rows.
     ///
-    /// `sql` is prepared on its first use and kept prepared; `values` stand for its `?` in order.
-    /// - Throws: any ``MariaDBError`` but `poolExhausted`; ``MariaDBError/inDoubt(code:message:)`` if the connection
+    /// `sql` is prepared on its first use and kept prepared; `values` are bound to its `?` in order.
+    /// - Throws: any ``MariaDBError`` except `poolExhausted`; ``MariaDBError/inDoubt(code:message:)`` if the connection
     ///   broke outside a transaction.
     @discardableResult
     public mutating func execute(_ sql: StaticString, _ values: [Value] = []) throws(MariaDBError) -> ExecutionResult {
@@ -61,9 +61,9 @@ public struct Connection: ~Copyable {
 
     /// Runs a statement and calls `body` with each of its rows, in order, as they arrive.
     ///
-    /// Rows are not kept: memory does not grow with their number. Do quick work only in `body`, since the server waits.
-    /// If `body` throws, the remaining rows are dropped and the connection stays usable.
-    /// - Throws: any ``MariaDBError`` but `poolExhausted`, or what `body` throws.
+    /// Rows are not kept: memory does not grow with their number. Keep the work in `body` short, since the server
+    /// waits. If `body` throws, the remaining rows are dropped and the connection stays usable.
+    /// - Throws: any ``MariaDBError`` except `poolExhausted`, or what `body` throws.
     public mutating func query(
         _ sql: StaticString, _ values: [Value] = [], _ body: (borrowing Row) throws(MariaDBError) -> Void
     ) throws(MariaDBError) {
@@ -77,10 +77,10 @@ public struct Connection: ~Copyable {
         try run(sql, values, body)
     }
 
-    /// Runs one or more statements, separated by semicolons, of text that comes from this program's own files.
+    /// Runs one or more statements, separated by semicolons, from this program's own files.
     ///
-    /// For migrations only: nothing is bound, nothing is prepared, rows are dropped. Statements before a failing one
-    /// have taken effect.
+    /// For migrations only: nothing is bound or prepared, rows are discarded. Statements before a failing one have
+    /// taken effect.
     /// - Throws: as ``execute(_:_:)``.
     public mutating func executeScript(_ trustedSQL: String) throws(MariaDBError) {
         guard unsafe mysql_set_server_option(handle, MYSQL_OPTION_MULTI_STATEMENTS_ON) == 0 else {
@@ -101,9 +101,9 @@ public struct Connection: ~Copyable {
     /// Starts a transaction.
     ///
     /// - Parameters:
-    ///   - readOnly: the server refuses to change anything, and takes a cheaper path.
-    ///   - consistentSnapshot: all plain reads see the state of this moment; otherwise, that of the first read.
-    /// - Throws: ``MariaDBError/unavailable(code:message:)``; nothing has happened then.
+    ///   - readOnly: the server rejects all changes, and takes a cheaper path.
+    ///   - consistentSnapshot: all plain reads see the state at this moment; otherwise, the state at the first read.
+    /// - Throws: ``MariaDBError/unavailable(code:message:)``; nothing has been changed then.
     public mutating func begin(readOnly: Bool = false, consistentSnapshot: Bool = false) throws(MariaDBError) {
         precondition(!isInTransaction, "transactions do not nest")
         switch (readOnly, consistentSnapshot) {
@@ -114,45 +114,45 @@ public struct Connection: ~Copyable {
         }
     }
 
-    /// Starts a transaction in which each plain read sees what is committed at that moment (READ COMMITTED).
+    /// Starts a transaction in which each plain read sees what is committed at the time of that read (READ COMMITTED).
     ///
-    /// For transactions that lock before they read: what they read then is as new as the lock. It also locks only rows
-    /// that exist, no gaps between them.
-    /// - Throws: ``MariaDBError/unavailable(code:message:)``; nothing has happened then.
+    /// For transactions that lock before they read: what they read then is as recent as the lock. It also locks only
+    /// existing rows, not the gaps between them.
+    /// - Throws: ``MariaDBError/unavailable(code:message:)``; nothing has been changed then.
     public mutating func beginReadingCommitted() throws(MariaDBError) {
         precondition(!isInTransaction, "transactions do not nest")
-        // A compound statement, so that it is one round trip ("Using Compound Statements Outside of Stored Programs").
+        // A compound statement, to save a round trip ("Using Compound Statements Outside of Stored Programs").
         try run(
             "BEGIN NOT ATOMIC SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; END",
             mayCommit: false)
     }
 
     /// Makes the transaction's changes permanent.
-    /// - Throws: ``MariaDBError/contention(code:message:)`` (rolled back; Galera refuses conflicts here),
-    ///   ``MariaDBError/inDoubt(code:message:)`` (connection broke: committed, or not).
+    /// - Throws: ``MariaDBError/contention(code:message:)`` (rolled back; Galera reports conflicts here),
+    ///   ``MariaDBError/inDoubt(code:message:)`` (connection broke: may or may not have been committed).
     public mutating func commit() throws(MariaDBError) { try run("COMMIT", mayCommit: true) }
 
     /// Undoes the transaction's changes; does nothing outside a transaction.
     /// - Throws: ``MariaDBError/unavailable(code:message:)``; the server rolls back by itself then.
     public mutating func rollback() throws(MariaDBError) { try run("ROLLBACK", mayCommit: false) }
 
-    /// Whether a transaction is open, as the server's last reply said.
+    /// Whether a transaction is open, according to the server's last reply.
     public var isInTransaction: Bool {
         unsafe isUsable && shim_mariadb_server_status(handle) & UInt32(SERVER_STATUS_IN_TRANS) != 0
     }
 
     // MARK: Liveness
 
-    /// Asks the server for a sign of life: one round trip.
+    /// Checks that the server is alive: one round trip.
     /// - Throws: ``MariaDBError/unavailable(code:message:)``.
     public mutating func ping() throws(MariaDBError) {
         try requireUsable()
         guard unsafe mysql_ping(handle) == 0 else { throw note(failure, of: nil, mayHaveCommitted: false) }
     }
 
-    /// Whether the server closed its end, or said something unasked, while the connection was idle.
+    /// Whether the server closed its end, or sent unsolicited data, while the connection was idle.
     ///
-    /// Costs one poll(2), no round trip. False does not prove that the server is alive: ask ``ping()``.
+    /// Costs one poll(2), no round trip. False does not prove that the server is alive: use ``ping()``.
     public var isHungUp: Bool {
         var descriptor = unsafe pollfd(fd: Int32(mysql_get_socket(handle)), events: Int16(POLLIN), revents: 0)
         return unsafe poll(&descriptor, 1, 0) != 0
@@ -194,7 +194,7 @@ public struct Connection: ~Copyable {
         return unsafe try statements.statement(for: sql, on: handle)
     }
 
-    /// Runs one statement by the text protocol and drops its result.
+    /// Runs one statement over the text protocol and discards its result.
     private mutating func run(_ sql: String, mayCommit: Bool) throws(MariaDBError) {
         try requireUsable()
         var sql = sql
@@ -217,17 +217,16 @@ public struct Connection: ~Copyable {
         }
     }
 
-    /// Draws the conclusions for this connection from an error, and returns the error to throw.
+    /// Updates the state of this connection after an error, and returns the error to throw.
     private mutating func note(_ error: MariaDBError, of sql: StaticString?, mayHaveCommitted: Bool) -> MariaDBError {
         switch error {
         case .unavailable(let code, let message):
             isUsable = false
-            // Errors of the server came as a reply: the statement was refused. Those of the client mean that no
-            // reply came.
+            // Server errors arrive as a reply: the statement was rejected. Client errors mean that no reply arrived.
             let gotReply = code < 2000
             return mayHaveCommitted && !gotReply ? .inDoubt(code: code, message: message) : error
         case .contention(let code, _):
-            // The server lost the statement or cannot adapt it: prepare it anew.
+            // The server lost the statement or cannot adapt it: prepare it again.
             if let sql, [ER_NEED_REPREPARE, ER_UNKNOWN_STMT_HANDLER].contains(Int32(bitPattern: code)) {
                 statements.remove(sql)
             }

@@ -1,33 +1,33 @@
 import Dispatch
 import Synchronization
 
-/// A bounded number of connections, lent out for the length of a closure.
+/// A bounded number of connections, leased for the duration of a closure.
 ///
-/// Any thread may ask; whoever comes when all are busy waits, up to the lease timeout. Connections are made when
-/// needed and kept. Before a kept one is lent out it is checked: poll(2) shows whether the server closed it, and after
-/// ``pingAfterIdle`` without use it is pinged as well. As soon as one turns out dead, all idle ones are dropped, since
-/// they were probably lost together, and a new one is made. So the first request after a restart of the server succeeds.
-/// What remains is a server that goes away between check and first statement: that is an error, as in the middle.
+/// Thread-safe; when all connections are busy, callers wait up to the lease timeout. Connections are opened on demand
+/// and kept. A kept connection is checked before it is leased: poll(2) shows whether the server closed it, and after
+/// ``pingAfterIdle`` without use it is pinged as well. As soon as one turns out to be dead, all idle ones are dropped,
+/// since they were probably lost together, and a new one is opened. So the first request after a restart of the server
+/// succeeds. A server that goes away between the check and the first statement still causes an error, as it does later.
 public final class ConnectionPool: Sendable {
     /// Counters for monitoring; a snapshot.
     public struct Statistics: Sendable, Equatable {
-        /// Connections lent out now.
+        /// Connections currently leased.
         public var leased = 0
-        /// Connections open and idle now.
+        /// Connections currently open and idle.
         public var idle = 0
-        /// Connections made since the start.
+        /// Connections opened since the start.
         public var connectionsMade = 0
         /// Connections dropped since the start because they broke or were found dead.
         public var connectionsDropped = 0
-        /// Requests that found all connections busy and waited for one, in vain or not.
+        /// Requests that found all connections busy and waited for one, successfully or not.
         public var leaseWaits = 0
-        /// How long they waited, all together.
+        /// Their total waiting time.
         public var leaseWaited: Duration = .zero
         /// Requests that found all connections busy for the whole lease timeout.
         public var leaseTimeouts = 0
     }
 
-    /// An idle connection that was unused for this long is pinged before it is lent out, unless the pool was told otherwise.
+    /// A connection that was idle for this long is pinged before it is leased, unless the pool is configured otherwise.
     public static let pingAfterIdle: Duration = .seconds(5)
 
     private let pingAfterIdle: Duration
@@ -41,8 +41,8 @@ public final class ConnectionPool: Sendable {
         var statistics = Statistics()
     }
 
-    /// Makes a pool of at most `maximumConnections` (1 or more); connects to nothing yet.
-    /// - Parameter pingAfterIdle: in place of ``pingAfterIdle``; zero has each idle connection pinged.
+    /// Creates a pool of at most `maximumConnections` (1 or more); does not connect yet.
+    /// - Parameter pingAfterIdle: overrides ``pingAfterIdle``; zero pings every idle connection.
     public init(
         settings: ConnectionSettings, maximumConnections: Int, leaseTimeout: Duration,
         pingAfterIdle: Duration = ConnectionPool.pingAfterIdle
@@ -54,10 +54,10 @@ public final class ConnectionPool: Sendable {
         free = DispatchSemaphore(value: maximumConnections)
     }
 
-    /// Lends a connection to `body` and returns what it returns.
+    /// Leases a connection to `body` and returns its result.
     ///
-    /// A transaction that `body` leaves open, by throwing or otherwise, is rolled back. A connection that broke is
-    /// dropped. Do not lease a second connection inside `body`: all threads could come to wait for each other.
+    /// A transaction that `body` leaves open, by throwing or otherwise, is rolled back. A broken connection is dropped.
+    /// Do not lease a second connection inside `body`: all threads could end up waiting for each other.
     /// - Throws: ``MariaDBError/poolExhausted``, ``MariaDBError/unavailable(code:message:)`` and
     ///   ``MariaDBError/accessDenied(code:message:)`` before `body` ran, or what `body` throws.
     @discardableResult
@@ -72,7 +72,7 @@ public final class ConnectionPool: Sendable {
         return try result.get()
     }
 
-    /// Lends a connection by value, for callers that wrap it in a type of their own; pair each call with
+    /// Leases a connection by value, for callers that wrap it in a type of their own; pair each call with
     /// ``release(_:)``.
     /// - Throws: as ``withConnection(_:)`` before its body runs.
     public func lease() throws(MariaDBError) -> Connection {
@@ -94,7 +94,7 @@ public final class ConnectionPool: Sendable {
         }
     }
 
-    /// Takes back a connection that ``lease()`` lent, rolling back what it left open.
+    /// Takes back a connection from ``lease()``, rolling back any open transaction.
     public func release(_ connection: consuming Connection) {
         if connection.isInTransaction { try? connection.rollback() }
         checkIn(connection)
@@ -110,7 +110,7 @@ public final class ConnectionPool: Sendable {
         }
     }
 
-    /// A connection that was alive a moment ago: the one used last, or a new one.
+    /// A connection that was alive a moment ago: the most recently used one, or a new one.
     private func checkOut() throws(MariaDBError) -> Connection {
         while let slot = state.withLock({ $0.idle.popLast() }) {
             if var connection = slot.take(), connection.isAlive(idleFor: slot.idleTime, pingAfter: pingAfterIdle) {
@@ -149,8 +149,8 @@ public final class ConnectionPool: Sendable {
 
 /// A connection between two leases.
 ///
-/// `@unchecked Sendable`: it holds the connection only while nobody uses it, and exactly one thread takes it out of the
-/// pool's state, under its lock. libmariadb allows a connection to be used by different threads one after the other.
+/// `@unchecked Sendable`: it holds the connection only while it is unused, and exactly one thread removes it from the
+/// pool's state, under its lock. libmariadb allows different threads to use a connection one after the other.
 private final class IdleConnection: @unchecked Sendable {
     private var connection: Connection?
     private let since = ContinuousClock.now
@@ -163,7 +163,7 @@ private final class IdleConnection: @unchecked Sendable {
 }
 
 extension Connection {
-    /// Whether the connection is good for another lease after that long without use.
+    /// Whether the connection can be leased again after being idle for that long.
     fileprivate mutating func isAlive(idleFor idleTime: Duration, pingAfter limit: Duration) -> Bool {
         guard !isHungUp else { return false }
         guard idleTime > limit else { return true }

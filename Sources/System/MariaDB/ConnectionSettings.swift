@@ -1,4 +1,4 @@
-/// Where the database is, who we are there, and how long we wait for it.
+/// Where the database is, the account, and the timeouts.
 public struct ConnectionSettings: Sendable {
     /// How the server is reached.
     public enum Address: Sendable, Equatable {
@@ -12,21 +12,21 @@ public struct ConnectionSettings: Sendable {
     public var address: Address
     /// The database account's name.
     public var user: String
-    /// The account's password; empty if the server knows us by our unix user. Never printed.
+    /// The account's password; empty if the server authenticates us by our unix user. Never printed.
     public var password: String
-    /// The database that unqualified table names mean; nil for none.
+    /// The default database for unqualified table names; nil for none.
     public var database: String?
-    /// Longest wait for a connection to be made, handshake included; rounded up to whole seconds, at least 1.
+    /// Maximum wait for connecting, including the handshake; rounded up to whole seconds, at least 1.
     public var connectTimeout: Duration
-    /// Longest wait for the next bytes of a reply, and for room to send; rounded up to whole seconds, at least 1.
-    /// A statement that works longer than this without a reply fails with ``MariaDBError/unavailable(code:message:)``.
+    /// Maximum wait for the next bytes of a reply, and for space to send; rounded up to whole seconds, at least 1. A
+    /// statement that runs longer than this without a reply fails with ``MariaDBError/unavailable(code:message:)``.
     public var readTimeout: Duration
-    /// Longest wait of one statement for a row lock (`innodb_lock_wait_timeout`); rounded up to whole seconds, at
-    /// least 1. Beyond it the statement fails with ``MariaDBError/contention(code:message:)``.
-    /// Keep it below ``readTimeout``.
+    /// Maximum wait of one statement for a row lock (`innodb_lock_wait_timeout`); rounded up to whole seconds, at least
+    /// 1. After that the statement fails with ``MariaDBError/contention(code:message:)``. Keep it below
+    /// ``readTimeout``.
     public var lockWaitTimeout: Duration
 
-    /// Makes settings for a server at `address`: 5 s to connect, 20 s for a reply, 5 s for a lock, unless told otherwise.
+    /// Creates settings for a server at `address`; by default 5 s to connect, 20 s for a reply, 5 s for a lock.
     public init(
         address: Address, user: String, password: String, database: String?, connectTimeout: Duration = .seconds(5),
         readTimeout: Duration = .seconds(20), lockWaitTimeout: Duration = .seconds(5)
@@ -46,7 +46,7 @@ extension ConnectionSettings: CustomStringConvertible, CustomDebugStringConverti
     public var description: String { "\(address) as \(user), database \(database ?? "(none)")" }
     /// The same as ``description``.
     public var debugDescription: String { description }
-    /// Everything but the password, so that `dump` of an enclosing type does not print it.
+    /// Everything except the password, so that `dump` of an enclosing type does not print it.
     public var customMirror: Mirror {
         Mirror(self, children: ["address": address, "user": user, "database": database as Any])
     }

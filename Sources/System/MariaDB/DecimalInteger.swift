@@ -1,6 +1,6 @@
-/// Integers in decimal digits, read without making a `String`.
+/// Integers in decimal digits, parsed without creating a `String`.
 enum DecimalInteger {
-    /// The integer that `text` spells, with an optional minus sign; a fraction of zeros is allowed, as DECIMAL has it.
+    /// The integer that `text` represents, with an optional minus sign; a fraction of zeros is allowed, as in DECIMAL.
     static func parse(_ text: RawSpan) -> Int64? {
         var value: Int64 = 0
         var digits = 0
@@ -16,7 +16,7 @@ enum DecimalInteger {
             case UInt8(ascii: "0") where inFraction:
                 break
             case UInt8(ascii: "0")...UInt8(ascii: "9") where !inFraction:
-                // Built up below zero, where there is room for the smallest number.
+                // Accumulated as a negative number, since only that range holds the smallest value.
                 let (product, overflow) = value.multipliedReportingOverflow(by: 10)
                 let (next, borrow) = product.subtractingReportingOverflow(Int64(byte - UInt8(ascii: "0")))
                 guard !overflow, !borrow else { return nil }

@@ -1,7 +1,7 @@
 internal import CMariaDB
 
 extension MariaDBError {
-    /// Gives a raw error its meaning.
+    /// Maps a raw error code to an error.
     ///
     /// Codes below 2000 and from 3000 on are the server's
     /// (https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference); 2000 to 2999, and 5000 to
@@ -9,13 +9,13 @@ extension MariaDBError {
     init(code: UInt32, message: String) {
         switch Int32(bitPattern: code) {
         // Deadlock; lock wait timeout; error during COMMIT (Galera certification); snapshot conflict
-        // (innodb_snapshot_isolation); a table was altered under a prepared statement; KILL QUERY.
+        // (innodb_snapshot_isolation); a table was altered while a statement was prepared; KILL QUERY.
         case ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_ERROR_DURING_COMMIT, ER_CHECKREAD, ER_NEED_REPREPARE,
             ER_QUERY_INTERRUPTED, ER_UNKNOWN_STMT_HANDLER:
             self = .contention(code: code, message: message)
 
-        // 1047 is "unknown command" by name, and what a Galera node says while it is not ready (WSREP).
-        // Host blocked and too many connections pass by themselves or with an operator's help.
+        // 1047 is named "unknown command", but a Galera node reports it while it is not ready (WSREP). "Host blocked"
+        // and "too many connections" clear by themselves or with an operator's help.
         case ER_UNKNOWN_COM_ERROR, ER_SERVER_SHUTDOWN, ER_NORMAL_SHUTDOWN, ER_CONNECTION_KILLED, ER_CON_COUNT_ERROR,
             ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED, ER_HOST_IS_BLOCKED, ER_ABORTING_CONNECTION,
             ER_NEW_ABORTING_CONNECTION, ER_NET_READ_ERROR, ER_NET_READ_INTERRUPTED, ER_NET_ERROR_ON_WRITE,
@@ -38,13 +38,13 @@ extension MariaDBError {
             ER_CONSTRAINT_FAILED, ER_NET_PACKET_TOO_LARGE, ER_DATA_OUT_OF_RANGE, Int32(CR_NET_PACKET_TOO_LARGE):
             self = .constraint(code: code, message: message)
 
-        // Calls in the wrong order, or with parameters missing: ours to mend.
+        // Calls in the wrong order, or with parameters missing: a bug in our code.
         case Int32(CR_COMMANDS_OUT_OF_SYNC), Int32(CR_PARAMS_NOT_BOUND), Int32(CR_NO_PREPARE_STMT),
             Int32(CR_INVALID_PARAMETER_NO), Int32(CR_UNSUPPORTED_PARAM_TYPE), Int32(CR_NO_DATA),
             Int32(CR_STMT_CLOSED):
             self = .programming(code: code, message: message)
 
-        // Whatever else the client library reports is about the connection: refused, lost, timed out, TLS.
+        // All other client errors concern the connection: refused, lost, timed out, TLS.
         case 2000...2999, 5000...5999:
             self = .unavailable(code: code, message: message)
 
@@ -55,7 +55,7 @@ extension MariaDBError {
 
     /// The text in the last pair of single quotes: the index's name in "Duplicate entry 'x' for key 'name'".
     ///
-    /// Asked from the end, because the value may contain quotes; a table's name before a dot is left out.
+    /// Searched from the end, because the value may contain quotes; a table name before a dot is dropped.
     static func lastQuotedName(in message: String) -> String {
         let parts = message.split(separator: "'", omittingEmptySubsequences: false)
         guard parts.count >= 3 else { return "" }

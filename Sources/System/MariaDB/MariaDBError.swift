@@ -1,29 +1,28 @@
-/// Why the database did not do what was asked, by what the caller can do about it.
+/// Why a database operation failed, classified by what the caller can do about it.
 ///
-/// `code` is the server's or client library's number, `message` its text. The text may quote SQL, values and names:
-/// it stands in `debugDescription`, for logs that only operators read, and never in `description`.
+/// `code` is the server's or client library's number, `message` its text. The text may quote SQL, values and names: it
+/// appears in `debugDescription`, for logs that only operators read, never in `description`.
 public enum MariaDBError: Error, Equatable, Sendable {
-    /// The server cannot be reached, is shutting down, not ready, full or read-only, or the connection broke.
-    /// The connection is of no more use; whatever transaction was open is rolled back. Try again later, on another
-    /// connection.
+    /// The server cannot be reached, is shutting down, not ready, full or read-only, or the connection broke. The
+    /// connection is unusable; any open transaction is rolled back. Retry later, on another connection.
     case unavailable(code: UInt32, message: String)
-    /// The connection broke in COMMIT or in a statement outside a transaction: it may have taken effect, or not.
-    /// Repeat only what is harmless to do twice.
+    /// The connection broke in COMMIT or in a statement outside a transaction: it may have taken effect, or not. Retry
+    /// only idempotent operations.
     case inDoubt(code: UInt32, message: String)
-    /// All connections of the pool stayed busy for the whole lease timeout. Try again later.
+    /// All connections of the pool stayed busy for the whole lease timeout. Retry later.
     case poolExhausted
-    /// The server does not let us in, or not at that table: the operator must mend account or configuration.
+    /// The server denies access, or access to that table: the operator must fix the account or the configuration.
     case accessDenied(code: UInt32, message: String)
-    /// Another transaction was in the way (deadlock, lock timeout, Galera certification, snapshot conflict).
-    /// Roll back and repeat the whole transaction.
+    /// Conflict with another transaction (deadlock, lock timeout, Galera certification, snapshot conflict). Roll back
+    /// and retry the whole transaction.
     case contention(code: UInt32, message: String)
-    /// A row with that unique key is there already; `key` is the name of the index.
+    /// A row with that unique key already exists; `key` is the name of the index.
     case duplicateKey(key: String)
-    /// A value breaks a rule of the schema: too long, out of range, NULL, foreign key, CHECK.
+    /// A value violates a constraint of the schema: too long, out of range, NULL, foreign key, CHECK.
     case constraint(code: UInt32, message: String)
-    /// A column does not hold what the code reads: NULL, or no number. Our defect, or damaged data.
+    /// A column does not hold what the code expects: NULL, or not a number. A bug in our code, or damaged data.
     case unexpectedValue(column: Int, reason: String)
-    /// The statement is wrong (syntax, names, number of values): our defect.
+    /// The statement is wrong (syntax, names, number of values): a bug in our code.
     case programming(code: UInt32, message: String)
 }
 

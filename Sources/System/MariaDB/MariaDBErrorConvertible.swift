@@ -1,9 +1,9 @@
-/// An error of a higher layer that can stand for a ``MariaDBError``.
+/// An error of a higher layer that can represent a ``MariaDBError``.
 ///
-/// With it that layer's closures run inside ``Connection`` and ``ConnectionPool`` with typed throws, and the
+/// It lets that layer's closures run inside ``Connection`` and ``ConnectionPool`` with typed throws, and the
 /// translation happens in one place.
 public protocol MariaDBErrorConvertible: Error {
-    /// Says in the higher layer's words what the database reported.
+    /// Converts the database's error to the higher layer's error.
     init(_ error: MariaDBError)
 }
 

@@ -1,14 +1,14 @@
 internal import CMariaDB
 
-/// The values of one execution, in memory that stays in place while libmariadb sends them.
+/// The values of one execution, in memory with a fixed address while libmariadb sends them.
 ///
 /// All text and bytes are copied into one block that is reused from execution to execution.
 @safe
 struct ParameterBuffer: ~Copyable {
-    /// A block above this is given back after the execution.
+    /// A larger block is freed after the execution.
     private static let keptBytes = 64 * 1024
 
-    /// One binding per value; good until the next ``fill(with:)`` or ``trim()``.
+    /// One binding per value; valid until the next ``fill(with:)`` or ``trim()``.
     private(set) var bindings: UnsafeMutableBufferPointer<MYSQL_BIND> = unsafe .init(start: nil, count: 0)
     private var block: UnsafeMutableRawBufferPointer = unsafe .init(start: nil, count: 0)
 
@@ -17,7 +17,7 @@ struct ParameterBuffer: ~Copyable {
         unsafe block.deallocate()
     }
 
-    /// Takes the values over; their number must be the same each time.
+    /// Copies the values in; their number must be the same each time.
     mutating func fill(with values: [Value]) {
         if unsafe bindings.count != values.count {
             unsafe bindings.deallocate()
@@ -51,7 +51,7 @@ struct ParameterBuffer: ~Copyable {
         }
     }
 
-    /// Gives a large block back; called once the values are sent.
+    /// Frees a large block; called once the values are sent.
     mutating func trim() {
         guard unsafe block.count > Self.keptBytes else { return }
         unsafe block.deallocate()
@@ -81,7 +81,7 @@ struct ParameterBuffer: ~Copyable {
 }
 
 extension Value {
-    /// Bytes that the value takes in the integers' part of the block.
+    /// Bytes that the value occupies in the integers' part of the block.
     fileprivate var integerBytes: Int {
         switch self {
         case .int, .bool: 8
@@ -89,7 +89,7 @@ extension Value {
         }
     }
 
-    /// Bytes that the value takes in the block.
+    /// Bytes that the value occupies in the block.
     fileprivate var blockBytes: Int {
         switch self {
         case .null: 0

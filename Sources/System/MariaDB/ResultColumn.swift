@@ -30,9 +30,9 @@ final class ResultColumn {
         var isTruncated: my_bool = 0
     }
 
-    /// Longer columns start with this much, and grow when a longer value comes.
+    /// Longer columns start with this size, and grow when a longer value arrives.
     private static let initialTextBytes = 1024
-    /// Buffers above this are given back after the result.
+    /// Larger buffers are freed after the result.
     private static let keptTextBytes = 64 * 1024
 
     let kind: Kind
@@ -52,7 +52,7 @@ final class ResultColumn {
         unsafe cell.deallocate()
     }
 
-    /// The binding that makes libmariadb write here; good until the buffer grows or this object goes.
+    /// The binding that makes libmariadb write here; valid until the buffer grows or this object is freed.
     var binding: MYSQL_BIND {
         var binding = unsafe MYSQL_BIND()
         unsafe binding.is_null = unsafe pointer(to: \.isNull)
@@ -65,7 +65,7 @@ final class ResultColumn {
             unsafe binding.buffer_length = 8
             unsafe binding.is_unsigned = kind == .unsigned ? 1 : 0
         case .text:
-            // Dates and decimals are converted to text by the library; bytes arrive as they are.
+            // Dates and decimals are converted to text by the library; bytes arrive unchanged.
             unsafe binding.buffer_type = MYSQL_TYPE_STRING
             unsafe binding.buffer = unsafe text.baseAddress
             unsafe binding.buffer_length = UInt(text.count)
@@ -73,20 +73,20 @@ final class ResultColumn {
         return unsafe binding
     }
 
-    /// Whether the present row holds NULL here.
+    /// Whether this column is NULL in the current row.
     var isNull: Bool { unsafe cell.pointee.isNull != 0 }
 
-    /// Whether the present row's value is longer than the buffer, so that only its beginning is there.
+    /// Whether the current row's value is longer than the buffer, so that it was truncated.
     var needsMoreRoom: Bool { unsafe kind == .text && !isNull && Int(cell.pointee.length) > text.count }
 
-    /// Makes room for the present row's value; the binding is to be renewed, and the column fetched again.
+    /// Grows the buffer for the current row's value; the column must then be bound and fetched again.
     func grow() {
         let needed = unsafe Int(cell.pointee.length)
         unsafe text.deallocate()
         unsafe text = .allocate(byteCount: max(needed, 2 * Self.initialTextBytes) * 5 / 4, alignment: 1)
     }
 
-    /// Gives a large buffer back once the result is done; whether the binding is to be renewed.
+    /// Frees a large buffer after the result; returns whether the column must be bound again.
     func shrink() -> Bool {
         guard unsafe text.count > Self.keptTextBytes else { return false }
         unsafe text.deallocate()
@@ -94,10 +94,10 @@ final class ResultColumn {
         return true
     }
 
-    /// The number; bit pattern of it if unsigned.
+    /// The number; its bit pattern if unsigned.
     var number: Int64 { unsafe cell.pointee.number }
 
-    /// The bytes of the present row's value; good until the next fetch.
+    /// The bytes of the current row's value; valid until the next fetch.
     var bytes: UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(rebasing: text[..<min(Int(cell.pointee.length), text.count)])
     }

@@ -1,4 +1,4 @@
-/// One row of a result, to be read while the closure that got it runs.
+/// One row of a result, valid while the closure that received it runs.
 ///
 /// Columns are numbered from 0 in the order of the SELECT. Integer columns and ``withText(_:_:)`` cost no heap
 /// allocation.
@@ -13,8 +13,9 @@ public struct Row: ~Copyable {
     /// Whether the column holds NULL.
     public borrowing func isNull(_ column: Int) -> Bool { columns[column].isNull }
 
-    /// The integer in a column of an integer type, or of a DECIMAL or text that spells one (as SUM gives).
-    /// - Throws: ``MariaDBError/unexpectedValue(column:reason:)`` for NULL, for what is no integer, and above 2⁶³ − 1.
+    /// The integer in a column of an integer type, or of a DECIMAL or text type that holds one (as SUM returns).
+    /// - Throws: ``MariaDBError/unexpectedValue(column:reason:)`` for NULL, for anything but an integer, and above 2⁶³
+    ///   − 1.
     public borrowing func int(_ column: Int) throws(MariaDBError) -> Int64 {
         guard let value = try optionalInt(column) else { throw .unexpectedValue(column: column, reason: "NULL") }
         return value
@@ -76,9 +77,9 @@ public struct Row: ~Copyable {
         return unsafe Array(cell.bytes)
     }
 
-    /// Calls `body` with the column's bytes in place, nil for NULL, and returns what it returns; allocates nothing.
+    /// Calls `body` with the column's bytes in place, nil for NULL, and returns its result; allocates nothing.
     ///
-    /// For text, binary, date and DECIMAL columns; an integer column is a mistake of ours and stops the program.
+    /// For text, binary, date and DECIMAL columns; an integer column is a programming error and stops the program.
     public borrowing func withText<R, Failure: Error>(
         _ column: Int, _ body: (RawSpan?) throws(Failure) -> R
     ) throws(Failure) -> R {

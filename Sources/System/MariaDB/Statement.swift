@@ -23,7 +23,7 @@ final class Statement {
 
     deinit { unsafe _ = mysql_stmt_close(handle) }
 
-    /// Sends the values and runs the statement; a result, if there is one, waits to be fetched.
+    /// Sends the values and runs the statement; a result, if any, must then be fetched.
     func execute(_ values: [Value]) throws(MariaDBError) {
         let expected = unsafe Int(mysql_stmt_param_count(handle))
         guard values.count == expected else {
@@ -41,7 +41,7 @@ final class Statement {
     /// Rows changed by the last execution; of an UPDATE, those whose values changed.
     var affectedRows: Int { unsafe Int(clamping: mysql_stmt_affected_rows(handle)) }
 
-    /// The AUTO_INCREMENT value that the last execution made; 0 if none.
+    /// The AUTO_INCREMENT value that the last execution generated; 0 if none.
     var lastInsertID: Int64 { unsafe Int64(clamping: mysql_stmt_insert_id(handle)) }
 
     /// Whether the statement returns rows.
@@ -49,7 +49,7 @@ final class Statement {
 
     /// Binds the result's columns; called once after each execution.
     ///
-    /// The columns are looked at each time: a table may be altered while statements stay prepared.
+    /// The columns are examined each time: a table may be altered while statements stay prepared.
     func bindResult() throws(MariaDBError) {
         guard let metadata = unsafe mysql_stmt_result_metadata(handle) else { throw failure }
         defer { unsafe mysql_free_result(metadata) }
@@ -77,10 +77,10 @@ final class Statement {
         }
     }
 
-    /// The present row.
+    /// The current row.
     var row: Row { Row(columns: columns) }
 
-    /// Ends the result, reading and dropping the rows that were not fetched.
+    /// Ends the result, reading and discarding the rows that were not fetched.
     func finishResult() throws(MariaDBError) {
         let result = unsafe mysql_stmt_free_result(handle)
         var mustRebind = false
@@ -89,10 +89,10 @@ final class Statement {
         guard result == 0 else { throw failure }
     }
 
-    /// The last error of this statement, with its meaning.
+    /// The last error of this statement.
     ///
-    /// An error packet in place of a row (a deadlock of a locking read, say) is noted at the connection alone: seen with
-    /// libmariadb 3.3.
+    /// An error packet in place of a row (a deadlock of a locking read, say) is recorded on the connection only:
+    /// observed with libmariadb 3.3.
     private var failure: MariaDBError {
         let code = unsafe mysql_stmt_errno(handle)
         guard code == 0 else {
@@ -111,7 +111,7 @@ final class Statement {
         guard unsafe mysql_stmt_bind_result(handle, bindings.baseAddress) == 0 else { throw failure }
     }
 
-    /// Makes room for the present row's long values and fetches them again in full.
+    /// Grows the buffers for the current row's long values and fetches them again in full.
     private func fetchLongColumns() throws(MariaDBError) {
         var mustRebind = false
         for (index, column) in columns.enumerated() where column.needsMoreRoom {

@@ -2,11 +2,11 @@ internal import CMariaDB
 
 /// The prepared statements of one connection, by the address of their SQL.
 ///
-/// A `StaticString` is a literal in the program's read-only memory: same address and length, same text. Bounded; the
-/// statement that was not used for the longest time makes room.
+/// A `StaticString` is a literal in the program's read-only memory: the same address and length mean the same text.
+/// Bounded; evicts the least recently used statement.
 final class StatementCache {
-    /// Most statements kept prepared; the server's own limit over all connections (`max_prepared_stmt_count`) is
-    /// 16,382 by default.
+    /// Maximum number of prepared statements kept; the server's own limit over all connections
+    /// (`max_prepared_stmt_count`) is 16,382 by default.
     static let capacity = 256
 
     private struct Key: Hashable {
@@ -31,7 +31,7 @@ final class StatementCache {
     /// The number of statements kept.
     var count: Int { entries.count }
 
-    /// The statement for `sql`; prepared now if it is not there.
+    /// The statement for `sql`; prepared now if it is not cached.
     func statement(
         for sql: StaticString, on connection: UnsafeMutablePointer<MYSQL>
     ) throws(MariaDBError) -> Statement {
@@ -49,7 +49,7 @@ final class StatementCache {
         return statement
     }
 
-    /// Drops the statement for `sql`, so that it is prepared anew next time.
+    /// Drops the statement for `sql`, so that it is prepared again next time.
     func remove(_ sql: StaticString) { entries[Key(sql)] = nil }
 
     /// Closes all statements; called before their connection is closed.

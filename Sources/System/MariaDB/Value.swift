@@ -1,14 +1,14 @@
-/// A value that is bound to one `?` of a statement.
+/// A value bound to one `?` of a statement.
 ///
 /// Dates are bound as text, `yyyy-MM-dd HH:mm:ss` in UTC, and DECIMAL numbers as text too.
 public enum Value: Sendable, Equatable {
     /// SQL's NULL.
     case null
-    /// A signed 64-bit integer, good for integer columns of any width.
+    /// A signed 64-bit integer, for integer columns of any width.
     case int(Int64)
-    /// Text in UTF-8, good for text, DATETIME, TIMESTAMP, DATE and DECIMAL columns.
+    /// Text in UTF-8, for text, DATETIME, TIMESTAMP, DATE and DECIMAL columns.
     case text(String)
-    /// Bytes without a character set, good for BINARY and BLOB columns.
+    /// Bytes without a character set, for BINARY and BLOB columns.
     case bytes([UInt8])
     /// 1 or 0.
     case bool(Bool)

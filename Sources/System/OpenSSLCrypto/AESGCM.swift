@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// One run of AES-256-GCM in one direction, by OpenSSL's EVP interface (EVP_EncryptInit(3), "AEAD interface").
+/// One AES-256-GCM operation in one direction, using OpenSSL's EVP interface (EVP_EncryptInit(3), "AEAD interface").
 @safe
 struct AESGCM: ~Copyable {
     enum Direction: Int32 {
@@ -10,7 +10,7 @@ struct AESGCM: ~Copyable {
 
     private let context: OpaquePointer
 
-    /// Starts a run; `key` is 32 bytes, `nonce` 12, OpenSSL's default for GCM.
+    /// Starts an operation; `key` is 32 bytes, `nonce` 12, OpenSSL's default for GCM.
     init(_ direction: Direction, key: [UInt8], nonce: [UInt8]) throws(CryptoError) {
         precondition(key.count == 32 && nonce.count == 12)
         guard let context = unsafe EVP_CIPHER_CTX_new() else { throw .unavailable }
@@ -24,7 +24,7 @@ struct AESGCM: ~Copyable {
 
     deinit { unsafe EVP_CIPHER_CTX_free(context) }
 
-    /// Adds bytes that are authenticated and not encrypted; only before ``process(_:)``.
+    /// Adds bytes that are authenticated but not encrypted; only before ``process(_:)``.
     borrowing func authenticate(_ bytes: [UInt8]) throws(CryptoError) {
         guard !bytes.isEmpty else { return }
         var written: Int32 = 0
@@ -50,7 +50,7 @@ struct AESGCM: ~Copyable {
     borrowing func finishSealing(tagBytes: Int) throws(CryptoError) -> [UInt8] {
         var tag = [UInt8](repeating: 0, count: tagBytes)
         var written: Int32 = 0
-        // In GCM the final step writes no bytes, so the tag's buffer may stand in for its output.
+        // In GCM the final step writes no bytes, so the tag's buffer can serve as its output.
         guard unsafe EVP_CipherFinal_ex(context, &tag, &written) == 1,
             unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(tagBytes), &tag) == 1
         else { throw .unavailable }

@@ -17,10 +17,10 @@ extension [UInt8] {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes that `text` spells in base64url without padding; nil if it spells none.
+    /// Decodes base64url without padding; nil if `text` is invalid.
     ///
-    /// One value has one spelling only: padding, white space, the digits `+` and `/`, and unused bits that are not
-    /// zero are refused (RFC 4648, section 3.5), so that no two tokens differ in text and not in content.
+    /// Each value has exactly one encoding: padding, white space, the digits `+` and `/`, and nonzero unused bits are
+    /// rejected (RFC 4648, section 3.5), so that no two different texts decode to the same token.
     public init?(base64URL text: some StringProtocol) {
         guard text.utf8.count % 4 != 1 else { return nil }
         var bytes: [UInt8] = []

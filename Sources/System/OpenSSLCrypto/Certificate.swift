@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// What an operator must know about a certificate (X.509).
+/// What an operator needs to know about a certificate (X.509).
 public enum Certificate {
     /// How many seconds the first certificate of a PEM file is still valid; negative once it has expired.
     /// - Throws: ``CryptoError/invalidKey`` if there is none in the text, ``CryptoError/unavailable``.

@@ -1,14 +1,14 @@
-/// Why a cryptographic operation failed, by what the caller can do about it.
+/// Why a cryptographic operation failed, classified by what the caller can do about it.
 ///
 /// No case carries key material, plaintext or OpenSSL's own text.
 public enum CryptoError: Error, Equatable, Sendable {
-    /// The sealed record is too short, or of a version that we do not know: it was never ours, or is damaged.
+    /// The sealed record is too short, or of an unknown version: it was not created by us, or is damaged.
     case malformedRecord
     /// The record was sealed with a key that is not in the key ring: the operator must bring the old key back.
     case unknownKey(identifier: UInt32)
     /// The record, or the additional data it was sealed with, was changed: treat it as corrupt.
     case authenticationFailed
-    /// A key cannot be read, or is of a size or kind that is not used here: refuse to start.
+    /// A key cannot be read, or its size or type is not supported: refuse to start.
     case invalidKey
     /// The operating system gave no random bytes, or OpenSSL ran out of memory: give up this request.
     case unavailable

@@ -2,8 +2,8 @@ internal import COpenSSL
 
 /// Process-wide setup of libcrypto.
 public enum CryptoLibrary {
-    /// Lets the library's memory be when the process ends: a thread that nobody waits for may still be at work with it.
-    /// Called once in `main`, before anything else of the library, or of one that uses it (OPENSSL_init_crypto(3)).
+    /// Keeps the library from freeing its memory at process exit: a detached thread may still be using it. Call once in
+    /// `main`, before any other call to the library or to one that uses it (OPENSSL_init_crypto(3)).
     public static func initialize() {
         let isSet = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
         precondition(isSet == 1, "OpenSSL could not be initialized")

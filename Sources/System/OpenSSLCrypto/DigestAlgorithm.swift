@@ -1,10 +1,10 @@
 internal import COpenSSL
 
-/// The hash functions that checksums of files are made of.
+/// The hash functions used for checksums of files.
 public enum DigestAlgorithm: Sendable, CaseIterable {
-    /// RFC 1321. For comparing with what a cloud reports only; it resists no attacker.
+    /// RFC 1321. Only for comparing with what a cloud reports; not cryptographically secure.
     case md5
-    /// RFC 3174. For comparing with what a cloud reports only; it resists no attacker.
+    /// RFC 3174. Only for comparing with what a cloud reports; not cryptographically secure.
     case sha1
     /// RFC 6234.
     case sha256

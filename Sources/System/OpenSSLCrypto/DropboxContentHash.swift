@@ -30,7 +30,7 @@ public struct DropboxContentHash: ~Copyable {
     /// Adds `bytes` to the end of the file.
     public mutating func update(_ bytes: Span<UInt8>) { unsafe update(bytes.bytes) }
 
-    /// Takes in the next bytes.
+    /// Adds `bytes` to the end of the input.
     public mutating func update(_ bytes: [UInt8]) { unsafe update(bytes.span.bytes) }
 
     /// Adds `bytes` to the end of the file.

@@ -1,8 +1,8 @@
 internal import COpenSSL
 
-/// An ECDSA signature on P-256: two numbers, in two spellings.
+/// An ECDSA signature on P-256: two numbers, in two encodings.
 ///
-/// OpenSSL speaks DER, JSON Web Signatures are r and s of 32 bytes each (RFC 7518, section 3.4).
+/// OpenSSL uses DER, JSON Web Signatures use r and s of 32 bytes each (RFC 7518, section 3.4).
 struct ECDSASignature {
     /// r and s, 64 bytes.
     let fixedLength: [UInt8]
@@ -50,7 +50,7 @@ struct ECDSASignature {
 
 /// OpenSSL's large numbers, as bytes.
 enum BigNumber {
-    /// The number big-endian, padded in front to `byteCount` or as short as it can be (BN_bn2binpad(3)).
+    /// The number in big-endian form, left-padded to `byteCount` or as short as possible (BN_bn2binpad(3)).
     /// - Throws: ``CryptoError/malformedRecord`` if it does not fit.
     @safe
     static func bytes(of number: OpaquePointer, byteCount: Int32?) throws(CryptoError) -> [UInt8] {
@@ -63,7 +63,7 @@ enum BigNumber {
 
 extension CryptoError {
     /// Empties OpenSSL's error queue of this thread, so that no later call mistakes an old entry for its own
-    /// (ERR_get_error(3)), and hands the error back.
+    /// (ERR_get_error(3)), and returns the error.
     static func forgettingDetails(_ error: CryptoError) -> CryptoError {
         ERR_clear_error()
         return error

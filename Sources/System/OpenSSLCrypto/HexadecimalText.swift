@@ -5,9 +5,9 @@ extension [UInt8] {
     /// The bytes as hexadecimal digits in upper case, two per byte.
     public var hexUppercase: String { hexadecimalText(digits: "0123456789ABCDEF") }
 
-    /// The bytes that `text` spells in hexadecimal digits of either case; nil if it spells none.
+    /// Decodes hexadecimal digits of either case; nil if `text` is invalid.
     ///
-    /// The number of digits must be even and nothing else may stand in the text.
+    /// The number of digits must be even, and the text must contain nothing else.
     public init?(hexadecimal text: String) {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count / 2)

@@ -10,7 +10,7 @@ public struct IncrementalDigest: ~Copyable {
     public let algorithm: DigestAlgorithm
     private let context: OpaquePointer
 
-    /// Starts a digest of nothing.
+    /// Starts a digest of empty input.
     ///
     /// Stops the program if memory is exhausted, or if OpenSSL runs in a mode that forbids the algorithm (MD5 under
     /// FIPS): the server cannot do its work then.
@@ -34,7 +34,7 @@ public struct IncrementalDigest: ~Copyable {
     /// Adds `bytes` to the end of the input.
     public mutating func update(_ bytes: Span<UInt8>) { unsafe update(bytes.bytes) }
 
-    /// Takes in the next bytes.
+    /// Adds `bytes` to the end of the input.
     public mutating func update(_ bytes: [UInt8]) { unsafe update(bytes.span.bytes) }
 
     /// Adds `bytes` to the end of the input.
@@ -43,7 +43,8 @@ public struct IncrementalDigest: ~Copyable {
     /// Returns the digest of everything added, as raw bytes, and ends this value.
     public consuming func finish() -> [UInt8] { finishAndRestart() }
 
-    /// Returns the digest of everything added since the last call, and starts over with nothing, reusing the context.
+    /// Returns the digest of everything added since the last call, and starts again with empty input, reusing the
+    /// context.
     public mutating func finishAndRestart() -> [UInt8] {
         let digest = unsafe [UInt8](unsafeUninitializedCapacity: algorithm.byteCount) { buffer, count in
             let result = unsafe EVP_DigestFinal_ex(context, buffer.baseAddress, nil)

@@ -7,13 +7,13 @@ public struct KeyRing: Sendable {
     public let current: SealingKey
     private let keys: [UInt32: SealingKey]
 
-    /// Makes a ring of the current key and any number of older ones.
+    /// Creates a ring of the current key and any number of older ones.
     public init(current: SealingKey, older: [SealingKey] = []) {
         self.current = current
-        // The current key wins should an identifier stand twice, so that what is sealed can be opened.
+        // The current key wins if an identifier occurs twice, so that newly sealed records can be opened.
         keys = Dictionary((older + [current]).map { ($0.identifier, $0) }, uniquingKeysWith: { $1 })
     }
 
-    /// The key of that name, or nil if it is not in the ring.
+    /// The key with that identifier, or nil if it is not in the ring.
     func key(identifier: UInt32) -> SealingKey? { keys[identifier] }
 }

@@ -17,7 +17,7 @@ struct MemoryBIO: ~Copyable {
 
     deinit { unsafe BIO_free(handle) }
 
-    /// Everything written and not yet read; reads it.
+    /// Everything written but not yet read; consumes it.
     var contents: String {
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 1_024)

@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// Returns the HMAC-SHA256 of `message` under `key`: 32 raw bytes (RFC 2104, RFC 6234).
 ///
-/// Keys of any length are allowed, the empty one too.
+/// Keys of any length are allowed, including empty ones.
 public func hmacSHA256(key: [UInt8], message: [UInt8]) -> [UInt8] {
     // HMAC(3) reads a null key as "reuse the last one", so an empty key still needs an address.
     let presentKey = key.isEmpty ? [0] : key

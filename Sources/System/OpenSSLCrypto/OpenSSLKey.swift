@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// OpenSSL's object of an asymmetric key, private or public (EVP_PKEY(7)), for the length of one call.
+/// OpenSSL's object for an asymmetric key, private or public (EVP_PKEY(7)), for the duration of one call.
 @safe
 struct OpenSSLKey: ~Copyable {
     private let key: OpaquePointer
@@ -9,7 +9,7 @@ struct OpenSSLKey: ~Copyable {
 
     deinit { unsafe EVP_PKEY_free(key) }
 
-    /// Makes a new key (EVP_PKEY_keygen(3)).
+    /// Generates a new key (EVP_PKEY_keygen(3)).
     init(generating kind: SignatureKind) throws(CryptoError) {
         let algorithm =
             switch kind {
@@ -31,7 +31,7 @@ struct OpenSSLKey: ~Copyable {
         unsafe self.init(owning: key)
     }
 
-    /// Reads a private key in PEM (PEM_read_bio_PrivateKey(3)); one that is encrypted is refused, not asked about.
+    /// Reads a private key in PEM (PEM_read_bio_PrivateKey(3)); an encrypted key is rejected without a password prompt.
     init(privatePEM pem: String) throws(CryptoError) {
         let text = try MemoryBIO(pem)
         let key = unsafe PEM_read_bio_PrivateKey(text.handle, nil, { _, _, _, _ in -1 }, nil)
@@ -67,7 +67,7 @@ struct OpenSSLKey: ~Copyable {
         unsafe self.init(owning: key)
     }
 
-    /// Whether the numbers of a public key fit each other: an odd modulus and exponent, a point on the curve
+    /// Whether the numbers of a public key are consistent: an odd modulus and exponent, a point on the curve
     /// (EVP_PKEY_public_check(3)).
     var isValidPublicKey: Bool {
         guard let context = unsafe EVP_PKEY_CTX_new(key, nil) else { return false }
@@ -126,7 +126,7 @@ struct OpenSSLKey: ~Copyable {
         return text.contents
     }
 
-    /// Signs with SHA-256 (EVP_DigestSign(3)); ECDSA signatures come in DER.
+    /// Signs with SHA-256 (EVP_DigestSign(3)); ECDSA signatures are in DER.
     borrowing func signature(over message: [UInt8]) throws(CryptoError) -> [UInt8] {
         guard let context = unsafe EVP_MD_CTX_new() else { throw .unavailable }
         defer { unsafe EVP_MD_CTX_free(context) }
@@ -141,7 +141,7 @@ struct OpenSSLKey: ~Copyable {
         return Array(signature.prefix(length))
     }
 
-    /// Whether the signature is right (EVP_DigestVerify(3)); ECDSA signatures in DER.
+    /// Whether the signature is valid (EVP_DigestVerify(3)); ECDSA signatures in DER.
     borrowing func verifies(_ signature: [UInt8], over message: [UInt8]) -> Bool {
         guard let context = unsafe EVP_MD_CTX_new() else { return false }
         defer {
@@ -153,7 +153,7 @@ struct OpenSSLKey: ~Copyable {
     }
 
     /// One of the key's numbers by its name in EVP_PKEY-RSA(7) or EVP_PKEY-EC(7), big-endian; padded to `byteCount`, or
-    /// as short as it can be.
+    /// as short as possible.
     borrowing func number(_ name: StaticString, byteCount: Int32?) throws(CryptoError) -> [UInt8] {
         var number: OpaquePointer?
         let isKnown = name.withUTF8Buffer { bytes in

@@ -8,13 +8,13 @@ public struct PrivateKey: Sendable {
     public let kind: SignatureKind
     private let encoded: [UInt8]
 
-    /// Makes a new key; RSA keys have 2,048 bits and take some tens of milliseconds.
+    /// Generates a new key; RSA keys have 2,048 bits and take tens of milliseconds.
     /// - Throws: ``CryptoError/unavailable``.
     public init(generating kind: SignatureKind) throws(CryptoError) {
         try self.init(OpenSSLKey(generating: kind))
     }
 
-    /// Reads the first private key of a PEM text, PKCS#8 or of the older kinds, not encrypted.
+    /// Reads the first private key of a PEM text, PKCS#8 or an older format, not encrypted.
     /// - Throws: ``CryptoError/invalidKey`` unless it is RSA of 2,048 to 4,096 bits or P-256.
     public init(pem: String) throws(CryptoError) {
         try self.init(OpenSSLKey(privatePEM: pem))
@@ -31,7 +31,7 @@ public struct PrivateKey: Sendable {
         get throws(CryptoError) { try OpenSSLKey(privateDER: encoded).privatePEM() }
     }
 
-    /// The half that everybody may know.
+    /// The public half.
     public var publicKey: PublicKey {
         get throws(CryptoError) { try PublicKey(OpenSSLKey(privateDER: encoded)) }
     }
@@ -47,7 +47,7 @@ public struct PrivateKey: Sendable {
     }
 }
 
-/// The two ways of signing that providers use.
+/// The two signature algorithms that providers use.
 public enum SignatureKind: String, Sendable, CaseIterable {
     /// RSASSA-PKCS1-v1_5 with SHA-256.
     case rs256 = "RS256"

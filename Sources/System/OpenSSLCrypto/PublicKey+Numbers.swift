@@ -24,7 +24,7 @@ extension PublicKey {
 
     private init(checking encoded: [UInt8]) throws(CryptoError) {
         let key = try OpenSSLKey(publicDER: encoded)
-        // The size first: to check a modulus takes time with the third power of its length.
+        // Check the size first: the time to check a modulus grows with the cube of its length.
         guard key.kind != nil, key.isValidPublicKey else { throw .forgettingDetails(.invalidKey) }
         try self.init(key)
     }
@@ -36,7 +36,7 @@ private enum DER {
 
     static func bitString(_ bytes: [UInt8]) -> [UInt8] { value(0x03, [0] + bytes) }
 
-    /// A number without leading zeros, but for one that keeps it positive.
+    /// A number without leading zeros, except for one that keeps it positive.
     static func unsignedInteger(_ bigEndian: [UInt8]) -> [UInt8] {
         let digits = bigEndian.drop { $0 == 0 }
         let isNegative = (digits.first ?? 0x80) & 0x80 != 0

@@ -21,7 +21,8 @@ public struct PublicKey: Sendable, Equatable {
         get throws(CryptoError) { try OpenSSLKey(publicDER: encoded).publicPEM() }
     }
 
-    /// Whether `signature`, in the form that ``PrivateKey/signature(over:)`` gives, is this key's over `message`.
+    /// Whether `signature`, in the form that ``PrivateKey/signature(over:)`` returns, is this key's signature over
+    /// `message`.
     public func verifies(_ signature: [UInt8], over message: [UInt8]) -> Bool {
         do throws(CryptoError) {
             let key = try OpenSSLKey(publicDER: encoded)
@@ -34,9 +35,9 @@ public struct PublicKey: Sendable, Equatable {
         }
     }
 
-    /// The members of a JSON Web Key that say what the key is (RFC 7518, sections 6.2.1 and 6.3.1), in a fixed order.
+    /// The members of a JSON Web Key that hold the key itself (RFC 7518, sections 6.2.1 and 6.3.1), in a fixed order.
     ///
-    /// `kid`, `use` and `alg` are whoever publishes it to add.
+    /// `kid`, `use` and `alg` are left to the publisher.
     public var webKeyMembers: [(name: String, value: String)] {
         get throws(CryptoError) {
             let key = try OpenSSLKey(publicDER: encoded)

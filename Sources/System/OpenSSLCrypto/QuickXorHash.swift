@@ -1,20 +1,20 @@
 /// OneDrive's `quickXorHash` over bytes that arrive piece by piece.
 ///
 /// 160 bits, of which byte *i* of the input changes the eight that begin at bit 11 · *i*, modulo 160; at the end the
-/// length is mixed into the last eight bytes (Microsoft Graph, "Code snippets: QuickXorHash Algorithm"). It finds
-/// accidents, and stops no attacker.
+/// length is mixed into the last eight bytes (Microsoft Graph, "Code snippets: QuickXorHash Algorithm"). It detects
+/// accidental damage, and is not secure against attackers.
 ///
-/// 11 and 160 have no common divisor, so every 160 bytes the bits come round again: all the work is to fold the input onto
+/// 11 and 160 have no common divisor, so the bit positions repeat every 160 bytes: it suffices to fold the input onto
 /// its first 160 bytes, thirty-two bytes at a time.
 public struct QuickXorHash: Sendable {
-    /// After so many bytes the same bits are met again.
+    /// The bit positions repeat after this many bytes.
     private static let periodBytes = 160
     private static let bitsPerByte = 11
 
     private var folded = Folded()
     private var length: UInt64 = 0
 
-    /// What the input amounts to, folded onto one period.
+    /// The input, folded onto one period.
     private struct Folded {
         var first = SIMD4<UInt64>()
         var second = SIMD4<UInt64>()
@@ -22,7 +22,7 @@ public struct QuickXorHash: Sendable {
         var fourth = SIMD4<UInt64>()
         var fifth = SIMD4<UInt64>()
 
-        /// Folds the bytes of whole periods onto this one; what is left over is not touched.
+        /// Folds the bytes of whole periods onto this one; the remainder is ignored.
         mutating func fold(_ bytes: RawSpan) {
             var offset = 0
             let end = bytes.byteCount - bytes.byteCount % QuickXorHash.periodBytes
@@ -37,7 +37,7 @@ public struct QuickXorHash: Sendable {
             }
         }
 
-        /// Folds one byte onto place `index` of the period.
+        /// Folds one byte onto position `index` of the period.
         mutating func fold(_ byte: UInt8, at index: Int) {
             let word = UInt64(byte) << UInt64(8 * (index % 8))
             let lane = index / 8 % 4
@@ -50,7 +50,7 @@ public struct QuickXorHash: Sendable {
             }
         }
 
-        /// The byte at place `index` of the period.
+        /// The byte at position `index` of the period.
         subscript(_ index: Int) -> UInt8 {
             let vector =
                 switch index / 32 {
@@ -70,7 +70,7 @@ public struct QuickXorHash: Sendable {
     /// Adds `bytes` to the end of the file.
     public mutating func update(_ bytes: RawSpan) {
         var rest = bytes
-        // Up to where a period begins.
+        // Up to the start of a period.
         let place = Int(length % UInt64(Self.periodBytes))
         if place > 0 {
             let count = min(rest.byteCount, Self.periodBytes - place)
@@ -92,7 +92,7 @@ public struct QuickXorHash: Sendable {
     /// Adds `bytes` to the end of the file.
     public mutating func update(_ bytes: Span<UInt8>) { unsafe update(bytes.bytes) }
 
-    /// Takes in the next bytes.
+    /// Adds `bytes` to the end of the input.
     public mutating func update(_ bytes: [UInt8]) { unsafe update(bytes.span.bytes) }
 
     /// Adds `bytes` to the end of the file.

@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// Random bytes from OpenSSL's generator, which is seeded by the operating system (RAND_bytes(3)).
 ///
-/// Fit for keys, nonces and identifiers that nobody may guess. Safe on any thread.
+/// Suitable for keys, nonces and unguessable identifiers. Thread-safe.
 public enum RandomBytes {
     /// Returns `count` random bytes; `count` must be 0 to 65,536.
     /// - Throws: ``CryptoError/unavailable`` if the generator could not be seeded.

@@ -2,11 +2,11 @@ internal import COpenSSL
 
 /// Authenticated encryption of small secrets that are stored in the database: AES-256-GCM (NIST SP 800-38D).
 ///
-/// A record is: version (1 byte, 1), key identifier (4 bytes, big-endian), nonce (12 bytes, random), ciphertext
-/// (as long as the plaintext), tag (16 bytes). Version and key identifier are authenticated too. With random
-/// nonces one key is good for 2³² records (SP 800-38D, section 8.3); replace it before.
+/// A record is: version (1 byte, 1), key identifier (4 bytes, big-endian), nonce (12 bytes, random), ciphertext (as
+/// long as the plaintext), tag (16 bytes). Version and key identifier are authenticated too. With random nonces one key
+/// may seal at most 2³² records (SP 800-38D, section 8.3); replace it before that.
 public enum SealedBox {
-    /// By how many bytes a record is longer than its plaintext.
+    /// Number of bytes by which a record is longer than its plaintext.
     public static let overheadBytes = headerBytes + nonceBytes + tagBytes
 
     private static let version: UInt8 = 1
@@ -16,8 +16,8 @@ public enum SealedBox {
 
     /// Seals `plaintext` (up to 2³¹ − 1 bytes) and binds it to `additionalData`.
     ///
-    /// `additionalData` is not stored: it says where the record belongs (user, column), and opening needs the same
-    /// again. Join its parts so that no two places give the same bytes.
+    /// `additionalData` is not stored: it identifies where the record belongs (user, column), and opening requires the
+    /// same value. Join its parts so that no two places yield the same bytes.
     /// - Throws: ``CryptoError/unavailable``.
     public static func seal(
         _ plaintext: [UInt8], key: SealingKey, additionalData: [UInt8]
@@ -33,7 +33,7 @@ public enum SealedBox {
 
     /// Opens a record made by ``seal(_:key:additionalData:)`` with the same `additionalData`.
     ///
-    /// - Throws: ``CryptoError/malformedRecord`` if it is no such record, ``CryptoError/unknownKey(identifier:)`` if
+    /// - Throws: ``CryptoError/malformedRecord`` if it is not such a record, ``CryptoError/unknownKey(identifier:)`` if
     ///   its key is not in `keys`, ``CryptoError/authenticationFailed`` if record or additional data were changed,
     ///   ``CryptoError/unavailable``.
     public static func open(
@@ -47,12 +47,12 @@ public enum SealedBox {
         try cipher.authenticate(Array(record.prefix(headerBytes)))
         try cipher.authenticate(additionalData)
         let plaintext = try cipher.process(Array(ciphertext))
-        // Nothing of the plaintext leaves this function unless the tag is right.
+        // No plaintext leaves this function unless the tag is valid.
         guard cipher.finishOpening(tag: Array(record.suffix(tagBytes))) else { throw .authenticationFailed }
         return plaintext
     }
 
-    /// The identifier of the key that `record` was sealed with; nil if it is not a record of ours.
+    /// The identifier of the key that `record` was sealed with; nil if it is not a sealed record.
     public static func keyIdentifier(of record: [UInt8]) -> UInt32? {
         guard record.count >= overheadBytes, record[0] == version else { return nil }
         return record[1..<headerBytes].reduce(0) { $0 << 8 | UInt32($1) }

@@ -7,13 +7,12 @@ public struct SealingKey: Sendable {
 
     /// Names the key in sealed records: the first four bytes of its HMAC over a fixed text.
     ///
-    /// Derived, so that a key file needs no number next to it and cannot be numbered wrongly; tells nothing about
-    /// the key.
+    /// Derived, so that a key file needs no separate number and cannot be misnumbered; reveals nothing about the key.
     public let identifier: UInt32
 
     let bytes: [UInt8]
 
-    /// Makes a key of 32 bytes, which must be random.
+    /// Creates a key from 32 bytes, which must be random.
     /// - Throws: ``CryptoError/invalidKey`` if there are not exactly 32.
     public init(_ bytes: [UInt8]) throws(CryptoError) {
         guard bytes.count == Self.byteCount else { throw .invalidKey }
@@ -22,7 +21,7 @@ public struct SealingKey: Sendable {
         identifier = name.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// Makes a key of the base64 text of 32 bytes, as a key file holds it; white space around the text is ignored.
+    /// Creates a key from the base64 text of 32 bytes, as stored in a key file; white space around the text is ignored.
     /// - Throws: ``CryptoError/invalidKey`` if the text is not base64 (RFC 4648, section 4) of exactly 32 bytes.
     public init(base64 text: String) throws(CryptoError) {
         guard let data = Data(base64Encoded: String(text.trimming(while: \.isWhitespace))) else { throw .invalidKey }
@@ -40,7 +39,7 @@ extension SealingKey: CustomStringConvertible, CustomDebugStringConvertible, Cus
 }
 
 extension String {
-    /// The text without the characters at both ends that satisfy `isDropped`.
+    /// The text without the leading and trailing characters that satisfy `isDropped`.
     fileprivate func trimming(while isDropped: (Character) -> Bool) -> Substring {
         var rest = drop(while: isDropped)
         while let last = rest.last, isDropped(last) { rest.removeLast() }

@@ -1,12 +1,13 @@
 internal import Glibc
 
-/// Files that appear whole, with their mode, or not at all.
+/// Atomic file creation: a file appears complete and with its mode, or not at all.
 public enum AtomicFile {
-    /// Writes a file beside its place, flushes it, and renames it (open(2), fchmod(2), fsync(2), rename(2)).
+    /// Writes a temporary file in the same directory, flushes it, and renames it (open(2), fchmod(2), fsync(2),
+    /// rename(2)).
     ///
-    /// Nobody sees a part of it, nor ever with another mode. It belongs to the user of this process.
-    /// - Parameter permissions: as chmod(2) takes them; the umask does not count.
-    /// - Throws: ``PosixError``; the place is as it was then.
+    /// It is never visible incomplete or with another mode. It is owned by the user of this process.
+    /// - Parameter permissions: as chmod(2) takes them; the umask is ignored.
+    /// - Throws: ``PosixError``; the old file, if any, is unchanged then.
     public static func write(_ bytes: [UInt8], to path: String, permissions: UInt32) throws(PosixError) {
         let temporary = path + ".new"
         try Directory.removeFile(temporary)
@@ -34,13 +35,13 @@ public enum AtomicFile {
         guard fsync(descriptor) == 0 else { throw PosixError(call: "fsync", code: errno) }
     }
 
-    /// Makes a symbolic link (symlink(2)).
-    /// - Throws: ``PosixError``; `EEXIST` if there is something already.
+    /// Creates a symbolic link (symlink(2)).
+    /// - Throws: ``PosixError``; `EEXIST` if the path already exists.
     public static func link(_ path: String, to target: String) throws(PosixError) {
         guard unsafe symlink(target, path) == 0 else { throw PosixError(call: "symlink", code: errno) }
     }
 
-    /// Whether there is a file, directory or link at `path`, even one that leads nowhere (lstat(2)).
+    /// Whether there is a file, directory or link at `path`, including a dangling link (lstat(2)).
     public static func exists(_ path: String) -> Bool {
         var status = stat()
         return unsafe lstat(path, &status) == 0

@@ -4,21 +4,22 @@ internal import Synchronization
 
 /// A program that runs beside this one, started with posix_spawnp(3).
 ///
-/// Its end is learned from waitpid(2) alone, never from a descriptor that a child of its own may keep open.
+/// Its exit is detected with waitpid(2) only, never through a descriptor that one of its own children may keep open.
 public final class ChildProcess: Sendable {
-    /// The process id; it stays the program's own until ``wait()`` or ``isRunning`` has told of its end.
+    /// The process id; it is not reused until ``wait()`` or ``isRunning`` has reported the exit.
     public let identifier: Int32
     private let end = Mutex<Int32?>(nil)
 
-    /// Starts a program, found as execvp(3) does, which goes on when the value is gone.
+    /// Starts a program, found as execvp(3) does; it keeps running after this object is freed.
     ///
-    /// Of this process's open files it gets those named here, and no other, whatever other threads open meanwhile. It
-    /// begins with no signal blocked.
+    /// It inherits only the descriptors named here, whatever other threads open meanwhile. It starts with no signals
+    /// blocked.
     /// - Parameters:
-    ///   - arguments: the program's name and what it is given.
-    ///   - input: a descriptor to read from; without one there is nothing to read.
-    ///   - output: a descriptor for standard output and standard error; without one both go nowhere.
-    ///   - hasOwnGroup: whether it is spared the signals that a terminal sends to this process's group.
+    ///   - arguments: the program's name and its arguments.
+    ///   - input: a descriptor for standard input; without one the input is empty.
+    ///   - output: a descriptor for standard output and standard error; without one both are discarded.
+    ///   - hasOwnGroup: whether it gets a process group of its own, and so none of the signals that a terminal sends to
+    ///     this process's group.
     /// - Throws: ``PosixError``; `ENOENT` if there is no such program.
     public init(
         _ arguments: [String], input: Int32? = nil, output: Int32? = nil, hasOwnGroup: Bool = false
@@ -38,7 +39,7 @@ public final class ChildProcess: Sendable {
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        // No signal is blocked, whatever the thread that asks has blocked; and the group's number 0 means its own.
+        // No signal is blocked, whatever the calling thread has blocked; process group 0 means its own.
         let group = hasOwnGroup ? POSIX_SPAWN_SETPGROUP : 0
         unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | group))
 
@@ -50,16 +51,16 @@ public final class ChildProcess: Sendable {
         self.identifier = identifier
     }
 
-    /// Waits for its end, and returns its exit status: 128 and the signal's number if a signal ended it.
-    /// - Throws: ``PosixError``; `ECHILD` where this process has SIGCHLD ignored, perhaps since before its own start.
+    /// Waits for it to exit, and returns its exit status: 128 and the signal's number if a signal ended it.
+    /// - Throws: ``PosixError``; `ECHILD` if this process ignores SIGCHLD, which it may have inherited.
     @discardableResult
     public func wait() throws(PosixError) -> Int32 {
         try end.withLock { (end) throws(PosixError) in try collect(&end, options: 0) ?? 0 }
     }
 
-    /// False as soon as it has ended.
+    /// False once it has exited.
     public var isRunning: Bool {
-        // Who holds the lock waits for its end.
+        // If the lock is held, its holder is waiting for the exit.
         let status = end.withLockIfAvailable { end in
             Result { () throws(PosixError) in try collect(&end, options: WNOHANG) }
         }
@@ -69,10 +70,10 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// Sends a signal, such as `SIGKILL`, unless its end is known.
+    /// Sends a signal, such as `SIGKILL`, unless it is known to have exited.
     public func send(_ signal: Int32) { if isRunning { kill(identifier, signal) } }
 
-    /// waitpid(2), once: after that the system may give the number to another process.
+    /// waitpid(2), once: after that the system may reuse the process id.
     private func collect(_ end: inout Int32?, options: Int32) throws(PosixError) -> Int32? {
         if let end { return end }
         var status: Int32 = 0
@@ -88,15 +89,15 @@ public final class ChildProcess: Sendable {
 }
 
 extension ChildProcess {
-    /// What a program did that has ended.
+    /// The result of a program that has exited.
     public struct Outcome: Sendable, Equatable {
         /// The exit status; 128 and the signal's number if a signal ended it.
         public var status: Int32
-        /// Standard output and standard error, as they came; at most 1 MiB is kept.
+        /// Standard output and standard error, interleaved as received; at most 1 MiB is kept.
         public var output: String
     }
 
-    /// Runs a program without input, and waits for its end and for that of all who write to its output.
+    /// Runs a program without input, and waits until it and all other writers to its output have finished.
     /// - Throws: ``PosixError``; `ENOENT` if there is no such program.
     public static func run(_ arguments: [String]) throws(PosixError) -> Outcome {
         var ends: [Int32] = [0, 0]

@@ -1,11 +1,11 @@
 internal import CPosix
 internal import Glibc
 
-/// A lock among processes, held until the end of its life, or of the process (flock(2)).
+/// An inter-process lock, held until the value is destroyed or the process exits (flock(2)).
 public struct FileLock: ~Copyable {
     private let descriptor: CInt
 
-    /// Takes the lock whose file is at `path`, made if it does not exist, waiting for others up to `limit`.
+    /// Acquires the lock file at `path`, creating it if missing, and waits for other holders up to `limit`.
     /// - Throws: ``PosixError``; `EWOULDBLOCK` if others hold it for longer.
     public init(_ path: String, waiting limit: Duration) throws(PosixError) {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// What a host says about itself and its surroundings; for diagnoses.
+/// Facts about the host and its environment; for diagnostics.
 public enum HostFacts {
-    /// Space of the file system that holds `path`, in bytes: what is free for us, and all of it (statvfs(3)).
+    /// Space of the file system that holds `path`, in bytes: free for us, and total (statvfs(3)).
     /// - Throws: ``PosixError``.
     public static func space(at path: String) throws(PosixError) -> (free: Int64, total: Int64) {
         var status = statvfs()
@@ -11,7 +11,7 @@ public enum HostFacts {
         return (Int64(status.f_bavail) * unit, Int64(status.f_blocks) * unit)
     }
 
-    /// The addresses that a name has, as the system resolves it (getaddrinfo(3)); none if it has none.
+    /// The addresses that the system resolves a name to (getaddrinfo(3)); empty if none.
     public static func addresses(of name: String) -> [String] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -1,12 +1,12 @@
 internal import Glibc
 import Synchronization
 
-/// Where log lines go: a descriptor that is there, or a file that can be opened anew after it was moved.
+/// Where log lines go: an existing descriptor, or a file that can be reopened after rotation.
 public final class LogFile: Sendable {
     private let path: String?
     private let descriptor: Mutex<Int32>
 
-    /// Whether lines go to systemd's journal, which takes `<4>` at the beginning of a line for its priority
+    /// Whether lines go to systemd's journal, which interprets `<4>` at the beginning of a line as its priority
     /// (sd-daemon(3)).
     public let isJournal: Bool
 
@@ -19,7 +19,7 @@ public final class LogFile: Sendable {
         isJournal = Self.isStandardErrorJournal()
     }
 
-    /// Whether `JOURNAL_STREAM` names standard error by device and inode, as it does unless somebody has led it elsewhere
+    /// Whether `JOURNAL_STREAM` names standard error by device and inode, which holds unless it was redirected
     /// (systemd.exec(5)).
     private static func isStandardErrorJournal() -> Bool {
         guard let named = unsafe getenv("JOURNAL_STREAM").map({ unsafe String(cString: $0) }) else { return false }
@@ -28,19 +28,19 @@ public final class LogFile: Sendable {
         return named == "\(status.st_dev):\(status.st_ino)"
     }
 
-    /// - Throws: ``PosixError`` if the file can be neither opened nor made.
+    /// - Throws: ``PosixError`` if the file can be neither opened nor created.
     public init(path: String) throws(PosixError) {
         self.path = path
         isJournal = false
         descriptor = Mutex(try Self.open(path))
     }
 
-    /// Appends one line in one write(2), so that lines of several processes do not mix.
+    /// Appends one line in one write(2), so that lines of several processes do not interleave.
     public func write(line: String) {
         write(line: Array(line.utf8))
     }
 
-    /// Appends one line, given in UTF-8 and without its end.
+    /// Appends one line, given in UTF-8 without its line feed.
     public func write(line: [UInt8]) {
         let bytes = line + [UInt8(ascii: "\n")]
         descriptor.withLock { descriptor in
@@ -48,7 +48,7 @@ public final class LogFile: Sendable {
         }
     }
 
-    /// Opens the file anew, since logrotate(8) has moved it; goes on with the old one if that fails.
+    /// Reopens the file after logrotate(8) has moved it; keeps the old one if that fails.
     public func reopen() {
         guard let path, let fresh = try? Self.open(path) else { return }
         descriptor.withLock { descriptor in

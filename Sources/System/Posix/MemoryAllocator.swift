@@ -4,8 +4,8 @@ internal import CPosix
 public enum MemoryAllocator {
     /// Makes blocks of 128 KiB and more, such as the parts of uploads, go back to the system when they are freed.
     ///
-    /// glibc starts out like that, but raises the limit by itself as soon as such a block is freed, and then keeps them in
-    /// the heap of whichever thread used them. Call in `main`, before the first thread starts.
+    /// This is glibc's initial behaviour, but it raises the threshold as soon as such a block is freed, and then keeps
+    /// such blocks in the heap of the thread that used them. Call in `main`, before the first thread starts.
     public static func returnLargeBlocks() {
         _ = mallopt(M_MMAP_THRESHOLD, 128 * 1024)
         _ = mallopt(M_ARENA_MAX, 8)

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// Blocks the calling thread for a while.
 public enum Pause {
-    /// Blocks for `duration`, longer if the system is busy; signals do not cut it short.
+    /// Blocks for `duration`, longer if the system is busy; signals do not interrupt it.
     public static func sleep(_ duration: Duration) {
         var rest = timespec(
             tv_sec: Int(duration.components.seconds), tv_nsec: Int(duration.components.attoseconds / 1_000_000_000))

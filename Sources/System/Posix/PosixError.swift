@@ -17,6 +17,7 @@ public struct PosixError: Error, Equatable, CustomStringConvertible {
     /// Whether something is not permitted (`EACCES`, `EPERM`).
     public var isDenial: Bool { code == EACCES || code == EPERM }
 
-    /// With the system's own words, such as `open: No such file or directory`; strerror(3) is safe in threads since glibc 2.32.
+    /// With the system's message, such as `open: No such file or directory`; strerror(3) is safe in threads since glibc
+    /// 2.32.
     public var description: String { unsafe "\(call): \(String(cString: strerror(code)))" }
 }

@@ -1,10 +1,10 @@
-/// Text that a terminal shows as it is, without obeying it.
+/// Text that is safe to print on a terminal.
 public enum PrintableText {
-    /// Replaces what is not printable by `\u{…}` with its number: control characters (C0 with tabs and ends of lines, DEL
-    /// and C1, which order terminals about), formatting characters such as those that reverse the direction of writing
-    /// (Unicode categories Cc, Cf, Zl and Zp), and others that nobody sees.
+    /// Replaces what is not printable by `\u{…}` with its number: control characters (C0 including tabs and line ends,
+    /// DEL and C1, which terminals interpret as commands), formatting characters such as those that reverse the text
+    /// direction (Unicode categories Cc, Cf, Zl and Zp), and other invisible ones.
     ///
-    /// Escaping what is escaped changes nothing. A backslash stays as it is: escapes are for reading, not for decoding.
+    /// Escaping is idempotent. A backslash stays as it is: escapes are for reading, not for decoding.
     public static func escaping(_ text: String) -> String {
         guard !isPrintable(text) else { return text }
         var result = ""
@@ -18,12 +18,12 @@ public enum PrintableText {
         return result
     }
 
-    /// Escapes each line, and puts ends of lines between them: as many lines as there were.
+    /// Escapes each line and joins them with line feeds: the number of lines is unchanged.
     public static func lines(_ lines: [String]) -> String { lines.map(escaping).joined(separator: "\n") }
 
     /// Replaces what is not printable by the escapes of JSON (RFC 8259, section 7), which mean the same.
     ///
-    /// Ends of lines and blanks between the values stay as they are. Strings have to be escaped as JSON wants it already.
+    /// Line ends and spaces between the values are unchanged. Strings must already be valid JSON.
     public static func json(_ json: String) -> String {
         guard !isPrintable(json) else { return json }
         var result = ""
@@ -48,7 +48,7 @@ public enum PrintableText {
         if scalar.value < 0x7F { return scalar.value >= 0x20 }
         return switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: false
-        // Fillers that nobody sees; selectors only choose how the character before them looks.
+        // Invisible fillers; variation selectors only affect how the preceding character looks.
         default: !scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.isVariationSelector
         }
     }

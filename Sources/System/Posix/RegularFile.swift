@@ -1,20 +1,20 @@
 internal import Glibc
 
-/// An open regular file, read and written at given offsets, closed at the end of its life.
+/// An open regular file, read and written at given offsets, closed when the value is destroyed.
 ///
-/// Not `Sendable`: it belongs to whoever streams through it.
+/// Not `Sendable`: it belongs to the thread that uses it.
 public struct RegularFile: ~Copyable {
     /// What the file is opened for.
     public enum Purpose: Sendable {
         /// Reading a file that exists.
         case reading
-        /// Reading and writing; made with mode 0600 if it does not exist.
+        /// Reading and writing; created with mode 0600 if it does not exist.
         case writing
     }
 
     private let descriptor: CInt
 
-    /// Whether something has that name, whatever it is (access(2)).
+    /// Whether the path exists, whatever its type (access(2)).
     public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
     /// Opens the file at `path` (open(2)).
@@ -70,16 +70,16 @@ public struct RegularFile: ~Copyable {
         return total
     }
 
-    /// Cuts or extends the file to `size` bytes (ftruncate(2)).
+    /// Truncates or extends the file to `size` bytes (ftruncate(2)).
     /// - Throws: ``PosixError``.
     public borrowing func resize(to size: Int) throws(PosixError) {
         guard ftruncate(descriptor, off_t(size)) == 0 else { throw PosixError(call: "ftruncate", code: errno) }
     }
 }
 
-/// Names in the file system: the few calls that change or list them.
+/// Operations on directory entries.
 public enum Directory {
-    /// Makes the directory at `path`, and those above it that are missing, with mode 0700 (mkdir(2)).
+    /// Creates the directory at `path` and missing parent directories, with mode 0700 (mkdir(2)).
     /// - Throws: ``PosixError``.
     public static func make(_ path: String) throws(PosixError) {
         if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
@@ -114,13 +114,13 @@ public enum Directory {
         try names(in: path).filter { unsafe fnmatch(pattern, $0, FNM_PERIOD) == 0 }
     }
 
-    /// Gives a file another name, replacing what has it, in one step (rename(2)).
+    /// Renames a file atomically, replacing an existing one (rename(2)).
     /// - Throws: ``PosixError``.
     public static func rename(_ old: String, to new: String) throws(PosixError) {
         guard unsafe Glibc.rename(old, new) == 0 else { throw PosixError(call: "rename", code: errno) }
     }
 
-    /// Removes a file; one that does not exist is fine (unlink(2)).
+    /// Removes a file if it exists (unlink(2)).
     /// - Throws: ``PosixError``.
     public static func removeFile(_ path: String) throws(PosixError) {
         guard unsafe unlink(path) == 0 || errno == ENOENT else { throw PosixError(call: "unlink", code: errno) }

@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// The connection to systemd (sd_notify(3), sd_watchdog_enabled(3)); does nothing where there is none.
+/// The connection to systemd (sd_notify(3), sd_watchdog_enabled(3)); does nothing without systemd.
 public struct ServiceManager: Sendable {
     private let path: String?
-    /// How often systemd wants a sign of life; `nil` if it watches for none. Half of `WATCHDOG_USEC`.
+    /// How often to send a watchdog notification; `nil` if the watchdog is disabled. Half of `WATCHDOG_USEC`.
     public let watchdogInterval: Duration?
 
     public init() {
@@ -12,11 +12,11 @@ public struct ServiceManager: Sendable {
         watchdogInterval = microseconds.map { .microseconds($0 / 2) }
     }
 
-    /// Says that the process is ready for requests.
+    /// Reports that the process is ready for requests.
     public func ready(_ status: String) { send("READY=1\nSTATUS=\(status)") }
-    /// Says that the process finishes its last requests.
+    /// Reports that the process is finishing its last requests.
     public func stopping() { send("STOPPING=1\nSTATUS=Finishing requests") }
-    /// Gives a sign of life.
+    /// Sends a watchdog keep-alive.
     public func aliveNow() { send("WATCHDOG=1") }
 
     private func send(_ message: String) {

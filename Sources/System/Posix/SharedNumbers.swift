@@ -1,21 +1,21 @@
 internal import CPosix
 internal import Glibc
 
-/// Numbers in a file that this process writes and others read at the same time, without any lock between them (mmap(2)).
+/// Numbers in a shared file that this process writes and others read concurrently, lock-free (mmap(2)).
 ///
-/// The file stays locked (flock(2)) for as long as this process lives, however it ends: that is how others know.
+/// The file stays locked (flock(2)) until this process exits, in whatever way: this tells others whether it is alive.
 @safe
 public final class SharedNumbers: @unchecked Sendable {
     // `@unchecked Sendable`: the address never changes, the memory lives as long as this object, and every access to it
     // is one atomic operation.
 
-    /// How many there are.
+    /// The number of values.
     public let count: Int
     private let descriptor: CInt
     private let numbers: UnsafeMutablePointer<UInt64>
 
-    /// Makes a file of `count` zeros (1 or more), readable by the group, and locks it.
-    /// - Throws: ``PosixError``; `EEXIST` if there is such a file.
+    /// Creates a file of `count` zeros (1 or more), readable by the group, and locks it.
+    /// - Throws: ``PosixError``; `EEXIST` if the file exists.
     public init(making path: String, count: Int) throws(PosixError) {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o640)
         guard descriptor >= 0 else { throw PosixError(call: "open", code: errno) }
@@ -66,26 +66,26 @@ public final class SharedNumbers: @unchecked Sendable {
         return unsafe address.bindMemory(to: UInt64.self, capacity: count)
     }
 
-    /// Whether the process that made the file lives; of use on an object that reads.
+    /// Whether the process that created the file is alive; only useful on an object opened for reading.
     public var isMakerAlive: Bool {
         guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return true }
         flock(descriptor, LOCK_UN)
         return false
     }
 
-    /// Adds to a number; it wraps around. Only on an object that made its file.
+    /// Adds to a number; it wraps around. Only on an object that created its file.
     public func add(_ value: UInt64, at index: Int) {
         precondition(index >= 0 && index < count, "there is no such number")
         unsafe posix_atomic_add(numbers + index, value)
     }
 
-    /// Sets a number. Only on an object that made its file.
+    /// Sets a number. Only on an object that created its file.
     public func set(_ value: UInt64, at index: Int) {
         precondition(index >= 0 && index < count, "there is no such number")
         unsafe posix_atomic_store(numbers + index, value)
     }
 
-    /// A number as it is now.
+    /// The current value of a number.
     public func value(at index: Int) -> UInt64 {
         precondition(index >= 0 && index < count, "there is no such number")
         return unsafe posix_atomic_load(numbers + index)

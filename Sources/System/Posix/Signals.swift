@@ -1,18 +1,18 @@
 internal import Glibc
 
-/// Process-wide signal set-up; call from `main`, before the first thread starts.
+/// Process-wide signal setup; call from `main`, before the first thread starts.
 public enum Signals {
     /// The signals that ask a responder to do something.
     public enum Request: Equatable, Sendable {
         /// SIGTERM or SIGINT: finish what is in flight, then exit.
         case stop
-        /// SIGUSR1: open the log file again, since logrotate has moved it.
+        /// SIGUSR1: reopen the log file after logrotate has moved it.
         case reopenLogs
         /// None arrived in time.
         case none
     }
 
-    /// Makes writing to a closed socket an error instead of the end of the process.
+    /// Ignores SIGPIPE, so that writing to a closed socket returns an error instead of killing the process.
     public static func ignoreBrokenPipes() {
         _ = signal(SIGPIPE, SIG_IGN)
     }
@@ -20,8 +20,9 @@ public enum Signals {
     /// The signal that ends a thread's wait for the next request.
     public static let waking = SIGUSR2
 
-    /// Installs an empty handler for ``waking`` without `SA_RESTART`, so that a blocked system call returns with `EINTR`
-    /// (signal(7)), and blocks the signal in this thread and all it will start: who waits unblocks it for that time.
+    /// Installs an empty handler for ``waking`` without `SA_RESTART`, so that a blocked system call returns with
+    /// `EINTR` (signal(7)), and blocks the signal in this thread and all threads it starts: a waiting thread unblocks
+    /// it while it waits.
     public static func prepareWaking() {
         var action = sigaction()
         unsafe action.__sigaction_handler.sa_handler = { _ in }
@@ -32,7 +33,7 @@ public enum Signals {
         _ = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Blocks SIGTERM, SIGINT and SIGUSR1 in this thread and all it will start, for ``wait(upTo:)``.
+    /// Blocks SIGTERM, SIGINT and SIGUSR1 in this thread and all threads it starts, for ``wait(upTo:)``.
     public static func block() {
         var set = handled
         _ = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)

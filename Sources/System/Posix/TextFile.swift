@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Small files that the server reads whole: configuration, keys, passwords.
+/// Small files that the server reads in full: configuration, keys, passwords.
 public enum TextFile {
     /// The largest file read.
     public static let limitBytes = 1 << 20

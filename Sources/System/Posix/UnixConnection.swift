@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// A connection to a unix socket, closed at the end of its life.
+/// A connection to a unix socket, closed when the value is destroyed.
 public struct UnixConnection: ~Copyable {
     private let descriptor: CInt
 
-    /// Connects to the socket at `path`; reading and writing give up after `timeout`.
-    /// - Throws: ``PosixError``: `ENOENT` if there is no socket, `ECONNREFUSED` if nobody listens, `EACCES`.
+    /// Connects to the socket at `path`; reads and writes time out after `timeout`.
+    /// - Throws: ``PosixError``: `ENOENT` if there is no socket, `ECONNREFUSED` if nothing is listening, `EACCES`.
     public init(path: String, timeout: Duration) throws(PosixError) {
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw PosixError(call: "socket", code: errno) }
@@ -49,7 +49,7 @@ public struct UnixConnection: ~Copyable {
         }
     }
 
-    /// Exactly `count` bytes (recv(2)); `nil` if the other side ends the connection before.
+    /// Exactly `count` bytes (recv(2)); `nil` if the peer closes the connection before that.
     /// - Throws: ``PosixError``; `EAGAIN` after the timeout.
     public borrowing func receive(_ count: Int) throws(PosixError) -> [UInt8]? {
         var bytes: [UInt8] = []

@@ -1,24 +1,24 @@
 internal import CPosix
 internal import Glibc
 
-/// A ``WorkerThread`` among others that end together: arrays hold copyable elements only.
+/// A ``WorkerThread`` in a class, since arrays hold only copyable elements.
 public final class JoinableThread {
     private var thread: WorkerThread?
 
-    /// Takes the thread over.
+    /// Takes ownership of the thread.
     public init(_ thread: consuming WorkerThread) { self.thread = consume thread }
 
     /// Sends ``Signals/waking`` to the thread, unless it has been joined.
     public func wake() { thread?.wake() }
 
-    /// Waits until the thread has ended, with all that libraries do at its end (OPENSSL_thread_stop(3)): that must be over
-    /// before the process ends, and with it their own memory.
+    /// Waits until the thread has ended, including the libraries' thread cleanup (OPENSSL_thread_stop(3)): that must
+    /// finish before the process exits and frees the libraries' memory.
     public func join() { thread.take()?.join() }
 }
 
 /// A plain POSIX thread.
 ///
-/// Blocking in it is fine: it belongs to nobody's cooperative pool.
+/// Blocking in it is fine: it is not part of a cooperative thread pool.
 @safe
 public struct WorkerThread: ~Copyable, Sendable {
     private let identifier: pthread_t
@@ -26,9 +26,9 @@ public struct WorkerThread: ~Copyable, Sendable {
     /// Starts a thread that runs `body` once.
     ///
     /// - Parameters:
-    ///   - name: shown by `top -H` and debuggers; cut to 15 bytes (prctl(2), `PR_SET_NAME`).
-    ///   - stackBytes: size of its stack; memory is used only as it is touched.
-    /// - Throws: ``PosixError`` if the system has no room for another thread.
+    ///   - name: shown by `top -H` and debuggers; truncated to 15 bytes (prctl(2), `PR_SET_NAME`).
+    ///   - stackBytes: size of its stack; memory is committed only when touched.
+    /// - Throws: ``PosixError`` if the system cannot create another thread.
     public init(
         name: String, stackBytes: Int = 512 * 1024, _ body: sending @escaping () -> Void
     ) throws(PosixError) {
@@ -59,7 +59,7 @@ public struct WorkerThread: ~Copyable, Sendable {
         _ = pthread_kill(identifier, Signals.waking)
     }
 
-    /// Lets the thread end by itself; nobody waits for it.
+    /// Detaches the thread: it ends by itself and is not joined.
     public consuming func detach() {
         pthread_detach(identifier)
     }

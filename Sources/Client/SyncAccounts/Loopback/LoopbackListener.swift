@@ -2,16 +2,17 @@ import Foundation
 import SyncProtocol
 import Synchronization
 
-/// Waits on the program's own machine for the browser to come back (RFC 8252, section 7.3).
+/// Waits on the local machine for the browser's redirect (RFC 8252, section 7.3).
 ///
-/// Listens on loopback only. Browsers open connections ahead of need and ask for icons, and other programs may ask
-/// anything: each connection gets one reply, a few seconds and a few kilobytes, and none holds up another.
+/// Listens on loopback only. Browsers open connections speculatively and request icons, and other programs may send
+/// anything: each connection gets one reply, a few seconds and a few kilobytes, and none blocks another.
 final class LoopbackListener: Sendable {
-    /// Connections at a time; further ones wait.
+    /// The maximum number of concurrent connections; further ones wait.
     private static let maximumConnections = 32
-    /// Bytes of a request's head; codes have a few hundred, RFC 9112, section 3, wants 8,000 for the request line.
+    /// Maximum size of a request's head in bytes; codes have a few hundred, RFC 9112, section 3, recommends 8,000 for
+    /// the request line.
     private static let maximumHead = 16_384
-    /// How long a connection may say nothing.
+    /// How long a connection may be idle.
     private static let idleTime: Duration = .seconds(10)
 
     let port: UInt16
@@ -21,12 +22,12 @@ final class LoopbackListener: Sendable {
     private let isStopped = Mutex(false)
 
     /// - Parameters:
-    ///   - host: under which name the browser comes; for `localhost` both of its addresses are listened on.
-    ///   - ports: those that may be used, in this order; empty for any.
+    ///   - host: the host name of the redirect URI; for `localhost` the listener uses both of its addresses.
+    ///   - ports: the ports to try, in this order; empty for any.
     /// - Throws: ``SignInError/Code/portUnavailable``.
     init(host: LoopbackRedirectURI.Host, ports: [UInt16]) throws(SignInError) {
         var found: [Descriptor] = []
-        // For any port of two addresses the second one's may be taken by chance.
+        // With two addresses and any port, the second address's port may happen to be in use.
         for port in ports.isEmpty ? Array(repeating: 0, count: 8) : ports where found.isEmpty {
             found = (try? Self.listen(host, port)) ?? []
         }
@@ -50,15 +51,15 @@ final class LoopbackListener: Sendable {
         do {
             return [first, try Sockets.listener(port: try Sockets.port(of: first), isIPv6: true)]
         } catch {
-            // Somebody else's ::1 would get what is meant for us; without IPv6 there is no such somebody.
+            // Another program that listens on ::1 would receive what is meant for us; without IPv6 that cannot happen.
             guard !error.isAddressInUse else { throw error }
             return [first]
         }
     }
 
-    /// Answers requests until one gets a last reply.
+    /// Answers requests until one gets a final reply.
     ///
-    /// - Parameter respond: called on one thread, for each `GET` under the listener's own name.
+    /// - Parameter respond: called on one thread, for each `GET` addressed to the listener's own host name.
     /// - Throws: ``SignInError/Code/timedOut``, ``SignInError/Code/cancelled``.
     func serve(
         for time: Duration, _ respond: @escaping @Sendable (RequestTarget) -> LoopbackReply
@@ -78,12 +79,12 @@ final class LoopbackListener: Sendable {
         Sockets.wake(waking.writing)
     }
 
-    /// One connection on its way from request to reply.
+    /// The state of one connection, from request to reply.
     private struct Connection {
         let socket: Descriptor
         let deadline: ContinuousClock.Instant
         var head: [UInt8] = []
-        /// `nil` while the request is being read.
+        /// `nil` until the request has been read.
         var reply: ArraySlice<UInt8>?
         var isLast = false
     }
@@ -135,7 +136,7 @@ final class LoopbackListener: Sendable {
         }
         guard let reply = connection.reply else { return .going }
         guard let count = Sockets.transmit(connection.socket, reply) else {
-            // Whoever has sent the code may hang up before the page arrives.
+            // The client that sent the code may disconnect before the page arrives.
             return connection.isLast ? .finished : .ended
         }
         connection.reply = reply.dropFirst(count)
@@ -152,7 +153,7 @@ final class LoopbackListener: Sendable {
         guard let request = LoopbackRequest(Array(head[..<end])), let target = RequestTarget(request.target) else {
             return LoopbackReply(status: 400, text: "This is not a request that belongs here.")
         }
-        // A name that somebody has pointed here, so that a web page can ask us.
+        // A name that somebody has pointed at this machine, so that a web page can send us requests (DNS rebinding).
         guard request.host?.lowercased() == "\(host.rawValue):\(port)" else { return .notFound }
         guard request.method == "GET" else { return LoopbackReply(status: 405, text: "Only GET is answered here.") }
         return respond(target)

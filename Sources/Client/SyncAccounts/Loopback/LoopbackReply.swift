@@ -1,16 +1,16 @@
-/// What the browser gets to see.
+/// The reply to the browser.
 struct LoopbackReply: Sendable, Equatable {
     var status: Int
     /// Where the browser goes next; `nil` to stay.
     var location: String?
-    /// A sentence for the person.
+    /// A sentence for the user.
     var text: String
     /// Whether nothing more is expected after this.
     var isLast = false
 
     static let notFound = LoopbackReply(status: 404, text: "There is nothing here.")
 
-    /// The reply as it goes over the wire (RFC 9112); one for each connection.
+    /// The serialized reply (RFC 9112); one for each connection.
     var bytes: [UInt8] {
         let page =
             "<!doctype html><html lang=en><meta charset=utf-8><title>Sign-in</title>"
@@ -20,7 +20,7 @@ struct LoopbackReply: Sendable, Equatable {
         if let location { head += "Location: \(location)\r\n" }
         if status == 405 { head += "Allow: GET\r\n" }
         head += "Content-Type: text/html; charset=utf-8\r\nContent-Length: \(page.utf8.count)\r\n"
-        // The address has the code in it: it is neither kept nor passed on.
+        // The URL contains the code: it must be neither cached nor passed on.
         head += "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n"
         head += "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'\r\n"
         return Array((head + "Connection: close\r\n\r\n" + page).utf8)
@@ -42,11 +42,11 @@ struct LoopbackReply: Sendable, Equatable {
     }
 }
 
-/// The head of a request to the listener, as far as it matters.
+/// The head of a request to the listener, as far as it is needed.
 struct LoopbackRequest: Sendable, Equatable {
     let method: String
     let target: String
-    /// With the port.
+    /// Includes the port.
     let host: String?
 
     /// `nil` if it is not HTTP/1.

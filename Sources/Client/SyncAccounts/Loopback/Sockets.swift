@@ -8,7 +8,7 @@
     import Glibc
 #endif
 
-/// One file descriptor, closed when nobody holds it any more.
+/// A file descriptor, closed when the last reference is released.
 final class Descriptor: Sendable {
     let number: Int32
     init(_ number: Int32) { self.number = number }
@@ -17,10 +17,10 @@ final class Descriptor: Sendable {
 
 /// The few calls of the socket interface (POSIX.1-2024, XSH 2.10) that a listener on loopback needs.
 ///
-/// Nothing blocks but ``wait(_:milliseconds:)``.
+/// Only ``wait(_:milliseconds:)`` blocks.
 @safe
 enum Sockets {
-    /// What a call failed with.
+    /// The error of a failed call.
     struct Failure: Error, Equatable {
         let call: String
         let number: Int32
@@ -38,7 +38,7 @@ enum Sockets {
         guard number >= 0 else { throw Failure(call: "socket", number: errno) }
         let descriptor = Descriptor(number)
         try prepare(descriptor)
-        // A port that was used a moment ago may be used again; one that somebody listens on may not.
+        // A recently used port may be reused, but not one with an active listener.
         if port != 0 { try set(descriptor, SOL_SOCKET, SO_REUSEADDR) }
         if isIPv6 { try set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY) }
         try attach(descriptor, port: port, isIPv6: isIPv6)
@@ -75,7 +75,7 @@ enum Sockets {
         }
     }
 
-    /// The port on which a socket listens.
+    /// The port that a socket listens on.
     static func port(of descriptor: Descriptor) throws(Failure) -> UInt16 {
         var address = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -89,7 +89,7 @@ enum Sockets {
         return UInt16(bigEndian: address.sin6_port)
     }
 
-    /// A connection that waits to be accepted; `nil` if there is none.
+    /// Accepts a waiting connection; `nil` if there is none.
     static func nextConnection(_ listener: Descriptor) -> Descriptor? {
         let number = accept(listener.number, nil, nil)
         guard number >= 0 else { return nil }
@@ -107,7 +107,7 @@ enum Sockets {
         return Array(buffer[..<received])
     }
 
-    /// Hands bytes over; how many were taken, `nil` if the connection is gone.
+    /// Sends bytes; returns how many were accepted, `nil` if the connection is closed.
     static func transmit(_ connection: Descriptor, _ bytes: ArraySlice<UInt8>) -> Int? {
         #if canImport(Darwin)
             let flags: Int32 = 0
@@ -121,10 +121,10 @@ enum Sockets {
         return sent
     }
 
-    /// Says that nothing more will be sent.
+    /// Signals that nothing more will be sent.
     static func finish(_ connection: Descriptor) { _ = shutdown(connection.number, Int32(SHUT_WR)) }
 
-    /// A descriptor to wait for and one that ends the waiting: a byte written to the second can be read from the first.
+    /// A descriptor to wait on and one that ends the wait: a byte written to the second can be read from the first.
     static func wakePair() throws(Failure) -> (reading: Descriptor, writing: Descriptor) {
         var numbers: [Int32] = [-1, -1]
         guard unsafe pipe(&numbers) == 0 else { throw Failure(call: "pipe", number: errno) }
@@ -139,8 +139,8 @@ enum Sockets {
         _ = unsafe write(writing.number, byte, 1)
     }
 
-    /// Waits until one of the descriptors has something, or can take something.
-    /// - Returns: which of them; none if the time is over.
+    /// Waits until one of the descriptors is ready for reading or writing.
+    /// - Returns: which of them are ready; none on timeout.
     static func wait(_ wanted: [(descriptor: Descriptor, forWriting: Bool)], milliseconds: Int32) -> [Bool] {
         var entries = wanted.map { want in
             pollfd(
@@ -151,7 +151,7 @@ enum Sockets {
         return entries.map { $0.revents != 0 }
     }
 
-    /// Not inherited by programs that are started, such as the browser; never blocking; no signal for a lost peer.
+    /// Not inherited by child processes, such as the browser; non-blocking; no signal when the peer disconnects.
     private static func prepare(_ descriptor: Descriptor) throws(Failure) {
         guard fcntl(descriptor.number, F_SETFD, FD_CLOEXEC) == 0,
             fcntl(descriptor.number, F_SETFL, O_NONBLOCK) == 0
@@ -170,6 +170,6 @@ enum Sockets {
 }
 
 extension Sockets.Failure {
-    /// Whether somebody else listens there.
+    /// Whether the address is already in use.
     var isAddressInUse: Bool { number == EADDRINUSE }
 }

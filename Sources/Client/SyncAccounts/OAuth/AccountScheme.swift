@@ -2,8 +2,8 @@ public import SyncProtocol
 
 /// How people sign in with one kind of account: where the browser goes, and with which clients.
 ///
-/// Two codes are asked for one after the other: the program's own, with which it proves who is there, and the server's,
-/// which gives it access to the storage also while nobody is there.
+/// Two codes are requested one after the other: the program's own, which identifies the user, and the server's, which
+/// gives the server access to the storage even when the user is away.
 public struct AccountScheme: Sendable, Hashable {
     public var accountType: AccountType
     /// The provider's authorization endpoint (RFC 6749, section 3.1).
@@ -12,12 +12,12 @@ public struct AccountScheme: Sendable, Hashable {
     public var tokenEndpoint: String
     /// The program's client.
     public var program: OAuthClient
-    /// The server's client; `nil` if the server is to have nothing but the access token, as long as that lives.
+    /// The server's client; `nil` if the server only gets the access token, for as long as it is valid.
     public var server: OAuthClient?
-    /// Ports of loopback that are registered at the provider, in the order in which they are tried; empty for any port.
+    /// Loopback ports that are registered with the provider, in the order in which they are tried; empty for any port.
     public var ports: [UInt16]
 
-    /// What the redirect URIs end in: providers tell the two clients apart by it.
+    /// The paths of the redirect URIs, which distinguish the two clients.
     private static let (programPath, serverPath) = ("/program", "/server")
 
     /// Google: a client of the type "Desktop app", which may use any port, and the server's, which is a web client: its
@@ -38,12 +38,13 @@ public struct AccountScheme: Sendable, Hashable {
                 OAuthClient(
                     clientID: id, redirect: OAuthClient.Redirect(host: .ipv4, path: serverPath),
                     scopes: ["openid", "profile", "https://www.googleapis.com/auth/drive.file"],
-                    // A refresh token comes with the first consent only, or when the person is asked again.
+                    // A refresh token is issued with the first consent only, or when the user is asked again.
                     parameters: ["access_type": "offline", "prompt": "consent"])
             }, ports: ports)
     }
 
-    /// Dropbox: one app, whose redirect URIs `http://127.0.0.1:PORT/program` and `…/server` are registered for each port.
+    /// Dropbox: one app, whose redirect URIs `http://127.0.0.1:PORT/program` and `…/server` are registered for each
+    /// port.
     public static func dropbox(appKey: String, ports: [UInt16]) -> AccountScheme {
         func client(_ path: String, _ scopes: [String]) -> OAuthClient {
             OAuthClient(
@@ -61,7 +62,7 @@ public struct AccountScheme: Sendable, Hashable {
     }
 
     /// Microsoft: one application; `http://localhost/program` is registered for mobile and desktop applications, and
-    /// `http://localhost/server` for the web, as the server redeems its codes with a secret. Any port will do.
+    /// `http://localhost/server` for the web, as the server redeems its codes with a secret. Any port works.
     public static func microsoft(clientID: String) -> AccountScheme {
         func client(_ path: String, _ scopes: [String]) -> OAuthClient {
             OAuthClient(

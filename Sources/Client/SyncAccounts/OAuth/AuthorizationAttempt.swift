@@ -1,12 +1,13 @@
 import Foundation
 import SyncProtocol
 
-/// One question to the person in the browser, and how its answer is recognised (RFC 6749, section 4.1.1; RFC 7636).
+/// One authorization request to the user in the browser, and how its answer is recognised (RFC 6749, section 4.1.1; RFC
+/// 7636).
 struct AuthorizationAttempt: Sendable {
-    /// What the browser brought back.
+    /// What the browser returned.
     enum Answer: Sendable, Equatable {
         case code(String)
-        /// The provider's word (RFC 6749, section 4.1.2.1).
+        /// The provider's error code (RFC 6749, section 4.1.2.1).
         case refusal(String)
     }
 
@@ -35,12 +36,12 @@ struct AuthorizationAttempt: Sendable {
         (self.redirectURI, self.proof, self.state, self.url) = (redirectURI, proof, state, url)
     }
 
-    /// Whether a request's path is this attempt's.
+    /// Whether a request's path belongs to this attempt.
     func isAddressed(by target: RequestTarget) -> Bool { target.path == redirectURI.path }
 
-    /// The answer in a request to the redirect URI; `nil` if it is not to this question, or not one.
+    /// The answer in a request to the redirect URI; `nil` if it answers another request, or is not an answer.
     ///
-    /// A parameter that occurs twice makes it none (RFC 6749, section 3.1).
+    /// A request with a duplicate parameter is not an answer (RFC 6749, section 3.1).
     func answer(in target: RequestTarget) -> Answer? {
         guard isAddressed(by: target), let given = target.single("state"), isEqual(given, state) else { return nil }
         switch (target.single("code"), target.single("error")) {
@@ -50,7 +51,7 @@ struct AuthorizationAttempt: Sendable {
         }
     }
 
-    /// In time that does not tell where two texts differ.
+    /// Compares in constant time, so that timing does not reveal where two texts differ.
     private func isEqual(_ one: String, _ other: String) -> Bool {
         let (one, other) = (Array(one.utf8), Array(other.utf8))
         guard one.count == other.count else { return false }

@@ -2,11 +2,11 @@ public import Foundation
 import SyncProtocol
 import Synchronization
 
-/// Signs a person in with the browser of their machine (RFC 8252).
+/// Signs a user in with the browser on their machine (RFC 8252).
 ///
-/// Opens the provider's page, waits on loopback for the browser to come back with the program's code, sends it on for the
-/// server's code, and exchanges the former. Each attempt has a state, a PKCE verifier and, unless the provider wants it
-/// otherwise, a port of its own.
+/// Opens the provider's page, waits on loopback for the browser's redirect with the program's code, redirects the
+/// browser to get the server's code, and exchanges the program's code. Each attempt has its own state, PKCE verifier
+/// and, unless the provider requires otherwise, port.
 public struct BrowserSignIn: Sendable {
     private let scheme: AccountScheme
     private let transport: ProviderTransport
@@ -16,9 +16,9 @@ public struct BrowserSignIn: Sendable {
     private let openBrowser: @Sendable (URL) async throws -> Void
 
     /// - Parameters:
-    ///   - appName: for the page on which the person ends.
-    ///   - timeout: how long the person has, both pages together.
-    ///   - openBrowser: shows an address in the system's browser, not in a view of the program's own (RFC 8252, section
+    ///   - appName: shown on the final page.
+    ///   - timeout: how long the user has for both pages together.
+    ///   - openBrowser: opens a URL in the system's browser, not in a view of the program's own (RFC 8252, section
     ///     8.12); what it throws ends the sign-in.
     public init(
         _ scheme: AccountScheme, transport: ProviderTransport = .urlSession(), appName: String,
@@ -33,8 +33,8 @@ public struct BrowserSignIn: Sendable {
         self.openBrowser = openBrowser
     }
 
-    /// Credentials of whoever has signed in, with a code for the server.
-    /// - Throws: ``SignInError``: denied, timed out, cancelled, or what the provider says.
+    /// Signs in, and returns the user's credentials with a code for the server.
+    /// - Throws: ``SignInError``: denied, timed out, cancelled, or what the provider reports.
     public func signIn() async throws(SignInError) -> AccountCredentials {
         let listener = try LoopbackListener(host: scheme.program.redirect.host, ports: scheme.ports)
         let attempts = try Attempts(scheme, port: listener.port, appName: appName)
@@ -69,7 +69,7 @@ public struct BrowserSignIn: Sendable {
                     }
                     return false
                 }
-                // An opener may return at once, or with the person; what counts is the answer.
+                // The opener may return at once, or together with the user's answer; only the answer counts.
                 while try await group.next() == false {}
                 group.cancelAll()
             }
@@ -77,7 +77,7 @@ public struct BrowserSignIn: Sendable {
     }
 }
 
-/// The questions of one sign-in and the answers that have come.
+/// The authorization requests of one sign-in and the answers received so far.
 private final class Attempts: Sendable {
     private struct Answers {
         var program: AuthorizationAttempt.Answer?
@@ -102,7 +102,8 @@ private final class Attempts: Sendable {
         self.appName = appName
     }
 
-    /// The first answer to each question counts; the server's is not asked before the program's has come.
+    /// Only the first answer to each request counts; the server's code is not requested before the program's has
+    /// arrived.
     func respond(to target: RequestTarget) -> LoopbackReply {
         let foreign = LoopbackReply(status: 400, text: "This is not the answer that \(appName) waits for.")
         if program.isAddressed(by: target) {

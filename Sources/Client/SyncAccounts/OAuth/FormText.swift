@@ -1,6 +1,6 @@
-/// Names and values as queries and forms have them.
+/// Encodes and decodes names and values of queries and forms.
 enum FormText {
-    /// `a=b&c=d`, with everything escaped but unreserved characters (RFC 3986, section 2.3).
+    /// `a=b&c=d`, with everything escaped except unreserved characters (RFC 3986, section 2.3).
     static func encode(_ items: [(name: String, value: String)]) -> String {
         items.map { escape($0.name) + "=" + escape($0.value) }.joined(separator: "&")
     }
@@ -20,7 +20,7 @@ enum FormText {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The text behind escapes, with `+` for a blank; `nil` for a broken escape or what is no UTF-8.
+    /// The decoded text, with `+` for a space; `nil` for a malformed escape or invalid UTF-8.
     static func decode(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
@@ -48,7 +48,7 @@ enum FormText {
     }
 }
 
-/// The target of a request line (RFC 9112, section 3.2.1), its query taken apart.
+/// The target of a request line (RFC 9112, section 3.2.1), with its query parsed.
 struct RequestTarget: Sendable, Equatable {
     let path: String
     private let items: [Item]
@@ -58,7 +58,7 @@ struct RequestTarget: Sendable, Equatable {
         let value: String
     }
 
-    /// `nil` if it is not of the form `/path?query`, or has a broken escape.
+    /// `nil` if it is not of the form `/path?query`, or has a malformed escape.
     init?(_ text: String) {
         guard text.hasPrefix("/") else { return nil }
         let halves = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -73,7 +73,7 @@ struct RequestTarget: Sendable, Equatable {
         self.items = items
     }
 
-    /// The value of a parameter that occurs once.
+    /// The value of a parameter that occurs exactly once.
     func single(_ name: String) -> String? {
         let found = items.filter { $0.name == name }
         return found.count == 1 ? found[0].value : nil

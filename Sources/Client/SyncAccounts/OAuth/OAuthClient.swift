@@ -1,15 +1,16 @@
 public import SyncProtocol
 
-/// A client registered at a provider, and what it asks people for (RFC 6749, section 2).
+/// A client registered with a provider, and the scopes that it requests (RFC 6749, section 2).
 public struct OAuthClient: Sendable, Hashable {
     public var clientID: String
-    /// Google's desktop clients have one that must be sent although every copy of the program holds it; `nil` elsewhere.
+    /// Google's desktop clients have one that must be sent although every copy of the program contains it; otherwise
+    /// `nil`.
     public var clientSecret: String?
-    /// Where the browser comes back to.
+    /// Where the browser is redirected.
     public var redirect: Redirect
-    /// In the provider's names.
+    /// The provider's names of the scopes.
     public var scopes: [String]
-    /// Further parameters of the authorization request.
+    /// Additional parameters of the authorization request.
     public var parameters: [String: String]
 
     public init(

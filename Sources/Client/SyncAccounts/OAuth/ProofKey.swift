@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import SyncProtocol
 
-/// A verifier and its challenge (RFC 7636), new for each code that is asked for.
+/// A verifier and its challenge (RFC 7636), new for each code that is requested.
 struct ProofKey: Sendable {
     let verifier: CodeVerifier
 
@@ -22,9 +22,9 @@ struct ProofKey: Sendable {
     }
 }
 
-/// Texts that nobody can guess.
+/// Unguessable texts.
 enum RandomText {
-    /// That many octets of the system's randomness, as base64url.
+    /// `count` octets from the system's random number generator, as base64url.
     static func make(octets count: Int) -> String {
         var generator = SystemRandomNumberGenerator()
         return base64URL((0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) })

@@ -5,12 +5,12 @@ import Synchronization
     public import FoundationNetworking
 #endif
 
-/// How providers are asked; tests script it. Follows no redirect, keeps no cookies.
+/// Sends requests to providers; tests script it. Follows no redirects, keeps no cookies.
 public struct ProviderTransport: Sendable {
-    /// Longest reply that is read, in bytes.
+    /// Maximum size of a reply, in bytes.
     static let maximumReply = 1 << 20
 
-    /// A reply that arrived as a whole.
+    /// A complete reply.
     public struct Reply: Sendable {
         public var status: Int
         public var body: Data
@@ -21,12 +21,12 @@ public struct ProviderTransport: Sendable {
         }
     }
 
-    /// Sends a request; throws whatever it likes if there is no reply.
+    /// Sends a request; throws any error if there is no reply.
     public var send: @Sendable (_ request: URLRequest) async throws -> Reply
 
     public init(send: @escaping @Sendable (_ request: URLRequest) async throws -> Reply) { self.send = send }
 
-    /// With `URLSession`.
+    /// A transport that uses `URLSession`.
     /// - Parameter timeout: for the whole request.
     public static func urlSession(timeout: Duration = .seconds(30)) -> ProviderTransport {
         let configuration = URLSessionConfiguration.ephemeral
@@ -61,8 +61,8 @@ public struct ProviderTransport: Sendable {
 
     /// A task that may be cancelled while it ends.
     ///
-    /// Not `URLSession.data(for:)`: on Linux (Swift 6.3) its cancellation waits for the session's queue while it holds the
-    /// lock that the end of the transfer, on that queue, needs to resume the caller, and both wait for ever.
+    /// Not `URLSession.data(for:)`: on Linux (Swift 6.3) its cancellation waits for the session's queue while it holds
+    /// the lock that the completion of the transfer, on that queue, needs to resume the caller: a deadlock.
     private final class RunningTask: Sendable {
         private struct State {
             var task: URLSessionDataTask?
@@ -80,7 +80,7 @@ public struct ProviderTransport: Sendable {
             if isCancelled { task.cancel() }
         }
 
-        /// Returns at once; the task is cancelled by a thread that holds nothing.
+        /// Returns at once; the task is cancelled on a thread that holds no locks.
         func cancel() {
             let task = state.withLock { state in
                 state.isCancelled = true
@@ -90,7 +90,7 @@ public struct ProviderTransport: Sendable {
         }
     }
 
-    /// A redirect would take tokens elsewhere.
+    /// A redirect would send tokens to another host.
     private final class NoRedirects: NSObject, URLSessionTaskDelegate {
         func urlSession(
             _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,

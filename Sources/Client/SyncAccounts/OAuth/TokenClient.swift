@@ -5,18 +5,18 @@ import SyncProtocol
     import FoundationNetworking
 #endif
 
-/// The token endpoint of a scheme's provider, asked as the program's own client (RFC 6749, section 3.2).
+/// The token endpoint of a scheme's provider, called as the program's own client (RFC 6749, section 3.2).
 struct TokenClient: Sendable {
     let scheme: AccountScheme
     let transport: ProviderTransport
     let now: @Sendable () -> Date
 
-    /// What a token endpoint gives (RFC 6749, section 5.1).
+    /// The reply of a token endpoint (RFC 6749, section 5.1).
     struct Tokens: Sendable, Equatable, Decodable {
         var accessToken: String
         var refreshToken: String?
         var idToken: String?
-        /// Life of the access token, in seconds.
+        /// Lifetime of the access token, in seconds.
         var expiresIn: Double?
 
         private enum CodingKeys: String, CodingKey {
@@ -31,7 +31,7 @@ struct TokenClient: Sendable {
         var error: String
     }
 
-    /// Exchanges a code of the program's own (RFC 6749, section 4.1.3; RFC 7636, section 4.5).
+    /// Exchanges the program's own code (RFC 6749, section 4.1.3; RFC 7636, section 4.5).
     func exchange(_ code: String, of attempt: AuthorizationAttempt) async throws(SignInError) -> Tokens {
         try await ask(
             [
@@ -40,7 +40,7 @@ struct TokenClient: Sendable {
             ], isRefresh: false)
     }
 
-    /// Asks for new tokens (RFC 6749, section 6).
+    /// Requests new tokens (RFC 6749, section 6).
     func refresh(_ refreshToken: String) async throws(SignInError) -> Tokens {
         try await ask([("grant_type", "refresh_token"), ("refresh_token", refreshToken)], isRefresh: true)
     }
@@ -50,7 +50,7 @@ struct TokenClient: Sendable {
     ) async throws(SignInError) -> Tokens {
         var items = grant + [("client_id", scheme.program.clientID)]
         if let secret = scheme.program.clientSecret { items.append(("client_secret", secret)) }
-        // Microsoft wants the scopes again; without `openid` there would be no id token.
+        // Microsoft requires the scopes again; without `openid` there would be no ID token.
         if scheme.accountType == .microsoft {
             items.append(("scope", scheme.program.scopes.joined(separator: " ")))
         }
@@ -63,7 +63,7 @@ struct TokenClient: Sendable {
         return try Self.decode(Tokens.self, reply)
     }
 
-    /// Who a token belongs to, in the provider's words.
+    /// Who a token belongs to, according to the provider.
     func person(of tokens: Tokens) async throws(SignInError) -> AccountCredentials.Person {
         let profile = PersonProfile(scheme.accountType)
         guard let profile else { throw SignInError(.misconfigured, "no profile of \(scheme.accountType.rawValue)") }
@@ -86,7 +86,7 @@ struct TokenClient: Sendable {
         return person
     }
 
-    /// Credentials of a person for whom new tokens have come; what the new ones lack is kept.
+    /// A user's credentials with new tokens; values that the new tokens lack are kept.
     func credentials(
         _ tokens: Tokens, of person: AccountCredentials.Person, keeping old: AccountCredentials? = nil
     ) -> AccountCredentials {
@@ -120,7 +120,7 @@ struct TokenClient: Sendable {
         }
     }
 
-    /// RFC 6749, section 5.2: only `invalid_grant` is about the person; Microsoft says some of it in other words.
+    /// RFC 6749, section 5.2: only `invalid_grant` concerns the user; Microsoft uses other codes for some of it.
     private static func refusal(_ reply: ProviderTransport.Reply, isRefresh: Bool) -> SignInError {
         guard reply.status != 429, reply.status < 500, let body = try? decode(ErrorBody.self, reply) else {
             return SignInError(.providerUnavailable, "status \(reply.status)")
@@ -135,13 +135,13 @@ struct TokenClient: Sendable {
     }
 }
 
-/// Where a provider says who a token's person is, and how its reply is read.
+/// Where a provider identifies a token's user, and how its reply is parsed.
 struct PersonProfile {
     let url: String
     let takesPost: Bool
     let read: (Data) -> AccountCredentials.Person?
 
-    /// `nil` for accounts whose sign-in says it itself.
+    /// `nil` for accounts whose sign-in already identifies the user.
     init?(_ type: AccountType) {
         switch type {
         case .google:

@@ -6,9 +6,9 @@ public import SyncServerConnection
     import FoundationNetworking
 #endif
 
-/// For development: signs in as a person of the sandbox (docs/sandbox.md), without a browser.
+/// For development: signs in as a user of the sandbox (docs/sandbox.md), without a browser.
 ///
-/// The sandbox hands out headers that work now; that is also the refresh.
+/// The sandbox returns headers that are currently valid; a refresh requests them again.
 public actor SandboxSignIn: CredentialProvider {
     private let url: URL
     private let transport: ProviderTransport
@@ -16,13 +16,13 @@ public actor SandboxSignIn: CredentialProvider {
 
     /// - Parameters:
     ///   - sandbox: the control interface, such as `http://127.0.0.1:8081`.
-    ///   - accountID: as `POST /sandbox/accounts` gave it.
+    ///   - accountID: as returned by `POST /sandbox/accounts`.
     public init(sandbox: URL, accountID: String, transport: ProviderTransport = .urlSession()) {
         url = sandbox.appending(path: "sandbox/accounts").appending(path: accountID)
         self.transport = transport
     }
 
-    /// The account as the sandbox has it now.
+    /// The current account in the sandbox.
     /// - Throws: ``SignInError/Code/signInRequired`` if there is none, ``SignInError/Code/providerUnavailable``.
     public func account() async throws(SignInError) -> AccountCredentials {
         let credentials = try await ask()
@@ -30,7 +30,7 @@ public actor SandboxSignIn: CredentialProvider {
         return credentials
     }
 
-    /// Asks the sandbox the first time.
+    /// Queries the sandbox on the first call.
     public func credentials() async -> Credentials? {
         if kept == nil { kept = try? await ask() }
         return kept?.credentials
@@ -61,7 +61,7 @@ public actor SandboxSignIn: CredentialProvider {
         return credentials
     }
 
-    /// The headers, taken apart again.
+    /// Parses the headers.
     private static func credentials(_ account: Account) -> AccountCredentials? {
         func header(_ header: RequestHeader) -> String? { account.headers[header.rawValue] }
         guard let type = header(.tokenType).flatMap(AccountType.init(tokenType:)), let token = header(.accessToken)

@@ -1,15 +1,15 @@
-/// Where one account's credentials are kept from one start of a program to the next.
+/// Stores one account's credentials between launches of a program.
 ///
-/// Readable without the person's help, also in the background. On Apple's platforms an app conforms its keychain; for
-/// Linux there is ``FileCredentialStore``.
+/// Readable without user interaction, also in the background. On Apple's platforms an app makes its keychain wrapper
+/// conform; for Linux there is ``FileCredentialStore``.
 public protocol CredentialStore: Sendable {
-    /// What is kept; `nil` if nothing is.
+    /// The stored credentials; `nil` if there are none.
     /// - Throws: ``SignInError/Code/storageFailed``, ``SignInError/Code/storageInsecure``.
     func load() throws(SignInError) -> AccountCredentials?
 
-    /// Keeps `credentials` in the place of what was kept; as a whole or not at all.
+    /// Replaces the stored credentials with `credentials`, atomically.
     func save(_ credentials: AccountCredentials) throws(SignInError)
 
-    /// Forgets what was kept; harmless if nothing was.
+    /// Removes the stored credentials; does nothing if there are none.
     func remove() throws(SignInError)
 }

@@ -10,17 +10,17 @@ public import Foundation
     import Glibc
 #endif
 
-/// Keeps credentials in a file that nobody but its owner can read (mode 0600).
+/// Stores credentials in a file that only its owner can read (mode 0600).
 ///
-/// A file that others could read, that belongs to somebody else or that is a link is refused, not mended: what is in it
-/// may be known already. A new state takes the place of the old one by a rename, after its bytes are on the disk.
+/// A file that others could read, that another user owns or that is a symbolic link is refused, not repaired: its
+/// contents may already be known. New contents replace the old ones by a rename, after their bytes are on disk.
 public struct FileCredentialStore: CredentialStore {
-    /// Far beyond any credentials.
+    /// Far larger than any credentials.
     private static let maximumBytes = 262_144
 
     private let file: URL
 
-    /// - Parameter file: its folder is made if it is missing, for its owner alone.
+    /// - Parameter file: its folder is created if it is missing, accessible to its owner only.
     public init(file: URL) { self.file = file }
 
     public func load() throws(SignInError) -> AccountCredentials? {
@@ -71,7 +71,7 @@ public struct FileCredentialStore: CredentialStore {
         }
     }
 
-    /// The whole file, if it is not too long.
+    /// Reads the whole file, unless it is too large.
     private static func read(_ descriptor: Descriptor) throws(SignInError) -> Data {
         let data: Data
         do {
@@ -83,7 +83,7 @@ public struct FileCredentialStore: CredentialStore {
         return data
     }
 
-    /// Makes a file that is not there yet, with its bytes on the disk.
+    /// Creates a new file, with its bytes on disk.
     private static func write(_ bytes: Data, to path: String) throws(SignInError) {
         let number = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard number >= 0 else { throw failure("open") }
@@ -95,7 +95,7 @@ public struct FileCredentialStore: CredentialStore {
         } catch { throw SignInError(.storageFailed, "write") }
     }
 
-    /// Makes a rename last.
+    /// Makes a rename durable.
     private static func sync(folder: String) throws(SignInError) {
         let number = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else { throw failure("open folder") }

@@ -1,32 +1,33 @@
 import Synchronization
 
-/// The delegate of the library's predecessor, with answers that may come later and from anywhere. For apps that move over;
-/// new ones implement ``SyncServerDelegate``.
+/// The delegate protocol of the library's predecessor, whose answers may arrive later and from anywhere. For apps that
+/// migrate; new ones implement ``SyncServerDelegate``.
 ///
-/// The methods are called one at a time, on no particular thread. Returning from a delivery is its acknowledgement.
+/// The methods are called one at a time, on no particular thread. Returning from a delivery acknowledges it.
 public protocol SyncServerCallbackDelegate: AnyObject, Sendable {
-    /// Decides about a download that clashes with local work, by ``SyncServerConflict/resolveConflict(resolution:)``.
+    /// Decides about a download that conflicts with local changes, by calling
+    /// ``SyncServerConflict/resolveConflict(resolution:)``.
     func syncServerMustResolveContentDownloadConflict(
         _ downloadContent: ServerContentType, downloadedContentAttributes: SyncAttributes,
         uploadConflict: SyncServerConflict<ContentDownloadResolution>)
-    /// Decides about deletions by others that clash with local work; each takes an answer.
+    /// Decides about deletions by others that conflict with local changes; each needs an answer.
     func syncServerMustResolveDownloadDeletionConflicts(
         conflicts: [(downloadDeletion: SyncAttributes, uploadConflict: SyncServerConflict<DownloadDeletionResolution>)])
-    /// Takes a file group over.
+    /// Takes delivery of a file group.
     func syncServerFileGroupDownloadComplete(group: [DownloadOperation])
-    /// Takes a file group over of which at least one file is out of reach.
+    /// Takes delivery of a file group in which at least one file is out of reach.
     func syncServerFileGroupDownloadGone(group: [DownloadOperation])
-    /// Learns of groups that others created for the user, changed, or ended.
+    /// Called when others created groups for the user, changed groups, or ended them.
     func syncServerSharingGroupsDownloaded(created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup])
-    /// Learns of an error.
+    /// Called for each error.
     func syncServerErrorOccurred(error: SyncError)
-    /// Learns of an event.
+    /// Called for each event.
     func syncServerEventOccurred(event: SyncEvent)
 }
 
-/// A conflict that waits for its answer. Forgotten without one, it is asked about again in a later sync.
+/// A conflict that waits for its answer. If it is released without one, the question is asked again in a later sync.
 public final class SyncServerConflict<Resolution: Sendable>: Sendable {
-    /// The local work.
+    /// The local changes.
     public let conflictType: ConflictingClientOperation
     private let continuation: Mutex<CheckedContinuation<Resolution?, Never>?>
 
@@ -37,7 +38,7 @@ public final class SyncServerConflict<Resolution: Sendable>: Sendable {
 
     deinit { answer(nil) }
 
-    /// Answers; the first answer counts.
+    /// Resolves the conflict; only the first answer counts.
     public func resolveConflict(resolution: Resolution) { answer(resolution) }
 
     private func answer(_ resolution: Resolution?) {
@@ -49,7 +50,8 @@ public final class SyncServerConflict<Resolution: Sendable>: Sendable {
     }
 }
 
-/// Lets a ``SyncServerCallbackDelegate`` work with a ``SyncServer``: the app holds it, and gives it to the library.
+/// Adapts a ``SyncServerCallbackDelegate`` to a ``SyncServer``. The app retains the adapter and attaches it to the
+/// server.
 public final class CallbackDelegateAdapter: SyncServerDelegate {
     private struct Holder: Sendable {
         weak var delegate: (any SyncServerCallbackDelegate)?
@@ -67,7 +69,7 @@ public final class CallbackDelegateAdapter: SyncServerDelegate {
 
     private var delegate: (any SyncServerCallbackDelegate)? { holder.withLock { $0.delegate } }
 
-    /// Becomes the delegate of a server, and hands its errors and events on.
+    /// Becomes the delegate of a server, and forwards the server's errors and events.
     public func attach(to server: SyncServer, eventsDesired: EventDesired = .defaults) {
         let (events, errors) = (server.events(eventsDesired), server.errors)
         let tasks = [
@@ -82,7 +84,7 @@ public final class CallbackDelegateAdapter: SyncServerDelegate {
         server.delegate = self
     }
 
-    /// There is nobody to take it: the files come again.
+    /// There is no delegate to accept the delivery: the files are delivered again.
     private struct NoDelegate: Error {}
 
     private func requireDelegate() throws -> any SyncServerCallbackDelegate {
@@ -127,7 +129,7 @@ public final class CallbackDelegateAdapter: SyncServerDelegate {
                 conflicts: conflicts.enumerated().compactMap { number, conflict in
                     questions[number].map { (conflict.attributes, $0) }
                 })
-            // Whatever the app does not keep counts as unanswered.
+            // A question that the app does not retain counts as unanswered.
             questions = [:]
             return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
         }

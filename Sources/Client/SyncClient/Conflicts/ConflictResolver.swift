@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Answers conflicts between local work and changes by others, the same way each time.
+/// Resolves conflicts between local changes and changes by others, the same way each time.
 public struct ConflictResolver: Sendable {
     enum Strategy: Sendable {
         case delegate
@@ -11,24 +11,24 @@ public struct ConflictResolver: Sendable {
 
     let strategy: Strategy
 
-    /// The app's ``SyncServerDelegate`` decides, each time.
+    /// The app's ``SyncServerDelegate`` decides about each conflict.
     public static let delegate = ConflictResolver(strategy: .delegate)
-    /// Local work is dropped, and what others did is delivered.
+    /// Local changes are dropped, and the changes made by others are delivered.
     public static let serverWins = ConflictResolver(strategy: .serverWins)
-    /// Local work is sent as the next version. A change of the text alone cannot bring back a file that others deleted:
-    /// there the deletion counts.
+    /// Local changes are sent as the next version. A change of the text alone cannot restore a file that others
+    /// deleted: in that case the deletion wins.
     public static let localWins = ConflictResolver(strategy: .localWins)
 
-    /// Both sides go into one file.
+    /// Both sides are merged into one file.
     ///
-    /// The server's version counts as known and the local uploads are dropped; the merged file takes their place, in one
-    /// step, and is sent in the same sync. Nothing is delivered for the file: `merge` itself puts the result into the
-    /// app's own data, also if it is called twice.
+    /// The server's version counts as known and the local uploads are dropped; the merged file replaces them atomically
+    /// and is sent in the same sync. Nothing is delivered for the file: `merge` itself writes the result to the app's
+    /// own data, and must allow for being called twice.
     /// - Parameters:
-    ///   - deletionsWin: Whether a file that one side changed and the other deleted is deleted. Unless told, its contents
-    ///     win, whoever deleted; then the other files of its file group stay deleted for the others until the app uploads
-    ///     them again.
-    ///   - merge: Makes the file. If it throws, the question comes again in a later sync.
+    ///   - deletionsWin: Whether a file that one side changed and the other deleted is deleted. By default its contents
+    ///     win, whichever side deleted it; then the other files of its file group stay deleted for the others until the
+    ///     app uploads them again.
+    ///   - merge: Makes the merged file. If it throws, the question is asked again in a later sync.
     public static func merge(
         deletionsWin: Bool = false, _ merge: @escaping @Sendable (MergeInput) async throws -> MergedFile
     ) -> ConflictResolver {
@@ -36,26 +36,26 @@ public struct ConflictResolver: Sendable {
     }
 }
 
-/// Both sides of a conflict about a file.
+/// Both sides of a file conflict.
 public struct MergeInput: Sendable {
     /// The file as the server has it, with the server's text.
     public let attributes: SyncAttributes
     /// The server's contents; nil if only the text changed there.
     public let serverFile: URL?
-    /// The contents that wait to be sent; nil if only the text changed here.
+    /// The pending local contents; nil if only the text changed here.
     public let localFile: URL?
-    /// The text that waits to be sent; nil if only the contents changed here.
+    /// The pending local text; nil if only the contents changed here.
     public let localAppMetaData: String?
 }
 
-/// What became of both sides of a conflict.
+/// The result of merging both sides of a conflict.
 public struct MergedFile: Sendable {
-    /// The contents. The library copies them before the app is asked anything else.
+    /// The contents. The library copies them before it asks the app anything else.
     public var file: URL
-    /// The text; nil leaves the server's.
+    /// The text; nil keeps the server's.
     public var appMetaData: String?
 
-    /// Puts it together.
+    /// Creates a merge result.
     public init(file: URL, appMetaData: String? = nil) {
         self.file = file
         self.appMetaData = appMetaData
@@ -63,7 +63,7 @@ public struct MergedFile: Sendable {
 }
 
 extension ConflictResolver.Strategy {
-    /// The answer to a conflict about contents; nil if it takes a question.
+    /// The answer to a conflict about contents; nil if the delegate must be asked.
     func resolution(of conflict: ContentDownloadConflict) -> ContentDownloadResolution? {
         switch self {
         case .delegate: nil
@@ -78,7 +78,7 @@ extension ConflictResolver.Strategy {
         }
     }
 
-    /// The answer to a conflict about a deletion; nil if it takes a question.
+    /// The answer to a conflict about a deletion; nil if the delegate must be asked.
     func resolution(of conflict: DownloadDeletionConflict) -> DownloadDeletionResolution? {
         switch self {
         case .delegate: nil

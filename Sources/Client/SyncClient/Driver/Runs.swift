@@ -1,17 +1,18 @@
 import SyncEngine
 import SyncProtocol
 
-/// The syncs that the app asked for and that have not ended, in step with those of the engine.
+/// The syncs that the app asked for and that have not ended, kept in step with those of the engine.
 struct Runs {
-    /// One that the app asked for.
+    /// A sync that the app asked for.
     struct Run {
         let id: UInt64
         let group: SharingGroupUUID?
-        /// The last queue that was closed when the app asked: it has its report only when that one is through.
+        /// The last queue that was closed when the app asked; the run gets its report only once that queue has been
+        /// processed.
         var lastClosed: Int64 = 0
         var report = SyncReport()
         var continuation: CheckedContinuation<SyncReport, any Error>?
-        /// Whether the engine ended a sync since.
+        /// Whether the engine has ended a sync since.
         var mayEnd = false
     }
 
@@ -19,13 +20,13 @@ struct Runs {
     private(set) var delayed: [Run] = []
     private var lastID: UInt64 = 0
 
-    /// A number for a new one.
+    /// An id for a new run.
     mutating func makeID() -> UInt64 {
         lastID += 1
         return lastID
     }
 
-    /// The engine begins a sync: that of a new request, else of the oldest that had to wait.
+    /// The engine begins a sync: that of a new request, otherwise of the oldest delayed one.
     mutating func begin(_ new: Run?) {
         if let new {
             active.append(new)
@@ -46,7 +47,7 @@ struct Runs {
         for index in active.indices { active[index].mayEnd = true }
     }
 
-    /// Those for which the engine has nothing more to do; the others go on with the engine's next sync.
+    /// Removes the runs for which the engine has nothing more to do; the others continue with the engine's next sync.
     mutating func takeEnded(unless goesOn: (Run) -> Bool) -> [Run] {
         var ended: [Run] = []
         var kept: [Run] = []
@@ -62,7 +63,7 @@ struct Runs {
         return ended
     }
 
-    /// Those that had to wait, which will not begin.
+    /// Removes the delayed runs, which will not begin.
     mutating func takeDelayed() -> [Run] {
         defer { delayed = [] }
         return delayed
@@ -76,7 +77,7 @@ struct Runs {
         return active + delayed
     }
 
-    /// Lets nobody wait for a run any more; it goes on.
+    /// Stops waiting for a run; the run itself continues.
     mutating func takeContinuation(of id: UInt64) -> CheckedContinuation<SyncReport, any Error>? {
         for index in active.indices where active[index].id == id {
             defer { active[index].continuation = nil }

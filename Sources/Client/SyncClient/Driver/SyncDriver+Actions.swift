@@ -5,7 +5,7 @@ import SyncProtocol
 import SyncServerConnection
 import Synchronization
 
-// Performing what the engine wants done.
+// Performs the engine's actions.
 extension SyncDriver {
     func perform(_ actions: [EngineAction], _ state: inout State) {
         var lastError: SyncError?
@@ -42,7 +42,7 @@ extension SyncDriver {
         settleRuns(lastError, &state)
     }
 
-    /// Ends what the app asked for, where the engine has nothing more to do for it.
+    /// Ends the runs for which the engine has nothing more to do.
     private func settleRuns(_ lastError: SyncError?, _ state: inout State) {
         let machine = state.machine
         let restarts = machine.restarts
@@ -188,7 +188,7 @@ extension SyncDriver {
         }
     }
 
-    /// Has both sides of a conflict merged, and answers with the result.
+    /// Merges both sides of a conflict, and answers with the result.
     private func merge(
         _ conflict: ContentDownloadConflict, _ local: (file: LocalFileLocation?, appMetaData: String?),
         _ token: EngineToken, _ merge: @Sendable (MergeInput) async throws -> MergedFile
@@ -218,7 +218,7 @@ extension SyncDriver {
         }
     }
 
-    /// A file to upload, as it is now.
+    /// A file to upload, in its current state.
     /// - Throws: `fileManagerError` if it cannot be read.
     func source(_ location: LocalFileLocation, isOwned: Bool) throws(SyncError) -> UploadSource {
         guard let url = files.url(of: location) else { throw SyncError(.fileManagerError) }

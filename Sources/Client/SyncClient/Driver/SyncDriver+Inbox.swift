@@ -4,10 +4,10 @@ import SyncEngine
 import SyncProtocol
 import Synchronization
 
-// Uploads that other processes left in the store's inbox. One call at a time takes them, and files are handled while the state
-// is not locked: nobody who only asks for something waits for the disk.
+// Uploads that other processes left in the store's inbox. One call at a time takes them, and file operations run
+// without the state lock, so that callers who only read the state do not wait for the disk.
 extension SyncDriver {
-    /// Queues those of a group, behind what the app has queued.
+    /// Queues the entries of a group, after what the app has queued.
     func takeInbox(of group: SharingGroupUUID) {
         inboxTurn.withLock { _ in
             let entries = inbox.entries().filter { $0.attributes.sharingGroupUUID == group }
@@ -17,7 +17,7 @@ extension SyncDriver {
         }
     }
 
-    /// Queues and closes those of all groups, unless the app is queueing something itself: then they wait for its sync.
+    /// Queues and closes the entries of all groups, unless the app has an open queue: then they wait for its sync.
     func takeInbox() {
         inboxTurn.withLock { _ in
             inbox.sweep(now: environment.now())
@@ -36,11 +36,11 @@ extension SyncDriver {
         }
     }
 
-    /// Queues entries of one group, then removes them from the inbox. The queue's file has the entry's name: by that an entry
-    /// is known which was queued already by a process that ended before it could remove it.
+    /// Queues entries of one group, then removes them from the inbox. The queued file has the entry's name, which
+    /// identifies an entry that was already queued by a process that ended before it could remove it.
     /// - Parameters:
-    ///   - mayQueue: asked with the state locked; if not, the entries stay.
-    ///   - finish: what follows, in the same step.
+    ///   - mayQueue: called with the state locked; if false, the entries stay.
+    ///   - finish: what to do next, in the same transaction.
     private func take(
         _ entries: [UploadInbox.Entry], if mayQueue: (borrowing State) -> Bool,
         _ finish: (inout State) -> Void = { _ in }

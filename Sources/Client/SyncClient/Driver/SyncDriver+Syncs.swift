@@ -3,11 +3,11 @@ import SyncProtocol
 import SyncServerConnection
 import Synchronization
 
-// Syncs that the app asks for.
+// Syncs requested by the app.
 extension SyncDriver {
-    /// Asks for a sync; `continuation` gets its report.
-    /// - Throws: What ``SyncServer/sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)`` throws, without
-    ///   having used the continuation.
+    /// Requests a sync; `continuation` gets its report.
+    /// - Throws: What ``SyncServer/sync(sharingGroupUUID:reAttemptGoneDownloads:pushNotificationMessage:)`` throws; the
+    ///   continuation is not used then.
     func sync(
         _ request: SyncRequest, id: UInt64, _ continuation: CheckedContinuation<SyncReport, any Error>? = nil
     ) throws(SyncError) {
@@ -17,7 +17,7 @@ extension SyncDriver {
             defer { state.incoming = nil }
             try change(&state) { machine throws(SyncError) in ((), try machine.sync(request, at: now)) }
             guard var unused = state.incoming else { return }
-            // Neither begun nor delayed: all syncs are blocked, or the active one is about to stop.
+            // Neither started nor delayed: all syncs are blocked, or the active one is about to stop.
             if let blocking = state.machine.blockingError {
                 resume(unused, with: .failure(blocking), &state)
             } else {
@@ -29,7 +29,7 @@ extension SyncDriver {
 
     func makeRunID() -> UInt64 { state.withLock { $0.runs.makeID() } }
 
-    /// Lets the waiting for a sync end, not the sync.
+    /// Stops waiting for a sync; the sync itself continues.
     func stopWaiting(for id: UInt64) {
         let continuation = state.withLock { $0.runs.takeContinuation(of: id) }
         continuation?.resume(throwing: CancellationError())
@@ -46,22 +46,22 @@ extension SyncDriver {
         }
     }
 
-    /// Hands a sync's result to who waits for it, after all that the app is told before.
+    /// Delivers a sync's result to its caller, after everything that the app is informed about before it.
     func resume(_ run: Runs.Run, with result: Result<SyncReport, SyncError>, _ state: inout State) {
         guard let continuation = run.continuation else { return }
         enqueue(&state) { continuation.resume(with: result.mapError { $0 as any Error }) }
     }
 }
 
-// What happens without the app.
+// Work that the app did not request.
 extension SyncDriver {
-    /// Sends what was closed and could not be sent yet.
+    /// Sends closed queues that could not be sent yet.
     func resumePendingUploads() {
         takeInbox()
         try? change { machine throws(SyncError) in ((), machine.resumePendingUploads(at: now)) }
     }
 
-    /// Takes note of what the connection says beside replies.
+    /// Handles events of the connection other than replies.
     func observe(_ event: ConnectionEvent) {
         switch event {
         case .extensions(let extensions): use(extensions)

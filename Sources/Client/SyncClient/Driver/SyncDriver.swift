@@ -6,23 +6,23 @@ import SyncServerConnection
 import SyncStore
 import Synchronization
 
-/// The engine with its store, and whatever performs what the engine decides.
+/// The engine with its store, and the code that performs the engine's actions.
 ///
-/// A change of the state and its transaction are one step behind a lock; what the engine wants done follows, in its
-/// order. Requests, questions and deliveries run in tasks, and come back as the next events.
+/// A change of the state and its transaction are one step under a lock; the resulting actions follow, in the engine's
+/// order. Requests, questions and deliveries run in tasks, and report back as events.
 final class SyncDriver: Sendable {
-    /// Everything behind the lock.
+    /// The state that the lock protects.
     struct State {
         var machine: SyncStateMachine
-        /// Whether the machine holds something that could not be stored, and must be read anew.
+        /// Whether the machine holds a change that could not be stored, and must be reloaded.
         var isSpoilt = false
         var isClosed = false
-        /// The requests and pauses that the engine waits for.
+        /// The requests and delays that the engine waits for.
         var work: [EngineToken: Task<Void, Never>] = [:]
-        /// The last of what the app is told, one thing after the other.
+        /// The last of the app's callbacks, which run one after the other.
         var lane: Task<Void, Never>?
         var runs = Runs()
-        /// What the app asks for in this moment.
+        /// The run that the app is requesting at this moment.
         var incoming: Runs.Run?
         var status = SyncStatus.idle
         var sharingGroups: [SharingGroup] = []
@@ -32,7 +32,7 @@ final class SyncDriver: Sendable {
     let state: Mutex<State>
     let files: LibraryFiles
     let inbox: UploadInbox
-    /// Whoever takes from the inbox has it; locked before the state.
+    /// Held while entries are taken from the inbox; locked before the state.
     let inboxTurn = Mutex(())
     let environment: SyncEnvironment
     let logger: Logger
@@ -99,7 +99,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Names of values in the store.
+    /// Keys of settings in the store.
     enum Setting {
         static let deviceUUID = "deviceUUID"
         static let userID = "userID"
@@ -127,7 +127,7 @@ final class SyncDriver: Sendable {
         return actions
     }
 
-    /// Lets requests be sent.
+    /// Starts sending requests.
     func start(_ performer: any RequestPerformer) {
         self.performer.withLock { $0 = performer }
     }
@@ -141,7 +141,7 @@ final class SyncDriver: Sendable {
 
     // MARK: Changes
 
-    /// Changes the state, stores the change, and begins what follows from it: all of it, or nothing.
+    /// Changes the state, stores the change, and starts the resulting actions: all of it, or nothing.
     func change<Value: Sendable>(
         _ body: (inout SyncStateMachine) throws(SyncError) -> (Value, [EngineAction])
     ) throws(SyncError) -> Value {
@@ -162,7 +162,7 @@ final class SyncDriver: Sendable {
             try database.write(changes)
         } catch {
             logger.error("The store cannot be written", metadata: ["error": "\(error)"])
-            // The machine is ahead of its store. It goes back to what is stored; an active sync ends.
+            // The machine is ahead of its store. It is reset to the stored state; an active sync ends.
             state.isSpoilt = true
             try? reload(&state)
             let storeError = SyncError(.storeError)
@@ -179,7 +179,7 @@ final class SyncDriver: Sendable {
         try state.withLock { state throws(SyncError) in try body(state.machine) }
     }
 
-    /// Goes on after an event. Nothing happens if the driver was closed.
+    /// Handles an event. Does nothing if the driver is closed.
     func handle(_ event: EngineEvent) {
         state.withLock { state in
             guard !state.isClosed, !state.isSpoilt else { return }
@@ -204,7 +204,7 @@ final class SyncDriver: Sendable {
         } catch { throw SyncError(.storeError) }
     }
 
-    /// Ends the active sync from outside of the engine.
+    /// Ends the active sync from outside the engine.
     private func end(_ state: inout State, with error: SyncError) {
         for task in state.work.values { task.cancel() }
         report(error, &state)
@@ -226,7 +226,7 @@ final class SyncDriver: Sendable {
 
     // MARK: Settings
 
-    /// Takes over what the server turned out to be able to do.
+    /// Stores the capabilities that the server has reported.
     func use(_ extensions: ServerExtensions) {
         guard extensions != .unknown else { return }
         state.withLock { state in
@@ -235,7 +235,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Takes over what is known beforehand of a user and a server that have no connection.
+    /// Sets what is known in advance about a user and a server without a connection.
     func use(accountStorage: CloudStorageType?, _ capabilities: ServerCapabilities) {
         state.withLock { state in
             state.machine.use(accountStorage: accountStorage)
@@ -243,7 +243,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Takes note of who is signed in. A store is one person's until all of it is reset.
+    /// Records who is signed in. A store belongs to one user until it is fully reset.
     /// - Throws: `differentUser`; `storeError`.
     func bind(_ user: UserID, _ accountType: AccountType) throws(SyncError) {
         try state.withLock { state throws(SyncError) in
@@ -265,7 +265,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Drops what is pending, or all that is remembered, the person included.
+    /// Drops what is pending, or everything that is stored, including the user.
     func reset(_ type: ResetType) throws(SyncError) {
         try inboxTurn.withLock { _ throws(SyncError) in
             try resetState(type)
@@ -296,7 +296,7 @@ final class SyncDriver: Sendable {
         statuses.send(status)
     }
 
-    /// Lets something that concerns the app happen after all that came before.
+    /// Enqueues a callback to the app after all earlier ones.
     func enqueue(_ state: inout State, _ body: @escaping @Sendable () async -> Void) {
         let last = state.lane
         state.lane = Task {
@@ -305,7 +305,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Begins something that the engine waits for.
+    /// Starts a task that the engine waits for.
     func begin(
         _ token: EngineToken, _ state: inout State, _ body: @escaping @Sendable (any RequestPerformer) async -> Void
     ) {
@@ -316,7 +316,7 @@ final class SyncDriver: Sendable {
         }
     }
 
-    /// Ends everything. The engine goes on in the next process where it stands now.
+    /// Ends all work. The engine resumes from the current state in the next process.
     func close() async {
         let (work, lane) = state.withLock { state in
             let work = Array(state.work.values)
@@ -332,7 +332,7 @@ final class SyncDriver: Sendable {
         lock.release()
     }
 
-    /// The same without waiting, for who forgets the library.
+    /// The same without waiting, for an instance that is released without being closed.
     func abandon() {
         state.withLock { state in
             guard !state.isClosed else { return }

@@ -1,13 +1,13 @@
 package import Foundation
 package import SyncEngine
 
-/// Where locations lead, and the files that belong to the library.
+/// Resolves locations, and manages the files that the library owns.
 package struct LibraryFiles: Sendable {
     private let folder: URL
     private let bases: [LocalFileLocation.Base: URL]
     private let makeName: @Sendable () -> String
 
-    /// - Parameter folder: Of the files that the library owns.
+    /// - Parameter folder: The folder of the files that the library owns.
     package init(
         folder: URL, bases: [LocalFileLocation.Base: URL], makeName: @escaping @Sendable () -> String
     ) {
@@ -16,7 +16,7 @@ package struct LibraryFiles: Sendable {
         self.makeName = makeName
     }
 
-    /// Where a location leads; nil if the device has no such base.
+    /// The URL of a location; nil if the device has no such base.
     package func url(of location: LocalFileLocation) -> URL? {
         switch location.base {
         case .absolute: URL(filePath: location.path)
@@ -25,8 +25,8 @@ package struct LibraryFiles: Sendable {
         }
     }
 
-    /// The location of a file: below a known base if it is there, so that it is found again when the app's container has
-    /// moved.
+    /// The location of a file: relative to a known base where possible, so that the file is found again after the app's
+    /// container has moved.
     package func location(of url: URL) -> LocalFileLocation {
         let path = url.absoluteURL.standardizedFileURL.path
         let known: [LocalFileLocation.Base] = [.documents, .applicationSupport]
@@ -60,24 +60,24 @@ package struct LibraryFiles: Sendable {
 
     // MARK: The library's own files
 
-    /// Makes the folder.
+    /// Creates the folder.
     func prepare() throws(SyncError) {
         do {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         } catch { throw SyncError(.fileManagerError) }
     }
 
-    /// A location for a file that is not there yet.
+    /// A location for a file that does not exist yet.
     package func makeLocation() -> LocalFileLocation {
         LocalFileLocation(base: .library, path: makeName())
     }
 
-    /// Copies a file into the folder. The copy is complete and on the disk before its name can be found.
+    /// Copies a file into the folder. The copy is complete and on disk before it becomes visible under its name.
     func copy(_ source: URL) throws(SyncError) -> LocalFileLocation {
         try adopt { try FileManager.default.copyItem(at: source, to: $0) }
     }
 
-    /// Writes bytes as a file of the folder.
+    /// Writes bytes to a file in the folder.
     func write(_ data: Data) throws(SyncError) -> LocalFileLocation {
         try adopt { try data.write(to: $0) }
     }
@@ -87,7 +87,8 @@ package struct LibraryFiles: Sendable {
         try adopt { try FileManager.default.moveItem(at: source, to: $0) }
     }
 
-    /// Gives a file of another folder a second name in this one, or copies it where the file system cannot do that.
+    /// Creates a hard link in this folder to a file in another folder, or copies the file where the file system does
+    /// not support that.
     func link(_ source: URL, to location: LocalFileLocation) throws(SyncError) {
         let target = folder.appending(path: location.path)
         do {
@@ -124,13 +125,13 @@ package struct LibraryFiles: Sendable {
         try handle.synchronize()
     }
 
-    /// Removes a file, if it is there: the app may have taken it.
+    /// Removes a file if it exists: the app may have moved it away.
     func remove(_ location: LocalFileLocation) {
         guard let url = url(of: location) else { return }
         try? FileManager.default.removeItem(at: url)
     }
 
-    /// Removes all files of the folder but those to which a row refers.
+    /// Removes all files in the folder except those that a row refers to.
     func sweep(keeping owned: [LocalFileLocation]) {
         let kept = Set(owned.filter { $0.base == .library }.map(\.path))
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
@@ -144,14 +145,14 @@ package struct LibraryFiles: Sendable {
     }
 }
 
-/// What tells whether a file is still the one that it was.
+/// Size and modification time of a file, which show whether it has changed.
 struct FileStamp: Equatable {
     /// In bytes.
     let size: Int64
-    /// Time of the last change, in seconds since 1970.
+    /// Modification time, in seconds since 1970.
     let modified: Double
 
-    /// - Throws: `fileManagerError` if there is no such file, or it cannot be read.
+    /// - Throws: `fileManagerError` if there is no such file, or if it cannot be read.
     init(of file: URL) throws(SyncError) {
         guard FileManager.default.isReadableFile(atPath: file.path),
             let attributes = try? FileManager.default.attributesOfItem(atPath: file.path),

@@ -12,11 +12,11 @@ import Synchronization
     import Glibc
 #endif
 
-/// Keeps a store to one instance of one process, until it is released or the process ends: flock(2).
+/// Restricts a store to one instance in one process, until it is released or the process ends: flock(2).
 final class StoreLock: Sendable {
     private let descriptor: Mutex<Int32?>
 
-    /// - Throws: `storeInUse` if somebody else has it; `storeError`.
+    /// - Throws: `storeInUse` if another process or instance holds it; `storeError`.
     init(_ file: URL) throws(SyncError) {
         let number = unsafe open(file.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard number >= 0 else { throw SyncError(.storeError) }
@@ -30,7 +30,7 @@ final class StoreLock: Sendable {
 
     deinit { release() }
 
-    /// Lets others have the store.
+    /// Releases the store.
     func release() {
         descriptor.withLock { number in
             if let number { close(number) }

@@ -1,21 +1,21 @@
 public import Foundation
 
-/// Queues uploads for a store that another process has open, such as a share extension's for its app.
+/// Queues uploads for a store that another process has open, for example from a share extension.
 ///
-/// One process at a time works with a store, and an extension lives too short to sync. It leaves files with their
-/// attributes in the store's inbox instead, which needs no network and works beside a running ``SyncServer``. An entry is
-/// complete on the disk when the call returns. The ``SyncServer`` of the store queues the entries of a group with the next
-/// sync of that group, and those of all groups when it is made and with ``SyncServer/resumePendingUploads()``; each once,
-/// the oldest first.
+/// Only one process at a time uses a store, and an extension does not live long enough to sync. It leaves files with
+/// their attributes in the store's inbox instead, which needs no network and works alongside a running ``SyncServer``.
+/// An entry is complete on disk when the call returns. The store's ``SyncServer`` queues the entries of a group with
+/// the next sync of that group, and those of all groups when it is created and on
+/// ``SyncServer/resumePendingUploads()``; each entry exactly once, oldest first.
 ///
-/// An entry that cannot be queued stays, and ``SyncServer/errors`` tells why each time it was tried: a group that is not
-/// known yet may be later. ``entries()`` and ``discard(_:)`` let the app decide about the others.
+/// An entry that cannot be queued stays, and ``SyncServer/errors`` reports why on each attempt: a group that is unknown
+/// now may be known later. The app can inspect and remove the others with ``entries()`` and ``discard(_:)``.
 public struct UploadInbox: Sendable {
     /// An upload that waits to be queued.
     public struct Entry: Sendable, Identifiable {
-        /// Names the entry; entries sort by it in the order in which they were made.
+        /// Identifies the entry; ids sort in the order in which the entries were made.
         public let id: String
-        /// What to upload, as it was given.
+        /// The attributes of the upload, as they were given.
         public let attributes: SyncAttributes
         /// The contents.
         public let file: URL
@@ -24,9 +24,9 @@ public struct UploadInbox: Sendable {
     private let folder: URL
     private let makeID: @Sendable () -> String
 
-    /// The inbox of a store; nothing is made before the first entry.
-    /// - Parameter storeFolder: As in ``SyncServer/Configuration/storeFolder``; for extensions below the container of the
-    ///   app's group.
+    /// The inbox of a store; nothing is created on disk before the first entry.
+    /// - Parameter storeFolder: As in ``SyncServer/Configuration/storeFolder``; for extensions inside the app group's
+    ///   container.
     public init(storeFolder: URL) {
         self.init(storeFolder: storeFolder) {
             // Milliseconds since 1970 in 16 digits, so that names sort by age.
@@ -40,7 +40,7 @@ public struct UploadInbox: Sendable {
         self.makeID = makeID
     }
 
-    /// Leaves a copy of a file to be uploaded. Which attributes are taken is as in
+    /// Leaves a copy of a file to be uploaded. Uses the same attributes as
     /// ``SyncServer/uploadCopy(localFile:withAttributes:)``.
     /// - Throws: `noMimeType`; `fileManagerError` if the file cannot be read, or the inbox cannot be written.
     public func uploadCopy(of file: URL, withAttributes attributes: SyncAttributes) throws(SyncError) {
@@ -48,13 +48,13 @@ public struct UploadInbox: Sendable {
         try add(attributes) { files throws(SyncError) in try files.copy(file) }
     }
 
-    /// Leaves bytes to be uploaded, as ``uploadCopy(of:withAttributes:)`` does.
+    /// Leaves data to be uploaded, as ``uploadCopy(of:withAttributes:)`` does.
     /// - Throws: `noMimeType`; `fileManagerError` if the inbox cannot be written.
     public func uploadData(_ data: Data, withAttributes attributes: SyncAttributes) throws(SyncError) {
         try add(attributes) { files throws(SyncError) in try files.write(data) }
     }
 
-    /// What waits, the oldest first.
+    /// The waiting entries, oldest first.
     public func entries() -> [Entry] {
         let names = Set((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
         return names.sorted().compactMap { name in
@@ -65,12 +65,12 @@ public struct UploadInbox: Sendable {
         }
     }
 
-    /// Gives an entry up.
+    /// Removes an entry without uploading it.
     /// - Throws: `fileManagerError`.
     public func discard(_ entry: Entry) throws(SyncError) {
         let manifest = folder.appending(path: entry.id + Self.manifestSuffix)
         do {
-            // Without its manifest it is no entry any more.
+            // Without its manifest it is no longer an entry.
             try FileManager.default.removeItem(at: manifest)
             try FileManager.default.removeItem(at: entry.file)
         } catch CocoaError.fileNoSuchFile {
@@ -80,9 +80,10 @@ public struct UploadInbox: Sendable {
 
     // MARK: The folder
 
-    // An entry is two files: the contents, and then a manifest with the attributes, by which it comes into being.
+    // An entry is two files: the contents, and then a manifest with the attributes, whose creation makes the entry
+    // exist.
     private static let manifestSuffix = ".json"
-    /// Contents without a manifest are left over from a process that ended between the two, if they are this old.
+    /// Contents of this age without a manifest are left over from a process that ended between writing the two.
     private static let leftoverAge: TimeInterval = 86_400
 
     private func add(
@@ -102,7 +103,7 @@ public struct UploadInbox: Sendable {
         }
     }
 
-    /// Removes what processes left behind that ended while they made an entry.
+    /// Removes what was left behind by processes that ended while they made an entry.
     func sweep(now: Date) {
         let names = Set((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
         let oldest = Int64((now.timeIntervalSince1970 - Self.leftoverAge) * 1_000)
@@ -112,7 +113,7 @@ public struct UploadInbox: Sendable {
         }
     }
 
-    /// The attributes that count for an upload, as a file.
+    /// The attributes that an upload uses, as a file.
     private struct Manifest: Codable {
         var fileUUID: String
         var sharingGroupUUID: String
@@ -135,7 +136,7 @@ public struct UploadInbox: Sendable {
             do { return try JSONEncoder().encode(self) } catch { throw SyncError(.fileManagerError) }
         }
 
-        /// Nil for a file that is not, or not any more, a manifest of ours.
+        /// Nil if the file is not, or is no longer, a manifest of the library.
         static func read(_ file: URL) -> SyncAttributes? {
             guard let data = try? Data(contentsOf: file),
                 let manifest = try? JSONDecoder().decode(Manifest.self, from: data),

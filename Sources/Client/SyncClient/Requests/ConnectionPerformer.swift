@@ -11,12 +11,13 @@ actor ConnectionPerformer: RequestPerformer {
         let response: IndexResponse
     }
 
-    /// Most files of an index that is kept in memory, to be used again if the server says that it is the same.
+    /// The maximum number of files of an index that is kept in memory, to be reused if the server reports that it is
+    /// unchanged.
     private static let maximumKeptFiles = 1_000
 
     private let connection: ServerConnection
     private let credentialProvider: any CredentialProvider
-    /// Takes note of the person; throws if somebody else is expected.
+    /// Records the user; throws if another user is expected.
     private let identify: @Sendable (SignedInUser, AccountType) throws(SyncError) -> Void
     private var isIdentified = false
     private var knownIndex: KnownIndex?
@@ -45,7 +46,8 @@ actor ConnectionPerformer: RequestPerformer {
         }
     }
 
-    /// Before the first request of a process: what the store has is one person's, and must not meet another's groups.
+    /// Before the first request of a process: the store belongs to one user, and must not be mixed with another user's
+    /// groups.
     private func findOutWhoItIs() async throws {
         var outcome: SignInOutcome?
         do {
@@ -54,8 +56,8 @@ actor ConnectionPerformer: RequestPerformer {
             guard error.isRetryable, error.code != .serverUnavailable else { throw error }
         }
         if outcome == nil || outcome?.mayNeedRefresh == true {
-            // CheckCreds is sent once, and takes the first answer. Any other request is repeated, and has refused
-            // credentials refreshed.
+            // CheckCreds is sent once, and its first answer counts. Any other request is retried, and refreshes refused
+            // credentials.
             _ = try await connection.index(IndexRequest())
             outcome = try await connection.checkCredentials()
         }
@@ -115,7 +117,7 @@ actor ConnectionPerformer: RequestPerformer {
         }
     }
 
-    /// An index costs little if nothing changed: the server says so, and the last reply counts again.
+    /// An index is cheap if nothing changed: the server says so, and the last reply is reused.
     private func index(_ parameters: ServerRequest.IndexRequestParameters) async throws -> ServerReply {
         let known = knownIndex?.parameters == parameters ? knownIndex : nil
         let request = IndexRequest(sharingGroupUUID: parameters.sharingGroupUUID, since: parameters.since)
@@ -141,7 +143,7 @@ actor ConnectionPerformer: RequestPerformer {
         }
     }
 
-    /// Servers of older generations fail with 500 when a group is not, or no longer, one of the user's.
+    /// Servers of older generations fail with 500 if the user is not, or is no longer, a member of a group.
     private func isLost(_ group: SharingGroupUUID) async throws -> Bool {
         guard await connection.extensions != .present,
             case .changed(let response, _) = try await connection.index(IndexRequest())
@@ -219,7 +221,7 @@ actor ConnectionPerformer: RequestPerformer {
         case .success(let value): return success(value)
         case .stale(let current): return .stale(current: current)
         case .gone(let gone):
-            // Whoever is not in the group finds out by the index, not by a file of it.
+            // A user who is not a member learns so from the index, not from one of the group's files.
             if gone.serverCode == .notAMember { return .failed(.refused(status: 410, code: gone.serverCode?.rawValue)) }
             return .gone(gone.reason, appMetaData: gone.appMetaData, gone.cloudStorageType)
         }
@@ -227,14 +229,14 @@ actor ConnectionPerformer: RequestPerformer {
 }
 
 extension SignInOutcome {
-    /// Whether other credentials may have another answer.
+    /// Whether other credentials may lead to a different answer.
     fileprivate var mayNeedRefresh: Bool {
         if case .noUser(let code) = self { code != .userUnknown } else { false }
     }
 }
 
 extension RequestFailure {
-    /// What the engine has to know of an error of the connection's.
+    /// What the engine has to know about a connection error.
     init(_ error: ServerConnectionError) {
         switch error.code {
         case .signInRequired: self = .signInRequired

@@ -1,9 +1,9 @@
 package import SyncEngine
 package import SyncServerConnection
 
-/// Gets a request of the engine's to the server, and the reply back.
+/// Sends the engine's requests to the server, and returns the replies.
 package protocol RequestPerformer: Sendable {
-    /// Performs one request, with all repetitions that are right. Contents that arrive become a file of `files` first.
+    /// Performs one request, with all appropriate retries. Contents that arrive are first stored as a file in `files`.
     func reply(
         to request: ServerRequest, files: LibraryFiles, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async -> ServerReply

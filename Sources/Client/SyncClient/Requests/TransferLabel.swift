@@ -1,11 +1,11 @@
 import SyncEngine
 import SyncProtocol
 
-/// What a transfer is about, as text that the system keeps with it after the process has ended.
+/// Describes a transfer, as text that the system keeps with it after the process has ended.
 enum TransferLabel: Equatable {
-    /// Contents that go out, as these versions.
+    /// An upload of contents as these versions.
     case upload(FileUUID, FileVersion, AppMetaDataVersion?)
-    /// Contents that come in, of these versions.
+    /// A download of contents of these versions.
     case download(FileUUID, FileVersion, AppMetaDataVersion?)
 
     /// The text.
@@ -22,7 +22,7 @@ enum TransferLabel: Equatable {
         "\(direction) \(file.rawValue) \(version.rawValue) \(text.map { String($0.rawValue) } ?? "-")"
     }
 
-    /// Reads a text; nil for any other.
+    /// Parses a label; nil for any other text.
     init?(_ text: String) {
         let parts = text.split(separator: " ")
         guard parts.count == 4, let file = FileUUID(String(parts[1])), let version = Int32(parts[2]),

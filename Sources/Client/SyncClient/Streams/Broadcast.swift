@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Hands each element to any number of streams.
+/// Sends each element to any number of streams.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct Subscriber: Sendable {
         let continuation: AsyncStream<Element>.Continuation
@@ -15,10 +15,10 @@ final class Broadcast<Element: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// A stream of what comes from now on, ending with the library.
+    /// A stream of the elements sent from now on, which finishes with the library.
     /// - Parameters:
-    ///   - first: What the stream begins with.
-    ///   - isWanted: Which of the later elements it brings.
+    ///   - first: The first element of the stream.
+    ///   - isWanted: Which of the later elements it delivers.
     func stream(
         _ bufferingPolicy: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded, first: Element? = nil,
         where isWanted: @escaping @Sendable (Element) -> Bool = { _ in true }
@@ -42,7 +42,7 @@ final class Broadcast<Element: Sendable>: Sendable {
     }
 
     func send(_ element: Element) {
-        // Outside of the lock, which the end of a stream takes.
+        // Outside the lock, which the termination of a stream acquires.
         let subscribers = state.withLock { Array($0.subscribers.values) }
         for subscriber in subscribers where subscriber.isWanted(element) { subscriber.continuation.yield(element) }
     }

@@ -1,9 +1,9 @@
-/// Which events a stream brings.
+/// Which events a stream delivers.
 public struct EventDesired: OptionSet, Sendable, Hashable {
-    /// The bits, one a kind of event.
+    /// The bits, one per kind of event.
     public let rawValue: Int
 
-    /// Kinds by their bits.
+    /// Creates a set of kinds from their bits.
     public init(rawValue: Int) {
         self.rawValue = rawValue
     }
@@ -32,7 +32,7 @@ public struct EventDesired: OptionSet, Sendable, Hashable {
         .singleFileUploadComplete, .singleUploadDeletionComplete, .contentUploadsCompleted, .uploadDeletionsCompleted,
         .singleFileUploadFailed,
     ]
-    /// Everything.
+    /// All kinds of events.
     public static let all = Self(rawValue: (1 << 18) - 1)
 }
 

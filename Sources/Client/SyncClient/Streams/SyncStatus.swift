@@ -1,49 +1,50 @@
-/// What the library does now, for spinners and progress bars.
+/// The library's current activity, for spinners and progress bars.
 public enum SyncStatus: Sendable, Hashable {
-    /// Nothing.
+    /// No sync is active.
     case idle
-    /// It looks for changes.
+    /// Checking for changes.
     case checking
-    /// Changes of others come in.
+    /// Downloading changes made by others.
     case downloading(done: Int, total: Int)
-    /// Changes of the app go out.
+    /// Uploading the app's changes.
     case uploading(done: Int, total: Int)
-    /// The last sync failed, and the next one will as well unless the app or the person does something.
+    /// The last sync failed, and the next one will as well unless the app or the user does something.
     case blocked(SyncError)
 }
 
-/// How far the bytes of one file are.
+/// The progress of one file's transfer.
 public struct FileTransfer: Sendable, Hashable {
-    /// Which way they go.
+    /// The direction of a transfer.
     public enum Direction: Sendable, Hashable {
         case upload, download
     }
 
     /// The file.
     public let fileUUID: FileUUID
-    /// Which way.
+    /// The direction.
     public let direction: Direction
-    /// Bytes that went or came so far; begins anew if the request is repeated.
+    /// Bytes transferred so far; restarts if the request is retried.
     public let completedBytes: Int64
-    /// Bytes in all; nil if nobody said so.
+    /// The total number of bytes; nil if unknown.
     public let totalBytes: Int64?
 }
 
 /// What a sync did.
 public struct SyncReport: Sendable, Hashable {
-    /// What was delivered to the app, and taken.
+    /// What was delivered to the app, and acknowledged.
     public var delivered: [DownloadOperation] = []
-    /// Contents and texts that others can see now.
+    /// The number of contents and texts that are now visible to others.
     public var uploaded = 0
-    /// Deletions that others can see now.
+    /// The number of deletions that are now visible to others.
     public var deleted = 0
     /// Uploads that the server refused because the contents would be out of reach.
     public var gone: [SyncAttributes] = []
-    /// Uploads that were set aside, since they would fail for ever; each names its file.
+    /// Uploads that were set aside, because they would always fail; each names its file.
     public var failed: [SyncError] = []
-    /// Changes that wait for something that a sync alone does not bring, such as a file that is out of reach.
+    /// The number of changes that wait for something that a sync alone cannot provide, such as a file that is out of
+    /// reach.
     public var skipped = 0
-    /// How often changes by others made it begin anew.
+    /// How often it restarted because of changes by others.
     public var restarts = 0
     /// Whether it ended early because of ``SyncServer/stopSync()``.
     public var wasStopped = false

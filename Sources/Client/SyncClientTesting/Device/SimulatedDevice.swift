@@ -3,7 +3,7 @@ internal import SyncProtocol
 
 /// A device with an app, its files, and a client whose process may end at any time.
 final class SimulatedDevice {
-    /// A file as the app has it.
+    /// The app's state of a file.
     struct AppFile: Equatable {
         let group: SharingGroupUUID
         let fileGroup: FileGroupUUID?
@@ -15,20 +15,20 @@ final class SimulatedDevice {
     struct Edit {
         let file: FileUUID
         let group: SharingGroupUUID
-        /// Whether the app, or the fate of the file, has decided that it needs not arrive.
+        /// Whether it need not arrive, because of a decision of the app or of what happened to the file.
         var isExcused = false
-        /// Whether the device may have reason to send it a second time.
+        /// Whether the device may have a reason to send it a second time.
         var mayBeRepeated = false
     }
 
     let index: Int
     let caller: ModelCaller
     var store: SimulatedStore
-    /// Nil while the process is dead, or when the device is out of the game.
+    /// Nil while the process is dead, or when the device no longer takes part.
     var engine: SyncStateMachine?
-    /// Counts processes; what comes for an earlier one is lost.
+    /// Counts processes; what arrives for an earlier one is lost.
     var process = 0
-    /// Requests of this process that were ended early.
+    /// Requests of this process that were cancelled.
     var cancelled: Set<EngineToken> = []
     var isRetired = false
     /// Files on the device, the library's and the app's own, by their location.
@@ -43,13 +43,13 @@ final class SimulatedDevice {
     var seenTexts: Set<String> = []
     var seenGone: Set<FileUUID> = []
     var seenDeletions: Set<FileUUID> = []
-    /// Files that the app wants to be delivered again, and asks for until it gets them.
+    /// Files that the app wants to be delivered again, and requests until it gets them.
     var wishes: Set<FileUUID> = []
-    /// The youngest change that was queued when the app was last asked something: the answer covers no younger one.
+    /// The latest change that was queued when the app was last asked a question: the answer covers no later one.
     var lastItemWhenAsked = RowID<UploadItem>(0)
     /// Groups whose files the app has removed at least once, because the user was not a member.
     var leftGroups: Set<SharingGroupUUID> = []
-    /// Files of which the app was told that an upload failed for good, and about which it has not decided.
+    /// Files for which the app was informed that an upload failed permanently, and about which it has not decided.
     var failedFiles: Set<FileUUID> = []
     var errors: [SyncError] = []
     var locations = 0
@@ -65,7 +65,7 @@ final class SimulatedDevice {
         store = try SimulatedStore(medium)
     }
 
-    /// A new place for a file.
+    /// A new location for a file.
     func makeLocation(_ base: LocalFileLocation.Base, _ contents: String) -> LocalFileLocation {
         locations += 1
         let location = LocalFileLocation(base: base, path: "\(locations)")
@@ -79,14 +79,14 @@ final class SimulatedDevice {
         for item in engine.state.pendingItems(of: file) where condition(item) { excuse(item) }
     }
 
-    /// Notes that an item needs not arrive.
+    /// Notes that an item need not arrive.
     func excuse(_ item: UploadItem) {
         if let source = item.source, let contents = storage[source] { edits[contents]?.isExcused = true }
         if let text = item.appMetaData { textEdits[text]?.isExcused = true }
     }
 
-    /// Notes that what the server may refuse for good has a successor now, and is dropped when it is refused; so is a text for
-    /// a file that only exists if it is not refused.
+    /// Notes that an upload that the server may permanently refuse has a successor now, and is dropped when it is
+    /// refused; so is a text for a file that only exists if it is not refused.
     func excuseSuperseded(_ file: FileUUID, contents: Bool, text: Bool) {
         guard let engine else { return }
         let closed = engine.state.pendingItems(of: file).filter { $0.queueID != engine.state.openQueue?.id }
@@ -105,7 +105,7 @@ final class SimulatedDevice {
         }
     }
 
-    /// Notes that nothing of a file needs to arrive any more, but what these items bring.
+    /// Notes that nothing of a file needs to arrive any more, except what these items upload.
     func excuseAll(of file: FileUUID, except items: [UploadItem] = []) {
         let contents = items.compactMap { $0.source.flatMap { storage[$0] } }
         let texts = items.compactMap(\.appMetaData)
@@ -117,14 +117,14 @@ final class SimulatedDevice {
         }
     }
 
-    /// Notes that what is closed in a group may be committed twice: who may not write any more is not told whether a commit
-    /// was carried out whose reply was lost.
+    /// Notes that what is closed in a group may be committed twice: a user who may no longer write is not told whether
+    /// a commit whose reply was lost was carried out.
     func excuseRepetitions(in group: SharingGroupUUID) {
         let closed = engine.map { engine in
             engine.state.closedQueues(of: group).flatMap { engine.state.items(in: $0.id) }
                 .compactMap { $0.source.flatMap { storage[$0] } }
         }
-        // Of a process that does not run, it is not known what is closed.
+        // While no process is running, it is unknown what is closed.
         for (contents, edit) in edits where edit.group == group && closed?.contains(contents) != false {
             edits[contents]?.mayBeRepeated = true
         }

@@ -1,8 +1,8 @@
 internal import SyncEngine
 internal import SyncStore
 
-/// What survives the process of a simulated device: a value in memory, and for some devices the real database beside
-/// it, which must hold just the same.
+/// What survives the process of a simulated device: a value in memory, and for some devices also the real database,
+/// which must have the same contents.
 struct SimulatedStore {
     private(set) var state = ClientState()
     private let database: ClientDatabase?
@@ -27,12 +27,12 @@ struct SimulatedStore {
         try database?.write(changes)
     }
 
-    /// What a new process finds.
+    /// The state that a new process finds.
     func load() throws(StoreError) -> ClientState {
         try database?.load() ?? state
     }
 
-    /// Whether the database holds what the memory does.
+    /// Whether the database has the same contents as the memory.
     func isConsistent() throws(StoreError) -> Bool {
         guard let database else { return true }
         return try database.load() == state

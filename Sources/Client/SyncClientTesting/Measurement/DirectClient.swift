@@ -2,7 +2,8 @@ internal import SyncEngine
 internal import SyncProtocol
 internal import SyncStore
 
-/// A client whose requests are answered at once, and whose app takes everything: what remains is the library's own work.
+/// A client whose requests are answered at once, and whose app accepts everything: what remains is the library's own
+/// work.
 final class DirectClient {
     private let caller: ModelCaller
     private let server: ModelServer
@@ -18,7 +19,7 @@ final class DirectClient {
     private(set) var writtenRows = 0
     /// Files that were delivered.
     private(set) var deliveredFiles = 0
-    /// What the app was told to be wrong.
+    /// The errors that were reported to the app.
     private(set) var errors: [SyncError] = []
 
     init(_ server: ModelServer, user: UserID, device: DeviceUUID, database: ClientDatabase) throws {
@@ -64,7 +65,7 @@ final class DirectClient {
         return actions
     }
 
-    /// What comes of the actions that have an answer.
+    /// The events that answer the actions.
     private func events(after actions: [EngineAction]) -> [EngineEvent] {
         var events: [EngineEvent] = []
         for action in actions {
@@ -102,7 +103,7 @@ final class DirectClient {
 }
 
 extension StateChanges {
-    /// How many rows changed.
+    /// The number of changed rows.
     var count: Int {
         groups.count + directory.count + queues.count + items.count + downloadGroups.count + downloads.count
             + transfers.count

@@ -3,14 +3,14 @@ internal import SyncEngine
 internal import SyncProtocol
 internal import SyncStore
 
-/// Measures what a sharing group of many files costs a client: the engine and its store in a file, with a server that
+/// Measures what a sharing group with many files costs a client: the engine and its store on disk, with a server that
 /// answers at once.
 public final class LargeGroup {
     /// What one sync, or another step, cost.
     public struct Cost: Sendable {
         /// What was done.
         public let name: String
-        /// How long it took, in seconds, the model of the server included.
+        /// The duration in seconds, including the model of the server.
         public let seconds: Double
         /// Requests that were sent.
         public let requests: Int
@@ -20,8 +20,8 @@ public final class LargeGroup {
         public let writtenRows: Int
         /// Files that were delivered to the app.
         public let deliveredFiles: Int
-        /// Resident memory afterwards, in bytes; nil where the system does not tell. The model of the server, and the
-        /// client that uploaded the files, are part of it.
+        /// Resident memory afterwards, in bytes; nil where the system does not report it. Includes the model of the
+        /// server and the client that uploaded the files.
         public let residentBytes: Int?
     }
 
@@ -31,7 +31,7 @@ public final class LargeGroup {
     private let folder: URL
     private var costs: [Cost] = []
 
-    /// Uploads `count` files on one device, downloads them on another, and goes on from there.
+    /// Uploads `count` files on one device, downloads them on another, and continues from there.
     /// - Returns: In this order, the costs of: queueing the uploads, sending them, their first download, a sync with
     ///   nothing to do, one changed file, and a relaunch.
     /// - Throws: Errors of the file system and the store.

@@ -1,8 +1,8 @@
 internal import Foundation
 
-/// What this process uses.
+/// The memory and disk space that this process uses.
 enum ProcessMemory {
-    /// Resident memory in bytes; nil where the system does not tell it in `/proc` (proc_pid_statm(5)).
+    /// Resident memory in bytes; nil where the system does not report it in `/proc` (proc_pid_statm(5)).
     static var residentBytes: Int? {
         guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
         let fields = text.split(separator: " ")
@@ -10,7 +10,7 @@ enum ProcessMemory {
         return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
-    /// The bytes of an SQLite database on the disk, its log included.
+    /// The size of an SQLite database on disk in bytes, including its log.
     static func databaseBytes(_ path: String) -> Int {
         ["", "-wal", "-shm"].reduce(0) { sum, suffix in
             let attributes = try? FileManager.default.attributesOfItem(atPath: path + suffix)

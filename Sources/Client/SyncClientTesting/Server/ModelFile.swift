@@ -1,7 +1,7 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-/// A file as the model of the server has it.
+/// A file in the model of the server.
 struct ModelFile {
     var device: DeviceUUID
     let owner: UserID
@@ -19,7 +19,7 @@ struct ModelFile {
     var changedAt: MasterVersion
 }
 
-/// A change that waits for its commit.
+/// A change that waits to be committed.
 struct ModelStagedChange {
     enum Kind {
         case upload(FileVersion, contents: String, mimeType: MIMEType, fileGroup: FileGroupUUID?, undeletes: Bool)
@@ -35,11 +35,11 @@ struct ModelStagedChange {
     var batch: ModelBatch?
 }
 
-/// To what a staged change belongs.
+/// What a staged change belongs to.
 struct ModelBatch: Equatable {
     let batch: UploadBatch
     let masterVersion: MasterVersion
-    /// Tells a repeated request from another one, whatever master version and batch it names.
+    /// Distinguishes a repeated request from a different one, regardless of the master version and batch that it names.
     let request: String
 
     init(_ batch: UploadBatch, _ masterVersion: MasterVersion, _ request: String) {
@@ -48,13 +48,13 @@ struct ModelBatch: Equatable {
         self.request = request
     }
 
-    /// Whether a change counts for the same commit as another one.
+    /// Whether a change belongs to the same commit as another one.
     func isBeside(_ other: ModelBatch) -> Bool {
         batch.batchUUID == other.batch.batchUUID && masterVersion == other.masterVersion
     }
 }
 
-/// What became of a change of a batch.
+/// The result of a change of a batch.
 struct ModelBatchMember {
     let request: String
     let reply: ServerReply
@@ -65,21 +65,21 @@ struct ModelCommittedChange {
     let masterVersion: MasterVersion
     let device: DeviceUUID
     let version: FileVersion
-    /// Nil if the contents stayed.
+    /// Nil if the contents did not change.
     let contents: String?
-    /// Nil if the text stayed.
+    /// Nil if the text did not change.
     let text: AppMetaData?
     let isDeleted: Bool
     let undeletes: Bool
 }
 
-/// Who sends a request.
+/// The sender of a request.
 struct ModelCaller: Hashable {
     let user: UserID
     let device: DeviceUUID
 }
 
-/// A sharing group as the model of the server has it.
+/// A sharing group in the model of the server.
 struct ModelGroup {
     struct StagingKey: Hashable {
         let caller: ModelCaller
@@ -101,11 +101,11 @@ struct ModelGroup {
     /// The members of batches that were committed.
     var batches: [CommitKey: [FileUUID: ModelBatchMember]] = [:]
     var history: [FileUUID: [ModelCommittedChange]] = [:]
-    /// The user, device and number of changes of the last commit, for repetitions without an id.
+    /// The user, device and number of changes of the last commit, for retries without an id.
     var lastCommit: (request: ServerRequestKey, count: Int)?
 }
 
-/// Tells a commit from another.
+/// Distinguishes commits.
 struct ServerRequestKey: Equatable {
     let caller: ModelCaller
     let masterVersion: MasterVersion

@@ -35,7 +35,7 @@ extension ModelServer {
         }
     }
 
-    /// Commits a batch of which nothing is missing; nil, or why the change that came last is refused.
+    /// Commits a complete batch; returns nil, or why the change that arrived last is refused.
     private func commitIfComplete(
         _ batch: ModelBatch, _ commitKey: ModelGroup.CommitKey, _ now: WireDate, _ group: inout ModelGroup
     ) -> Answer? {
@@ -80,7 +80,7 @@ extension ModelServer.Answer {
 }
 
 extension FileUpload {
-    /// What tells the request from others, apart from master version and batch.
+    /// What distinguishes the request from others, apart from master version and batch.
     func request(_ contents: String) -> String {
         "upload \(mimeType) \(fileVersion) \(fileGroupUUID?.rawValue ?? "-") \(undeleteServerFile) "
             + "\(appMetaData.map { "\($0)" } ?? "-") \(contents)"

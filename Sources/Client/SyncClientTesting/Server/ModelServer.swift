@@ -1,7 +1,7 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-/// A server in memory that behaves as the protocol says, as far as clients can tell.
+/// An in-memory server that follows the protocol as far as clients can observe.
 final class ModelServer {
     /// A reply, with the bytes that come with a download.
     struct Answer {
@@ -18,26 +18,26 @@ final class ModelServer {
         }
     }
 
-    /// How long staged changes are kept, in seconds, and how long commits are remembered.
+    /// How long staged changes are kept and commits are remembered, in seconds.
     static let stagingLifetimeSeconds: Int64 = 7 * 86_400
 
     let capabilities: ServerCapabilities
     var groups: [SharingGroupUUID: ModelGroup] = [:]
     var users: Set<UserID> = []
-    /// Users who took the server's access to their storage back.
+    /// Users who revoked the server's access to their storage.
     var revokedUsers: Set<UserID> = []
-    /// Files whose bytes their owners removed from the cloud.
+    /// Files whose contents their owners removed from the cloud.
     var missingFiles: Set<FileUUID> = []
     /// Whether contents that begin with ``largeContents`` are too large.
     var refusesLargeFiles = true
-    /// What stands for more bytes than a server takes.
+    /// Represents contents that are larger than a server accepts.
     static let largeContents = "L"
 
     init(capabilities: ServerCapabilities) {
         self.capabilities = capabilities
     }
 
-    /// Carries a request out.
+    /// Performs a request.
     /// - Parameter contents: The bytes that come with an upload.
     func perform(
         _ request: ServerRequest, from caller: ModelCaller, contents: String?, at now: WireDate
@@ -101,13 +101,13 @@ final class ModelServer {
         }
         guard permission.allows(needs) else { return .refused(.permissionTooLow) }
         if let version, version != group.masterVersion { return Answer(.stale(current: group.masterVersion)) }
-        // Taken out, so that it is changed in place, not copied.
+        // Removed from the dictionary, so that it is modified in place, not copied.
         groups[id] = nil
         defer { groups[id] = group }
         return body(&group)
     }
 
-    /// A refusal that clients with a right master version never get.
+    /// A refusal that clients with a current master version never get.
     func contradiction(_ code: ErrorCode) -> Answer {
         .refused(code)
     }
@@ -158,7 +158,7 @@ final class ModelServer {
         return Answer(.done)
     }
 
-    /// Makes a group.
+    /// Creates a group.
     func addGroup(_ id: SharingGroupUUID, name: String?, admin: UserID) {
         var group = ModelGroup(creator: admin)
         group.name = name
@@ -172,13 +172,13 @@ final class ModelServer {
         raiseMasterVersion(of: id)
     }
 
-    /// Counts a change of a group.
+    /// Increments the master version of a group.
     func raiseMasterVersion(of id: SharingGroupUUID) {
         guard let version = groups[id]?.masterVersion else { return }
         groups[id]?.masterVersion = version.next
     }
 
-    /// Takes a user out of a group: their files are marked deleted, their staged changes go.
+    /// Removes a user from a group: their files are marked deleted, their staged changes are removed.
     func remove(_ user: UserID, from group: inout ModelGroup) {
         group.members[user] = nil
         group.masterVersion = group.masterVersion.next
@@ -201,7 +201,7 @@ final class ModelServer {
         }
     }
 
-    /// Removes a user everywhere.
+    /// Removes a user from all groups.
     func remove(_ user: UserID) {
         users.remove(user)
         for id in groups.keys.sorted() {
@@ -211,7 +211,7 @@ final class ModelServer {
         }
     }
 
-    /// Writes down what a change led to, for the checks.
+    /// Records the result of a change, for the checks.
     func note(
         _ file: ModelFile?, _ id: FileUUID, _ contents: String?, _ text: AppMetaData?, undeletes: Bool,
         in group: inout ModelGroup

@@ -4,11 +4,11 @@ internal import SyncEngine
 internal import SyncProtocol
 internal import Synchronization
 
-/// What an app needs to begin on a simulated phone.
+/// What an app needs to launch on a simulated phone.
 public struct SimulatedLaunch: Sendable {
     /// The app's own folder, which survives its process.
     public let folder: URL
-    /// The sharing group that all users are in.
+    /// The sharing group that all users are members of.
     public let sharingGroupUUID: SharingGroupUUID
     private let make: @Sendable (_ configure: (inout SyncServer.Configuration) -> Void) throws -> SyncServer
 
@@ -21,7 +21,7 @@ public struct SimulatedLaunch: Sendable {
         self.make = make
     }
 
-    /// Makes the app's client, which the app has to keep. Files in ``folder`` have locations below
+    /// Creates the app's client, which the app must retain. Files in ``folder`` have locations below
     /// `LocalFileLocation.Base.documents`.
     /// - Parameter configure: Changes the configuration before it is used, such as the conflict resolver.
     /// - Throws: `SyncError` with `storeError`.
@@ -45,7 +45,7 @@ public final class SimulatedPhone<App: AnyObject & Sendable>: AnySimulatedPhone 
     private struct State {
         var app: App?
         var client: SyncServer?
-        /// Stands between the client, which holds its delegate weakly, and the app.
+        /// Forwards calls from the client, which holds its delegate weakly, to the app.
         var repeater: RepeatingDelegate?
         var launches = 0
         var names = 0
@@ -75,13 +75,13 @@ public final class SimulatedPhone<App: AnyObject & Sendable>: AnySimulatedPhone 
         return String(repeating: "0", count: 12 - digits.count) + digits
     }
 
-    /// The app's present process.
+    /// The app's current process.
     public var app: App {
         guard let app = state.withLock({ $0.app }) else { preconditionFailure("a phone's app is always launched") }
         return app
     }
 
-    /// How often the app was launched.
+    /// The number of times that the app was launched.
     public var launches: Int { state.withLock { $0.launches } }
 
     var client: SyncServer? { state.withLock { $0.client } }
@@ -132,9 +132,9 @@ public final class SimulatedPhone<App: AnyObject & Sendable>: AnySimulatedPhone 
         configuration.deviceUUID = device
         configuration.baseFolders = [.documents: folder.appending(path: "app")]
         configure(&configuration)
-        // The phone does it itself, at a time that does not depend on the machine.
+        // The phone does this itself, at a time that does not depend on the machine.
         configuration.syncsPendingUploadsAtLaunch = false
-        // Requests at the same time would come in an order that the seed does not decide.
+        // Concurrent requests would arrive in an order that the seed does not determine.
         configuration.maximumTransfers = 1
         let scheduler = scheduler
         let index = index
@@ -163,13 +163,13 @@ public final class SimulatedPhone<App: AnyObject & Sendable>: AnySimulatedPhone 
 /// A phone, whatever its app.
 protocol AnySimulatedPhone: AnyObject, Sendable {
     var index: Int { get }
-    /// Nil while no process of the app is there.
+    /// Nil while no process of the app is running.
     var client: SyncServer? { get }
     func start() async throws
     func end() async
 }
 
-/// Hands requests to the server in memory, and bytes to files.
+/// Passes requests to the in-memory server, and stores received bytes in files.
 private struct SimulatedNetwork: RequestPerformer {
     private let scheduler: SimulatedScheduler
     private let caller: ModelCaller
@@ -189,7 +189,7 @@ private struct SimulatedNetwork: RequestPerformer {
             guard let url = files.url(of: upload.source), let data = try? Data(contentsOf: url),
                 upload.fileSize.map({ $0 == data.count }) ?? true
             else { return .failed(.localFile) }
-            // The model keeps texts.
+            // The model stores texts.
             contents = data.base64EncodedString()
         }
         let answer = await scheduler.reply(to: request, from: caller, phone: phone, contents: contents)
@@ -205,7 +205,7 @@ private struct SimulatedNetwork: RequestPerformer {
     }
 }
 
-/// Passes everything on to an app, and sometimes forgets that the app took a delivery.
+/// Forwards everything to an app, and sometimes forgets that the app acknowledged a delivery.
 private final class RepeatingDelegate: SyncServerDelegate {
     private struct Forgotten: Error {}
 

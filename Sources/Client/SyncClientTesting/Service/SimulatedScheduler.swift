@@ -22,7 +22,7 @@ final class SimulatedScheduler: Sendable {
         var waiting: [Waiting] = []
         var dying: Set<Int> = []
         var lastID = 0
-        /// Each phone's own chance, so that what one does has no influence on another's.
+        /// Each phone's own random source, so that one phone does not influence another's.
         var chances: [Int: SplitMix64] = [:]
     }
 
@@ -60,7 +60,7 @@ final class SimulatedScheduler: Sendable {
         }
     }
 
-    /// Lets something happen without faults.
+    /// Runs something without faults.
     func withoutFaults(_ body: () async throws -> Void) async throws {
         let faults = state.withLock { state in
             defer { state.faults = .none }
@@ -79,7 +79,7 @@ final class SimulatedScheduler: Sendable {
 
     var isWaitedForAnything: Bool { state.withLock { !$0.waiting.isEmpty } }
 
-    /// Lets happen what is due first; false if nothing is waited for.
+    /// Performs what is due first; false if nothing is waiting.
     func performNext() -> Bool {
         state.withLock { state in
             // What is due at the same time happens in the order of the phones.
@@ -95,7 +95,7 @@ final class SimulatedScheduler: Sendable {
         }
     }
 
-    /// Whether a phone's process is to end now; says so once.
+    /// Whether a phone's process is to end now; reports this once.
     func takeDeath(of phone: Int) -> Bool { state.withLock { $0.dying.remove(phone) != nil } }
 
     /// Whether a delivery of a phone is to be repeated.
@@ -106,7 +106,7 @@ final class SimulatedScheduler: Sendable {
         }
     }
 
-    /// A number that a phone's own chance decides.
+    /// A number from a phone's own random source.
     func chance(below bound: Int, phone: Int) -> Int { state.withLock { below(bound, phone, &$0) } }
 
     private func once(in count: Int, _ phone: Int, _ state: inout State) -> Bool {
@@ -177,7 +177,7 @@ final class SimulatedScheduler: Sendable {
         }
     }
 
-    /// The process that waits for a reply has ended. Half of what it sent arrives all the same.
+    /// The process that waits for a reply has ended. Half of what it sent still arrives.
     private func abandon(_ id: Int, _ box: Resumption<ModelServer.Answer>) {
         state.withLock { state in
             guard let index = state.waiting.firstIndex(where: { $0.id == id }) else { return }
@@ -187,7 +187,7 @@ final class SimulatedScheduler: Sendable {
         box.resume(ModelServer.Answer(.failed(.unreachable)))
     }
 
-    /// What becomes of a request.
+    /// What happens to a request.
     private enum Fate {
         case answered
         case answeredTwice
@@ -244,7 +244,7 @@ final class SimulatedScheduler: Sendable {
     }
 }
 
-/// Resumes a continuation once, whoever comes first.
+/// Resumes a continuation exactly once; the first call counts.
 private final class Resumption<Value: Sendable>: Sendable {
     private enum State {
         case empty

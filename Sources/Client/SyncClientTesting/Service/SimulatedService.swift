@@ -4,27 +4,28 @@ internal import SyncEngine
 public import SyncProtocol
 internal import Synchronization
 
-/// A server in memory and a network that a seed decides about, for tests of apps that use `SyncClient`.
+/// An in-memory server and a network whose behavior a seed determines, for tests of apps that use `SyncClient`.
 ///
-/// Time is virtual: nothing waits. A test adds phones, lets their apps do things, and lets the service ``run(_:)``; at
-/// the end ``settle()`` ends all faults and brings every phone up to date. Then all apps must show the same, whatever
-/// the seed was. The same seed gives the same faults, as long as the app itself does the same each time.
+/// Time is virtual: there are no real waits. A test adds phones, lets their apps do things, and lets the service
+/// ``run(_:)``; at the end, ``settle()`` ends all faults and brings every phone up to date. Then all apps must show the
+/// same, whatever the seed. The same seed produces the same faults, as long as the app itself is deterministic.
 public final class SimulatedService: Sendable {
-    /// What goes wrong, at times that the seed decides.
+    /// What goes wrong, at times that the seed determines.
     public struct Faults: OptionSet, Sendable {
         /// The bits.
         public let rawValue: Int
 
-        /// Faults by their bits.
+        /// Creates a set of faults from their bits.
         public init(rawValue: Int) {
             self.rawValue = rawValue
         }
 
-        /// Requests and replies get lost, arrive twice, or meet a server that is closed or broken.
+        /// Requests and replies are lost or arrive twice, or the server is closed or broken.
         public static let network = Self(rawValue: 1)
-        /// Processes of apps end while a request is under way, and begin again.
+        /// Processes of apps end while a request is under way, and are relaunched.
         public static let deaths = Self(rawValue: 2)
-        /// Deliveries come again although the app took them, as after a process that ended before it could say so.
+        /// Deliveries are repeated although the app accepted them, as after a process that ended before it could
+        /// acknowledge them.
         public static let redeliveries = Self(rawValue: 4)
         /// All of them.
         public static let all: Self = [.network, .deaths, .redeliveries]
@@ -32,7 +33,7 @@ public final class SimulatedService: Sendable {
         public static let none: Self = []
     }
 
-    /// A file as the server has it.
+    /// A file on the server.
     public struct ServerFile: Sendable, Equatable {
         /// The contents of the last version.
         public let contents: Data
@@ -44,21 +45,21 @@ public final class SimulatedService: Sendable {
         public let isDeleted: Bool
     }
 
-    /// Why a run had to be given up.
+    /// Why a run was aborted.
     public enum Failure: Error, Sendable, Hashable {
         /// An app does not return from a call, or waits for a sync in a method of its delegate.
         case appDoesNotReturn
-        /// Syncs go on and on.
+        /// Syncs never stop.
         case neverAtRest
     }
 
-    /// The sharing group that all users are in.
+    /// The sharing group that all users are members of.
     public let sharingGroupUUID: SharingGroupUUID
     let scheduler: SimulatedScheduler
     private let phones = Mutex<[any AnySimulatedPhone]>([])
 
     /// - Parameters:
-    ///   - seed: Decides what goes wrong, and when.
+    ///   - seed: Determines what goes wrong, and when.
     ///   - faults: What may go wrong.
     public init(seed: UInt64, faults: Faults = .all) {
         guard let group = SharingGroupUUID("00000000-0000-4000-A000-000000000000") else {
@@ -70,8 +71,8 @@ public final class SimulatedService: Sendable {
 
     /// Adds a phone and launches its app, which knows the sharing group from the beginning.
     /// - Parameters:
-    ///   - user: Whose phone it is; people of different numbers are different members of the group.
-    ///   - launch: Makes the app: at once, and again after each death of its process. It makes its client by
+    ///   - user: The phone's user; different numbers are different members of the group.
+    ///   - launch: Creates the app: at once, and again after each death of its process. The app creates its client with
     ///     ``SimulatedLaunch/makeClient(configure:)``, becomes its delegate, and finds what it stored in the folder.
     /// - Returns: The phone, for as long as the test needs it.
     public func addPhone<App: AnyObject & Sendable>(
@@ -89,8 +90,8 @@ public final class SimulatedService: Sendable {
         return phone
     }
 
-    /// Lets everything that is under way, and all that follows from it, come to its end.
-    /// - Parameter body: Done meanwhile; may wait for syncs.
+    /// Runs until everything that is under way, and everything that follows from it, has completed.
+    /// - Parameter body: Run meanwhile; may wait for syncs.
     /// - Throws: What `body` throws; ``Failure``.
     public func run(_ body: @escaping @Sendable () async throws -> Void = {}) async throws {
         let isDone = Mutex(false)
@@ -112,7 +113,7 @@ public final class SimulatedService: Sendable {
         try await work.value
     }
 
-    /// Ends all faults, then lets every phone sync until there is nothing new for any.
+    /// Ends all faults, then lets every phone sync until none receives anything new.
     /// - Throws: ``Failure``; errors of launches.
     public func settle() async throws {
         try await scheduler.withoutFaults {
@@ -132,15 +133,15 @@ public final class SimulatedService: Sendable {
         }
     }
 
-    /// A number from 0 up to, not including, `bound`, decided by the seed: for what people do in a test.
+    /// A number from 0 up to, not including, `bound`, determined by the seed: for what users do in a test.
     public func random(below bound: Int) -> Int { scheduler.random(below: bound) }
 
-    /// What the server has, deleted files included.
+    /// The files on the server, including deleted ones.
     public var files: [FileUUID: ServerFile] { scheduler.files }
 
     // MARK: Quiet
 
-    /// Waits, in real time, until nothing happens any more but what the scheduler decides about.
+    /// Waits, in real time, until nothing is pending except what the scheduler controls.
     private func waitUntilQuiet(_ bodyIsDone: () -> Bool) async throws {
         let clock = ContinuousClock()
         let deadline = clock.now + .seconds(60)
@@ -149,17 +150,17 @@ public final class SimulatedService: Sendable {
             for phone in phones.withLock({ $0 }) where !scheduler.isWaited(for: phone.index) {
                 guard let client = phone.client else { continue }
                 if !client.isSyncing { await client.callbacksDelivered() }
-                // The app may have asked for a sync when it was told.
+                // The app may have requested a sync in a callback.
                 if client.isSyncing, !scheduler.isWaited(for: phone.index) { isQuiet = false }
             }
-            // A body that waits for nothing of ours has yet to begin something, or to end.
+            // A body that does not wait for the scheduler has yet to start something, or to end.
             if isQuiet, bodyIsDone() || scheduler.isWaitedForAnything { return }
             if clock.now > deadline { throw Failure.appDoesNotReturn }
             await Task.yield()
         }
     }
 
-    /// Ends the processes that are to die now, and launches them again.
+    /// Ends the processes that are to die now, and relaunches them.
     private func bury() async throws {
         for phone in phones.withLock({ $0 }) where scheduler.takeDeath(of: phone.index) {
             await phone.end()

@@ -1,4 +1,4 @@
-/// What is to happen, by time; at equal times in the order in which it was planned.
+/// Planned events, ordered by time; at equal times in the order in which they were planned.
 struct EventQueue<Event> {
     private struct Entry {
         let time: Double

@@ -1,7 +1,7 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-// What an app does with what the library tells it.
+// How an app responds to what the library reports.
 extension Simulation {
     func show(_ conflict: ContentDownloadConflict, _ device: SimulatedDevice) {
         report.conflicts += 1
@@ -10,7 +10,7 @@ extension Simulation {
 
     private func see(_ attributes: SyncAttributes, _ device: SimulatedDevice) {
         if let text = attributes.appMetaData { device.seenTexts.insert(text) }
-        // The version is the one for which the download stands.
+        // The version is the one that the download represents.
         if let item = device.engine?.state.download(of: attributes.fileUUID) {
             device.seenVersions.insert(.init(file: attributes.fileUUID, version: item.fileVersion))
         }
@@ -47,18 +47,18 @@ extension Simulation {
         let deletes = covered.contains { $0.kind == .deletion }
         guard case .rejectContentDownload(let kept) = resolution else {
             for item in covered where item.isContent { device.excuse(item) }
-            // With the new text alone, the contents that the app gives up are still what it has.
+            // With the new text alone, the app still has the contents that it gives up.
             if conflict.download == .appMetaData { device.wishes.insert(file) }
             return
         }
-        // What the app deleted since stays deleted.
+        // What the app has deleted since stays deleted.
         guard !pending.contains(where: { $0.kind == .deletion && $0.id > device.lastItemWhenAsked }) else {
             if !kept.contains(.keepContentUploads) { for item in covered where item.isContent { device.excuse(item) } }
             return
         }
         if kept.contains(.keepContentUploads), pending.contains(where: \.isContent) {
             guard !deletes || !kept.contains(.keepUploadDeletions) else { return }
-            // What it sends is what it has; for the rest it takes over what it was shown.
+            // The app has what it sends; for the rest it adopts what it was shown.
             let shown: String? =
                 switch conflict.download {
                 case .file(let location), .both(let location): device.storage[location]
@@ -75,7 +75,7 @@ extension Simulation {
         }
         for item in covered where item.isContent { device.excuse(item) }
         if deletes, kept.contains(.keepUploadDeletions) { return }
-        // The app's contents are behind now: it sends new ones, or asks for the server's.
+        // The app's contents are stale now: it sends new ones, or requests the server's.
         let isQueued = random.once(in: 2) && device.files[file] != nil ? try edit(file, device) : false
         if isQueued {
             if newerWork(on: file, device).text == nil { device.files[file]?.text = conflict.attributes.appMetaData }
@@ -106,13 +106,13 @@ extension Simulation {
             case 5: resolutions[file] = .rejectDownloadDeletion(.removeContentUpload)
             default: break
             }
-            // With what is kept, texts that are older than the first upload travel with it, or not at all.
+            // Of what is kept, texts that are older than the first upload are sent with it, or not at all.
             let isKept = resolutions[file] == .rejectDownloadDeletion(.keepContentUpload)
             keepsOne = keepsOne || isKept
             let pending = device.engine?.state.pendingItems(of: file) ?? []
-            // What the app deleted since stays deleted.
+            // What the app has deleted since stays deleted.
             if isKept, !pending.contains(where: { $0.kind == .deletion }) {
-                // What it sends is what it has.
+                // The app has what it sends.
                 let contents = pending.compactMap { $0.source.flatMap { device.storage[$0] } }.last
                 device.files[file] = SimulatedDevice.AppFile(
                     group: conflict.attributes.sharingGroupUUID, fileGroup: conflict.attributes.fileGroupUUID,
@@ -125,7 +125,8 @@ extension Simulation {
             }
         }
         if keepsOne, let state = device.engine?.state {
-            // Rejected for one, the deletions of the others of the file group are not delivered either.
+            // If the deletion of one file is rejected, those of the other files in the file group are not delivered
+            // either.
             let groups = Set(
                 state.downloads.all.filter { resolutions[$0.fileUUID] != nil }.map(\.groupID))
             for item in state.downloads.all where groups.contains(item.groupID) && item.kind == .deletion {
@@ -135,7 +136,7 @@ extension Simulation {
         try tell(device, process, .deletionConflictsResolved(token, resolutions))
     }
 
-    /// Takes a delivery over, all at once, as apps must.
+    /// Accepts a delivery atomically, as apps must.
     func take(_ operations: [DownloadOperation], _ device: SimulatedDevice) {
         report.deliveries += 1
         for operation in operations {
@@ -193,7 +194,7 @@ extension Simulation {
             guard let state = device.engine?.state else { return }
             let pending = state.pendingItems(of: file)
             device.excuseAll(of: file, except: pending)
-            // The app has something that nobody else will ever have; it gives it up, or waits for what others have.
+            // The app has something that no other device will ever have; it gives it up, or waits for what others have.
             guard pending.isEmpty else {
                 if !pending.contains(where: { $0.kind == .file }) { device.wishes.insert(file) }
                 if !pending.contains(where: { $0.appMetaData != nil }) {

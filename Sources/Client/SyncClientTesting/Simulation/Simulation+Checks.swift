@@ -1,7 +1,7 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-// What must be true, whatever happens.
+// Invariants that must always hold.
 extension Simulation {
     /// A commit must not hide what others did: each change builds on one that the device's app was shown, or made.
     func checkCommit(in group: ModelGroup, by device: SimulatedDevice) {
@@ -10,7 +10,7 @@ extension Simulation {
                 change.device == device.caller.device, !device.seenGone.contains(file)
             else { continue }
             let earlier = changes.dropLast()
-            // Deleting what is deleted hides nothing.
+            // Deleting what is already deleted hides nothing.
             if change.isDeleted, earlier.last?.isDeleted == true { continue }
             if change.undeletes {
                 if !device.seenDeletions.contains(file) {
@@ -33,7 +33,7 @@ extension Simulation {
         }
     }
 
-    /// With a right master version nothing may be refused for its versions.
+    /// With a current master version, nothing may be refused because of its versions.
     func checkRefusal(_ reply: ServerReply, of request: Request) {
         guard case .failed(.refused(_, let code?)) = reply, SyncStateMachine.refusalsOfWrongVersions.contains(code),
             request.replyDelay != nil, devices[request.device].process == request.process
@@ -42,7 +42,7 @@ extension Simulation {
         violation("device \(request.device) is refused with \(code) for \(request.request)")
     }
 
-    /// A delivery must be whole, and of one version of its group.
+    /// A delivery must be complete, and of one version of its group.
     func checkDelivered(
         _ contents: String, _ operation: DownloadOperation, _ contentsChanged: Bool, _ device: SimulatedDevice
     ) {
@@ -76,7 +76,7 @@ extension Simulation {
         }
     }
 
-    /// At the end all agree, and nothing is lost.
+    /// At the end all devices agree, and nothing is lost.
     func check() throws {
         for device in devices {
             guard let engine = device.engine else { continue }
@@ -135,7 +135,8 @@ extension Simulation {
         }
     }
 
-    /// Every change of the app is committed, once, unless the app or the fate of its file has decided otherwise.
+    /// Every change of the app is committed, once, unless excused by a decision of the app or by what happened to its
+    /// file.
     private func checkEdits(of device: SimulatedDevice) {
         for (contents, edit) in device.edits {
             let times = server.groups[edit.group]?.history[edit.file]?.filter { $0.contents == contents }.count ?? 0

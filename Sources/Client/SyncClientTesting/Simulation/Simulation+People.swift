@@ -1,7 +1,7 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-// What people do, on devices and behind their backs.
+// What people do, on the devices and outside of them.
 extension Simulation {
     func step() throws {
         guard let device = random.pick(devices.filter { $0.engine != nil }) else { return }
@@ -11,7 +11,7 @@ extension Simulation {
         case 34..<40: if let file = anyFile(of: device) { try editText(file, device) }
         case 40..<48:
             guard let file = anyFile(of: device) else { return }
-            // Nobody would make another one.
+            // No one would create another one.
             if hasAllFiles { try editText(file, device) } else { try delete(file, device) }
         case 48..<74: try syncOpenQueue(device)
         case 74..<80: try syncAny(device)
@@ -120,7 +120,7 @@ extension Simulation {
         device.engine = engine
         if let replaced { device.excuse(replaced) }
         device.excuseSuperseded(file, contents: false, text: true)
-        // Contents that were queued, and are replaced by the text alone, are what the app has, and nobody else.
+        // Queued contents that are replaced by the text alone exist only in this app.
         if replaced?.kind == .file { device.wishes.insert(file) }
         guard try perform(actions, on: device) else { return false }
         log("\(device.index) edits the text of \(file.rawValue.suffix(4)): \(text)")
@@ -129,7 +129,7 @@ extension Simulation {
         return true
     }
 
-    /// Tries what failed for good once more, or gives it up.
+    /// Retries what failed permanently, or gives it up.
     func decideFailed(_ file: FileUUID, _ device: SimulatedDevice) throws {
         guard var engine = device.engine else { return }
         device.failedFiles.remove(file)
@@ -140,7 +140,7 @@ extension Simulation {
             let newest = (aside + (device.engine?.state.pendingItems(of: file) ?? [])).filter(\.isContent)
             device.engine = engine
             let pending = engine.state.pendingItems(of: file)
-            // Of contents and texts the newest count.
+            // Only the newest contents and texts count.
             let texts = newest.compactMap(\.appMetaData)
             for text in texts.dropLast() where text != texts.last { device.textEdits[text]?.isExcused = true }
             for item in newest.filter({ $0.kind == .file }).dropLast() {
@@ -237,7 +237,7 @@ extension Simulation {
         case 11, 12: if let user = random.pick(server.users.sorted()) { server.revokedUsers.insert(user) }
         case 13, 14: server.revokedUsers = []
         case 15:
-            // Somebody else takes a member out, or back in.
+            // Another member removes a member, or adds one again.
             guard options.hasDepartures, let user = random.pick(server.users.sorted()) else { return }
             if var changed = server.groups[id], changed.members[user] != nil {
                 guard changed.members.count > 1 else { return }
@@ -264,7 +264,7 @@ extension Simulation {
             server.raiseMasterVersion(of: id)
             for device in devices where device.caller.user == user { device.excuseRepetitions(in: id) }
         default:
-            // An empty commit of somebody: everybody's master version is out of date.
+            // An empty commit by another client: every device's master version becomes stale.
             server.raiseMasterVersion(of: id)
         }
     }

@@ -29,7 +29,7 @@ extension Simulation {
         if let group = engine.groupOfOldestClosedQueue { try sync(device, group) }
     }
 
-    /// Ends the process, wherever it is.
+    /// Ends the process at its current point.
     func kill(_ device: SimulatedDevice) {
         guard device.engine != nil else { return }
         log("\(device.index) died")
@@ -47,7 +47,7 @@ extension Simulation {
     /// - Returns: Whether the changes were stored.
     @discardableResult
     func perform(_ actions: [EngineAction], on device: SimulatedDevice) throws -> Bool {
-        // Changed where it is: a copy would be made of all that the engine knows.
+        // Modified in place: otherwise the engine's whole state would be copied.
         guard let changes = device.engine?.takeChanges() else { return false }
         if diesNow {
             kill(device)
@@ -62,7 +62,7 @@ extension Simulation {
         for text in device.engine?.state.violations() ?? [] { violation("device \(device.index): \(text)") }
         for (index, action) in actions.enumerated() {
             if diesNow {
-                // What the library could not say any more, the app finds in its state when it is launched again.
+                // What the library could no longer report, the app finds in the library's state after a relaunch.
                 for case .report(let event) in actions[index...] { note(event, device) }
                 kill(device)
                 return true
@@ -137,7 +137,7 @@ extension Simulation {
         try perform(actions, on: device)
     }
 
-    /// Asks a device for a sync, as its app would.
+    /// Requests a sync on a device, as its app would.
     func sync(_ device: SimulatedDevice, _ group: SharingGroupUUID?, reAttemptGone: Bool = false) throws {
         let request = SyncRequest(sharingGroupUUID: group, reAttemptGoneDownloads: reAttemptGone)
         guard let actions = try? device.engine?.sync(request, at: now) else { return }
@@ -170,10 +170,10 @@ extension Simulation {
             case 2: failure = .serverDown(message: nil)
             case 3: failure = .refused(status: 502, code: "cloud_unavailable")
             case 4:
-                // A second copy comes later, and nobody waits for its reply.
+                // A duplicate arrives later, and no one waits for its reply.
                 plan(request, token, device, contents, replyDelay: nil, failure: nil, at: time + delay(20_000))
             case 5:
-                // The reply is that of the second copy.
+                // The reply is that of the duplicate.
                 plan(request, token, device, contents, replyDelay: nil, failure: nil, at: time + delay(400))
             default: break
             }
@@ -183,7 +183,7 @@ extension Simulation {
                 .tell(device: device.index, process: device.process, .reply(token, .failed(.unreachable))),
                 at: time + 60)
         }
-        // Some requests arrive only after the client has given them up.
+        // Some requests arrive only after the client has given up on them.
         if isLost, random.once(in: 2) {
             plan(request, token, device, contents, replyDelay: nil, failure: nil, at: time + 60 + delay(60_000))
         }
@@ -225,7 +225,7 @@ extension Simulation {
             .reply(device: request.device, process: request.process, request.token, answer), at: time + replyDelay)
     }
 
-    /// Hands a reply to the client that waits for it; bytes become a file of its library first.
+    /// Passes a reply to the client that waits for it; bytes are first stored as a file of its library.
     func receive(
         _ answer: ModelServer.Answer, _ device: SimulatedDevice, _ process: Int, _ token: EngineToken
     ) throws {

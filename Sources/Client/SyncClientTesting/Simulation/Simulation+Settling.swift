@@ -1,7 +1,7 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-// The end of a history: no more faults, and everybody syncs until nothing changes.
+// The end of a history: no more faults, and all devices sync until nothing changes.
 extension Simulation {
     /// More than any history needs: each round, every device syncs every group.
     private static let maximumRounds = 16
@@ -20,7 +20,7 @@ extension Simulation {
         for round in 0..<Self.maximumRounds {
             let before = masterVersions
             log("round \(round)")
-            // What a server without extensions cannot withdraw ends with its term.
+            // Staged changes that cannot be withdrawn from a server without extensions expire.
             if !options.hasExtensions { time += 8 * 86_400 }
             for device in devices {
                 try launch(device)
@@ -53,12 +53,12 @@ extension Simulation {
             } && device.errors.isEmpty
     }
 
-    /// What an app does about what it knows to be unfinished.
+    /// How an app handles what it knows to be unfinished.
     private func tidy(_ device: SimulatedDevice) throws {
         guard let state = device.engine?.state else { return }
         for entry in state.directory.inOrder where entry.deletedOnServer && !entry.deletedLocally {
             guard state.pendingItems(of: entry.fileUUID).isEmpty, device.engine != nil else { continue }
-            // Its deletion was rejected together with another one's. The app brings it back, or lets it go.
+            // Its deletion was rejected together with another file's. The app restores it, or accepts the deletion.
             if device.files[entry.fileUUID] == nil || random.once(in: 2) {
                 try delete(entry.fileUUID, device)
             } else {
@@ -70,7 +70,8 @@ extension Simulation {
             if let file = item.fileUUID { device.failedFiles.insert(file) }
         }
         for file in device.failedFiles.sorted() { try decideFailed(file, device) }
-        // An app that removed the files of a group, and is in it again, asks for what the library believes it to have.
+        // An app that removed the files of a group, and is a member again, requests what the library believes it to
+        // have.
         for entry in state.directory.inOrder
         where device.leftGroups.contains(entry.sharingGroupUUID) && device.files[entry.fileUUID] == nil
             && !entry.deletedOnServer && state.pendingItems(of: entry.fileUUID).isEmpty

@@ -2,35 +2,35 @@ internal import Foundation
 internal import SyncEngine
 internal import SyncProtocol
 
-/// What some clients use after an hour of their life.
+/// The resources that some clients use after an hour of runtime.
 public struct SoakSample: Sendable {
     /// Hours since the beginning, in virtual time.
     public let hour: Int
-    /// Resident memory of the process in bytes; nil where the system does not tell.
+    /// Resident memory of the process in bytes; nil where the system does not report it.
     public let residentBytes: Int?
-    /// The largest database of a client on the disk, its log included.
+    /// The size in bytes of the largest client database on disk, including its log.
     public let databaseBytes: Int
     /// The most rows that a client stores.
     public let rows: Int
-    /// Files that were made so far, deleted ones included.
+    /// Files created so far, including deleted ones.
     public let files: Int
     /// Events so far.
     public let events: Int
 }
 
-// A long life: what grows with the files is fine, what grows with the time is a leak.
+// A long run: growth with the number of files is fine, growth with time is a leak.
 extension Simulation {
-    /// Things that people do in an hour: one each four seconds, far more than on a real phone.
+    /// Actions of people in an hour: one every four seconds, far more than on a real phone.
     private static let stepsInAnHour = 900
 
-    /// Plays hours and hours of the life of three devices, with all faults. People make a limited number of files, and
-    /// from then on change those. Each hour ends with all clients in agreement, which is checked as in a short history.
+    /// Plays many hours of three devices, with all faults. People create a limited number of files, and from then on
+    /// change those. Each hour ends with all clients in agreement, which is checked as in a short history.
     /// - Parameters:
-    ///   - seed: Decides everything but what the process uses.
-    ///   - hours: Of virtual time, at least.
-    ///   - files: How many files people make.
-    ///   - folder: For the databases; must be there.
-    ///   - onHour: Gets what is used after each hour.
+    ///   - seed: Determines everything but the resources that the process uses.
+    ///   - hours: The minimum number of hours, in virtual time.
+    ///   - files: The number of files that people create.
+    ///   - folder: The folder for the databases; must exist.
+    ///   - onHour: Called with the resource usage after each hour.
     /// - Returns: A report that ends with the first hour in which a rule was broken.
     public static func soak(
         seed: UInt64, hours: Int, files: Int, folder: String, onHour: (SoakSample) -> Void
@@ -77,7 +77,7 @@ extension Simulation {
             rows: devices.compactMap { $0.engine?.state.rowCount }.max() ?? 0, files: madeFiles, events: report.events)
     }
 
-    /// Drops what the simulation itself noted for its checks, and will not need again.
+    /// Drops what the simulation itself recorded for its checks and no longer needs.
     private func forget() {
         for id in server.groups.keys {
             server.groups[id]?.commits = [:]

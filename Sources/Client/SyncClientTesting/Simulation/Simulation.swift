@@ -4,8 +4,9 @@ internal import SyncStore
 
 /// One history of some devices and a server, in which everything that may go wrong does, at times chosen by a seed.
 ///
-/// Nothing waits and nothing is random but by the seed: the same seed gives the same history on every machine. At the
-/// end the faults stop, and all devices must come to agree, without having lost, torn or hidden anything.
+/// There are no real waits, and the seed is the only source of randomness: the same seed gives the same history on
+/// every machine. At the end the faults stop, and all devices must come to agree, without having lost, torn or hidden
+/// anything.
 public final class Simulation {
     /// What is planned to happen.
     enum Event {
@@ -41,15 +42,15 @@ public final class Simulation {
     var time: Double = 1_700_000_000
     var isSettling = false
     var remainingSteps: Int
-    /// Contents that owners made of a file behind the server's back.
+    /// Contents that owners wrote to a file directly in the cloud, without the server.
     var changedInCloud: [FileUUID: Set<String>] = [:]
     let logs: Bool
     var numbers = 0
     /// Devices without a network.
     var offline: Set<Int> = []
-    /// What apps answer to conflicts; nil leaves it to the seed.
+    /// How apps answer conflicts; nil leaves it to the seed.
     var answers: StoryAnswers?
-    /// How many files people have made.
+    /// The number of files that people have created.
     var madeFiles = 0
     let commitIDs: CommitIDSource
 
@@ -65,9 +66,9 @@ public final class Simulation {
 
     /// Plays the history of a seed.
     /// - Parameters:
-    ///   - seed: Decides everything.
+    ///   - seed: Determines everything.
     ///   - options: The circumstances; by default those that belong to the seed.
-    ///   - logs: Whether the report shall tell what happened.
+    ///   - logs: Whether the report includes a log of what happened.
     public static func run(
         seed: UInt64, options: SimulationOptions? = nil, logs: Bool = false
     ) -> SimulationReport {
@@ -90,7 +91,7 @@ public final class Simulation {
     }
 
     func violation(_ text: String) {
-        // One broken rule breaks others; the first ones tell most.
+        // One broken rule breaks others; the first ones are the most informative.
         if report.violations.count < 20 { report.violations.append(text) }
         log("VIOLATION \(text)")
     }
@@ -139,7 +140,7 @@ public final class Simulation {
         }
     }
 
-    /// Lets everything that is planned happen, and what that leads to.
+    /// Runs everything that is planned, and everything that follows from it.
     func runUntilQuiet() throws {
         var events = 0
         while let (time, event) = queue.next() {
@@ -174,9 +175,9 @@ public final class Simulation {
     }
 }
 
-/// Makes ids for commits, never the same twice in one history.
+/// Generates commit ids that are unique within a history.
 final class CommitIDSource: @unchecked Sendable {
-    // Used by one thread: a history is played by whoever runs it.
+    // Used by one thread: a history runs on its caller's thread.
     private var made = 0
 
     func make() -> CommitID {

@@ -2,26 +2,26 @@
 public struct SimulationOptions: Sendable {
     /// How many devices there are, 1 to 8.
     public var devices: Int
-    /// How many things people do, before all faults end and everything settles.
+    /// How many actions people perform before all faults end and everything settles.
     public var steps: Int
     /// Whether the server has the extensions of its protocol.
     public var hasExtensions: Bool
-    /// Whether requests and replies get lost, late, or arrive twice, and the server is closed at times.
+    /// Whether requests and replies are lost, late, or duplicated, and the server is closed at times.
     public var hasNetworkFaults: Bool
-    /// Whether processes end in the middle.
+    /// Whether processes end at arbitrary points.
     public var hasProcessDeaths: Bool
-    /// Whether the clients keep their state in SQLite, as real ones do, beside the faster memory.
+    /// Whether the clients keep their state in SQLite, as real ones do, in addition to the faster memory.
     public var usesDatabase: Bool
     /// The folder of their databases; nil keeps them in memory.
     public var databaseFolder: String?
-    /// How many files people make; then they only change what there is. Nil: no end.
+    /// The maximum number of files that people create; after that they only change existing ones. Nil: no limit.
     public var maximumFiles: Int?
-    /// Whether people make groups, leave them, are taken out of them, and end their accounts.
+    /// Whether people create groups, leave them, are removed from them, and delete their accounts.
     public var hasDepartures = true
-    /// Whether the server refuses some contents for good, until the faults end.
+    /// Whether the server permanently refuses some contents, until the faults end.
     public var hasRefusals = true
 
-    /// The options that belong to a seed: each seed is another history, under other circumstances.
+    /// The options that belong to a seed: each seed is a different history, under different circumstances.
     ///
     /// Four of five histories have a server with all extensions; one of 32 uses SQLite.
     public init(seed: UInt64) {
@@ -35,29 +35,29 @@ public struct SimulationOptions: Sendable {
     }
 }
 
-/// How a history went.
+/// The result of a history.
 public struct SimulationReport: Sendable {
-    /// The history.
+    /// The seed of the history.
     public let seed: UInt64
-    /// The rules that were broken, as sentences; empty if all is well.
+    /// The rules that were broken, as sentences; empty if there were none.
     public internal(set) var violations: [String] = []
-    /// What happened, if that was asked for.
+    /// What happened, if logging was requested.
     public internal(set) var log: [String] = []
-    /// How many events there were.
+    /// The number of events.
     public internal(set) var events = 0
-    /// How many commits succeeded.
+    /// The number of successful commits.
     public internal(set) var commits = 0
-    /// How many times an app was asked about a conflict.
+    /// The number of times that an app was asked about a conflict.
     public internal(set) var conflicts = 0
-    /// How many file groups were delivered.
+    /// The number of delivered file groups.
     public internal(set) var deliveries = 0
-    /// How many processes died.
+    /// The number of processes that died.
     public internal(set) var deaths = 0
-    /// How many syncs began anew because of another master version.
+    /// The number of syncs that restarted because of a stale master version.
     public internal(set) var staleReplies = 0
-    /// How many files were delivered, or uploads refused, as out of reach.
+    /// The number of files that were delivered, or uploads that were refused, as out of reach.
     public internal(set) var gone = 0
-    /// How many uploads were set aside, because the server refused them for good.
+    /// The number of uploads that were set aside because the server permanently refused them.
     public internal(set) var failedUploads = 0
 
     init(seed: UInt64) {

@@ -1,4 +1,4 @@
-/// A random number generator that gives the same numbers for the same seed, on every platform.
+/// A random number generator that produces the same numbers for the same seed, on every platform.
 ///
 /// SplitMix64 by Sebastiano Vigna, https://prng.di.unimi.it/splitmix64.c
 struct SplitMix64: RandomNumberGenerator {

@@ -1,14 +1,14 @@
 internal import SyncEngine
 internal import SyncProtocol
 
-/// What all apps of a story answer to conflicts.
+/// How all apps of a story answer conflicts.
 struct StoryAnswers {
     var content: ContentDownloadResolution
     var deletion: DownloadDeletionResolution
 }
 
 /// A history that is told step by step: two people with a device each, and one more device of the first person, in one
-/// sharing group. At its end the same must be true as at the end of any history.
+/// sharing group. At its end, the same invariants must hold as at the end of any history.
 final class Story {
     /// A device of the story.
     enum Who: Int, CaseIterable {
@@ -19,8 +19,8 @@ final class Story {
     private let group: SharingGroupUUID
 
     /// - Parameters:
-    ///   - faultSeed: Decides what goes wrong on the way; nil: nothing does.
-    ///   - answers: What apps answer to conflicts.
+    ///   - faultSeed: Determines what goes wrong; nil: nothing does.
+    ///   - answers: How apps answer conflicts.
     init(faultSeed: UInt64? = nil, answers: StoryAnswers) throws {
         var options = SimulationOptions(seed: faultSeed ?? 0)
         options.devices = Who.allCases.count
@@ -55,12 +55,12 @@ final class Story {
 
     private func device(_ who: Who) throws -> SimulatedDevice {
         let device = simulation.devices[who.rawValue]
-        // Whose process has died launches again, which may die as well.
+        // A device whose process has died is relaunched, and the new process may die as well.
         for _ in 0..<100 where device.engine == nil { try simulation.launch(device) }
         return device
     }
 
-    /// Repeats what a death of the process may have kept from happening, as people do.
+    /// Repeats what a death of the process may have prevented, as people do.
     private func insist(_ body: () throws -> Bool) throws {
         for _ in 0..<100 { if try body() { return } }
         simulation.violation("a step of the story is not possible")
@@ -68,14 +68,14 @@ final class Story {
 
     // MARK: Steps
 
-    /// Makes a file, which is queued and no more.
+    /// Creates a file, which is only queued.
     func make(_ who: Who) throws -> FileUUID {
         guard let file = FileUUID(simulation.makeUUID()) else { preconditionFailure("makeUUID makes UUIDs") }
         try insist { try simulation.upload(file, group, nil, try device(who)) }
         return file
     }
 
-    /// Makes a file that all have.
+    /// Creates a file that all devices have.
     func shared(_ who: Who = .anna) throws -> FileUUID {
         let file = try make(who)
         try insist {
@@ -118,13 +118,13 @@ final class Story {
 
     func goOnline(_ who: Who) { simulation.offline.remove(who.rawValue) }
 
-    /// Ends the process; it begins again by itself, some time later.
+    /// Ends the process; it is relaunched automatically some time later.
     func kill(_ who: Who) throws {
         simulation.kill(try device(who))
         try simulation.runUntilQuiet()
     }
 
-    /// Asks for a sync, and lets it come to its end.
+    /// Requests a sync, and runs it to completion.
     func sync(_ who: Who) throws {
         try simulation.sync(try device(who), group)
         try simulation.runUntilQuiet()
@@ -132,14 +132,14 @@ final class Story {
 
     func syncAll() throws { for who in Who.allCases { try sync(who) } }
 
-    /// Makes the server refuse each request for a while, during which everybody tries to sync.
+    /// Makes the server refuse each request for a while, during which all devices try to sync.
     func closeServer(for count: Int) throws {
         simulation.offline = Set(Who.allCases.map(\.rawValue))
         for _ in 0..<count { try syncAll() }
         simulation.offline = []
     }
 
-    /// Lets all come to rest, and checks what is always checked.
+    /// Lets all devices settle, and performs the usual checks.
     /// - Returns: The rules that were broken, as sentences.
     func end() throws -> [String] {
         simulation.offline = []
@@ -150,7 +150,7 @@ final class Story {
 
     // MARK: What came of it
 
-    /// What a device's app has in a file; nil if it does not have the file.
+    /// The contents of a file in a device's app; nil if the app does not have the file.
     func contents(_ who: Who, _ file: FileUUID) -> String? { simulation.devices[who.rawValue].files[file]?.contents }
 
     func text(_ who: Who, _ file: FileUUID) -> String? { simulation.devices[who.rawValue].files[file]?.text }
@@ -166,6 +166,6 @@ final class Story {
         simulation.server.groups[group]?.history[file]?.filter { $0.contents != nil }.count ?? 0
     }
 
-    /// How often apps were asked.
+    /// The number of conflicts that apps were asked about.
     var conflicts: Int { simulation.report.conflicts }
 }

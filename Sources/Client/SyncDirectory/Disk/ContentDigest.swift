@@ -6,7 +6,7 @@ package struct ContentDigest: Sendable, Hashable, Comparable {
     /// 32 bytes.
     package let bytes: Data
 
-    /// Takes over what was stored; nil unless it is 32 bytes.
+    /// Creates a digest from its stored form; nil unless it is 32 bytes.
     package init?(_ bytes: Data) {
         guard bytes.count == 32 else { return nil }
         self.bytes = bytes

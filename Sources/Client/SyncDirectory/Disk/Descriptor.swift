@@ -8,7 +8,7 @@
     internal import Glibc
 #endif
 
-/// One file descriptor, closed when nobody holds it any more.
+/// A file descriptor, closed when the last reference is released.
 final class Descriptor: Sendable {
     let number: Int32
 
@@ -17,31 +17,32 @@ final class Descriptor: Sendable {
     deinit { _ = close(number) }
 }
 
-/// The calls of POSIX.1-2024 that work below an open folder, so that nobody can lead them elsewhere meanwhile.
+/// The calls of POSIX.1-2024 that work relative to an open folder, so that they cannot be redirected elsewhere
+/// meanwhile.
 @safe
 enum FileCalls {
-    /// openat(2): a folder that is not reached by a link.
+    /// openat(2): opens a folder without following a link.
     static func openFolder(_ name: String, in folder: Int32) throws(DiskError) -> Descriptor {
         let number = unsafe openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard number >= 0 else { throw DiskError("openat") }
         return Descriptor(number)
     }
 
-    /// openat(2): a file to read, never a link; does not wait for the other end of a pipe.
+    /// openat(2): opens a file for reading, never a link; does not block on the other end of a pipe.
     static func openFile(_ name: String, in folder: Int32) throws(DiskError) -> Descriptor {
         let number = unsafe openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else { throw DiskError("openat") }
         return Descriptor(number)
     }
 
-    /// openat(2): a file that was not there, for its owner and whom the umask allows.
+    /// openat(2): creates a new file, accessible to its owner and as the umask allows.
     static func createFile(_ name: String, in folder: Int32) throws(DiskError) -> Descriptor {
         let number = unsafe openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
         guard number >= 0 else { throw DiskError("openat") }
         return Descriptor(number)
     }
 
-    /// fstatat(2), of a link itself.
+    /// fstatat(2), without following links.
     static func item(_ name: String, in folder: Int32) throws(DiskError) -> DirectoryItem {
         var status = stat()
         guard unsafe fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -66,9 +67,10 @@ enum FileCalls {
         }
     }
 
-    /// The names in a folder as they are stored, without `.` and `..`; readdir(3). Nil stands for one that is not UTF-8.
+    /// The names in a folder as they are stored, without `.` and `..`; readdir(3). Nil stands for a name that is not
+    /// UTF-8.
     static func names(in folder: Descriptor) throws(DiskError) -> [String?] {
-        // A descriptor of its own, as closedir(3) closes it, and its position is shared with copies.
+        // Uses a separate descriptor, as closedir(3) closes it, and duplicates share its position.
         let copy = try openFolder(".", in: folder.number)
         let number = dup(copy.number)
         guard number >= 0 else { throw DiskError("dup") }
@@ -100,7 +102,7 @@ enum FileCalls {
         while fsync(descriptor.number) != 0 { if errno != EINTR { throw DiskError("fsync") } }
     }
 
-    /// futimens(2): the time of modification, in nanoseconds since 1970; that of access stays.
+    /// futimens(2): the time of modification, in nanoseconds since 1970; the access time does not change.
     static func setModified(_ nanoseconds: Int64, of descriptor: Descriptor) {
         var times = [timespec(), timespec()]
         // UTIME_OMIT of sys/stat.h, a macro that Swift does not see everywhere.
@@ -111,61 +113,61 @@ enum FileCalls {
         #endif
         times[1].tv_sec = time_t(nanoseconds / 1_000_000_000)
         times[1].tv_nsec = Int(nanoseconds % 1_000_000_000)
-        // Where the file system cannot keep it, the file is as good.
+        // If the file system cannot store the time, the file is still valid.
         _ = unsafe futimens(descriptor.number, times)
     }
 
-    /// mkdirat(2); harmless if something has the name.
+    /// mkdirat(2); does nothing if the name exists.
     static func makeFolder(_ name: String, in folder: Int32, mode: mode_t = 0o777) throws(DiskError) {
         guard unsafe mkdirat(folder, name, mode) == 0 || errno == EEXIST else { throw DiskError("mkdirat") }
     }
 
-    /// unlinkat(2); harmless if nothing has the name.
+    /// unlinkat(2); does nothing if the name does not exist.
     static func removeFile(_ name: String, in folder: Int32) throws(DiskError) {
         guard unsafe unlinkat(folder, name, 0) == 0 || errno == ENOENT else { throw DiskError("unlinkat") }
     }
 
-    /// unlinkat(2) of an empty folder; false if it is not empty, or not ours to remove.
+    /// unlinkat(2) of an empty folder; false if it is not empty, or if it may not be removed.
     static func removeFolder(_ name: String, in folder: Int32) -> Bool {
         unsafe unlinkat(folder, name, AT_REMOVEDIR) == 0
     }
 
-    /// A name of a file, and the open folder that it is in.
+    /// The name of a file, and the open folder that contains it.
     struct Place {
         var folder: Descriptor
         var name: String
     }
 
-    /// Moves a file to a name that nothing has.
-    /// - Parameter inOneStep: whether the system's own call is tried, which not every file system has.
-    /// - Throws: ``DiskError``, which ``DiskError/isOccupied`` if something has it.
+    /// Moves a file to an unused name.
+    /// - Parameter inOneStep: whether to try the system's atomic call, which not every file system supports.
+    /// - Throws: ``DiskError``, with ``DiskError/isOccupied`` if the name is in use.
     static func move(_ old: Place, to new: Place, inOneStep: Bool = true) throws(DiskError) {
         switch inOneStep ? RenameCall.rename(old, to: new, .noReplace) : .unsupported {
         case .done: return
         case .failed(let code): throw DiskError("renameat2", code: code)
         case .unsupported: break
         }
-        // A link is never made over something, and for a moment the file has two names.
+        // A link never replaces anything, and for a moment the file has two names.
         if unsafe linkat(old.folder.number, old.name, new.folder.number, new.name, 0) == 0 {
             return try removeFile(old.name, in: old.folder.number)
         }
         guard [EPERM, EOPNOTSUPP, ENOSYS].contains(errno) else { throw DiskError("linkat") }
-        // A file system without links: between the question and the answer somebody could take the name.
+        // On a file system without links, the name could be taken between the check and the move.
         guard try item(new.name, in: new.folder.number) == .missing else { throw DiskError("renameat", code: EEXIST) }
         guard unsafe renameat(old.folder.number, old.name, new.folder.number, new.name) == 0 else {
             throw DiskError("renameat")
         }
     }
 
-    /// Puts the file at `new` into the place of the one at `old`, and that one at `new`.
-    /// - Parameter inOneStep: whether the system's own call is tried, which not every file system has.
+    /// Exchanges the files at `new` and `old`.
+    /// - Parameter inOneStep: whether to try the system's atomic call, which not every file system supports.
     static func exchange(_ new: Place, with old: Place, inOneStep: Bool = true) throws(DiskError) {
         switch inOneStep ? RenameCall.rename(new, to: old, .exchange) : .unsupported {
         case .done: return
         case .failed(let code): throw DiskError("renameat2", code: code)
         case .unsupported: break
         }
-        // What is replaced gets another name first, so that it is never lost.
+        // The replaced file is renamed first, so that it is never lost.
         let kept = new.name + ".old"
         try removeFile(kept, in: new.folder.number)
         let isLinked = unsafe linkat(old.folder.number, old.name, new.folder.number, kept, 0) == 0
@@ -182,7 +184,7 @@ enum FileCalls {
 }
 
 extension FileCalls {
-    /// read(2), until `buffer` is full or the file ends; the number of bytes.
+    /// read(2), until `buffer` is full or the file ends; returns the number of bytes.
     static func read(_ descriptor: Descriptor, into buffer: inout [UInt8]) throws(DiskError) -> Int {
         var filled = 0
         while filled < buffer.count {

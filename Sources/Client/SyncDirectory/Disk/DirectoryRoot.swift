@@ -11,26 +11,26 @@ internal import Foundation
     internal import Glibc
 #endif
 
-/// A directory that is kept equal to a sharing group, and the program's own folder in it.
+/// A directory that is kept in sync with a sharing group, and the program's own folder in it.
 ///
-/// All access goes from folder to folder below the open directory and follows no link: whatever paths others choose, and
-/// whatever happens to the folders meanwhile, nothing outside the directory is read or written.
+/// All access proceeds from folder to folder below the open directory and follows no links: whatever paths others
+/// choose, and whatever happens to the folders meanwhile, nothing outside the directory is read or written.
 package final class DirectoryRoot: Sendable {
-    /// The directory, absolute.
+    /// The absolute path of the directory.
     package let path: String
-    /// The program's own folder in it, ``RelativePath/stateFolder``.
+    /// The path of the program's own folder in it, ``RelativePath/stateFolder``.
     package let statePath: String
     let root: Descriptor
     private let state: Descriptor
-    /// Files that are on their way into the directory, and those that they replace.
+    /// The folder for files that are about to be moved into the directory, and for the files that they replace.
     let incoming: Descriptor
-    /// Whether names that differ in letter case alone are one name here.
+    /// Whether the directory's file system is case-insensitive.
     package let ignoresCase: Bool
 
-    /// Size of the pieces in which files are read.
+    /// The size of the chunks in which files are read, in bytes.
     private static let chunkBytes = 262_144
 
-    /// Opens a directory, and makes the program's folder in it, for its owner alone.
+    /// Opens a directory, and creates the program's folder in it, accessible to its owner only.
     package init(path: String) throws(DiskError) {
         let number = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else {
@@ -45,7 +45,7 @@ package final class DirectoryRoot: Sendable {
         state = try FileCalls.openFolder(RelativePath.stateFolder, in: root.number)
         try FileCalls.makeFolder("incoming", in: state.number, mode: 0o700)
         incoming = try FileCalls.openFolder("incoming", in: state.number)
-        // The folder's own name tells.
+        // The folder's own name reveals it.
         ignoresCase = try FileCalls.item("INCOMING", in: state.number) == .folder
     }
 
@@ -73,12 +73,12 @@ package final class DirectoryRoot: Sendable {
         return Identity(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
     }
 
-    /// The whole path of a file, for those who need one.
+    /// The absolute path of a file, for callers that need one.
     package func absolutePath(_ path: RelativePath) -> String {
         self.path + (self.path.hasSuffix("/") ? "" : "/") + path.text
     }
 
-    /// The open folder that a path lies in, and the name there.
+    /// The open folder that contains a path, and the name in it.
     func place(_ path: RelativePath, makingFolders: Bool = false) throws(DiskError) -> FileCalls.Place {
         let names = path.names
         var folder = root
@@ -93,7 +93,7 @@ package final class DirectoryRoot: Sendable {
         return FileCalls.Place(folder: folder, name: names.last ?? path.text)
     }
 
-    /// What is at a path; ``DirectoryItem/missing`` also if the way there is not a way through folders.
+    /// What is at a path; ``DirectoryItem/missing`` also if a parent of the path is not a folder.
     package func item(at path: RelativePath) throws(DiskError) -> DirectoryItem {
         do {
             let place = try place(path)
@@ -104,15 +104,15 @@ package final class DirectoryRoot: Sendable {
         }
     }
 
-    /// Contents as they were read.
+    /// The result of reading a file's contents.
     package struct Reading: Sendable, Hashable {
         package var digest: ContentDigest
         package var signature: FileSignature
     }
 
-    /// Reads a file for its digest.
+    /// Reads a file to compute its digest.
     ///
-    /// Nil if it is missing, is no regular file, or changed meanwhile: then its contents are known to nobody.
+    /// Nil if it is missing, is not a regular file, or changed meanwhile: then its contents are undetermined.
     package func reading(of path: RelativePath) throws(DiskError) -> Reading? {
         do {
             let place = try place(path)
@@ -145,7 +145,7 @@ package final class DirectoryRoot: Sendable {
         }
     }
 
-    /// The text of a small file; nil if there is none that is small enough.
+    /// The text of a small file; nil if there is none, or if it is too large.
     package func text(of path: RelativePath, maximumBytes: Int) -> String? {
         guard let place = try? place(path), let file = try? FileCalls.openFile(place.name, in: place.folder.number),
             case .file(let signature)? = try? FileCalls.item(file), signature.size <= maximumBytes
@@ -155,8 +155,8 @@ package final class DirectoryRoot: Sendable {
         return String(decoding: buffer[..<count], as: UTF8.self)
     }
 
-    /// A copy of a file's contents in the program's folder, on the disk, with the time of modification given.
-    /// - Parameter source: any file outside.
+    /// Copies a file's contents into the program's folder, durably, with the given modification time.
+    /// - Parameter source: any file outside the directory.
     func stage(_ source: URL, as name: String, modified: Date?) throws(DiskError) -> ContentDigest {
         let path = source.path(percentEncoded: false)
         let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
@@ -180,13 +180,13 @@ package final class DirectoryRoot: Sendable {
         return ContentDigest(hash.finalize())
     }
 
-    /// A name in the folder of files on their way.
+    /// A name in the folder of incoming files.
     func incomingPlace(_ name: String) -> FileCalls.Place { FileCalls.Place(folder: incoming, name: name) }
 
-    /// The names in the folder of files on their way.
+    /// The names in the folder of incoming files.
     func incomingNames() throws(DiskError) -> [String] { try FileCalls.names(in: incoming).compactMap { $0 } }
 
-    /// Moves a file within the directory to a name that nothing has, and removes folders that it leaves empty.
+    /// Moves a file within the directory to an unused name, and removes folders that become empty.
     package func move(_ old: RelativePath, to new: RelativePath) throws(DiskError) {
         do {
             try FileCalls.move(try place(old), to: try place(new, makingFolders: true))
@@ -197,7 +197,7 @@ package final class DirectoryRoot: Sendable {
         removeEmptyFolders(above: old)
     }
 
-    /// Removes the folders above a path, the innermost first, as far as they are empty.
+    /// Removes the folders above a path, innermost first, as far as they are empty.
     package func removeEmptyFolders(above path: RelativePath) {
         for folder in path.ancestors.reversed() {
             guard let place = try? place(folder), FileCalls.removeFolder(place.name, in: place.folder.number)
@@ -205,7 +205,7 @@ package final class DirectoryRoot: Sendable {
         }
     }
 
-    /// Makes room where an empty folder, or a tree of such, has the name of a file.
+    /// Makes room where an empty folder, or a tree of empty folders, has the name of a file.
     func removeEmptyFolders(at path: RelativePath) {
         guard let place = try? place(path), case .folder? = try? FileCalls.item(place.name, in: place.folder.number)
         else { return }
@@ -221,7 +221,7 @@ package final class DirectoryRoot: Sendable {
         _ = FileCalls.removeFolder(place.name, in: place.folder.number)
     }
 
-    /// Makes the names in the folder of a path last (fsync(2)).
+    /// Makes the names in the folder of a path durable (fsync(2)).
     func syncFolder(of path: RelativePath) throws(DiskError) {
         if let place = try? place(path) { try FileCalls.sync(place.folder) }
     }

@@ -1,18 +1,19 @@
 /// The regular files of a directory at one time.
 package struct DirectoryScan: Sendable, Hashable {
-    /// What is left alone, and why.
+    /// Why a file or folder is skipped.
     package enum Reason: String, Sendable, Hashable, Codable {
         /// The file or folder cannot be read.
         case unreadable
-        /// Neither a file nor a folder, such as a symbolic link.
+        /// It is neither a file nor a folder, such as a symbolic link.
         case notAFile
-        /// The name is not UTF-8, holds control characters, or is too long.
+        /// The name is not UTF-8, contains control characters, or is too long.
         case unusableName
-        /// Another file has the same name, but for Unicode's form or, where that does not count, letter case.
+        /// Another file's name differs only in Unicode normalization or, on a case-insensitive file system, in letter
+        /// case.
         case sameName
     }
 
-    /// A file or folder that is left alone.
+    /// A file or folder that is skipped.
     package struct Skipped: Sendable, Hashable {
         package var path: String
         package var reason: Reason
@@ -22,20 +23,20 @@ package struct DirectoryScan: Sendable, Hashable {
     package var files: [RelativePath: FileSignature] = [:]
     /// The folders that are not ignored.
     package var folders: [RelativePath] = []
-    /// What is left alone.
+    /// The skipped files and folders.
     package var skipped: [Skipped] = []
-    /// Folders whose contents are unknown; what was known of them is still believed.
+    /// Folders whose contents are unknown; what was known about them still counts.
     package var unknownFolders: [RelativePath] = []
 
     /// No files.
     package init() {}
 
-    /// A path as the disk spells it: perhaps in another of Unicode's forms.
+    /// A path as the disk spells it, possibly in another Unicode normalization form.
     package func spelling(of path: RelativePath) -> RelativePath {
         files.index(forKey: path).map { files.keys[$0] } ?? path
     }
 
-    /// Whether a path could be there although it is not among ``files``.
+    /// Whether a path could exist although it is not among ``files``.
     package func isUnknown(_ path: RelativePath) -> Bool {
         unknownFolders.contains { $0 == path || $0.contains(path) }
     }

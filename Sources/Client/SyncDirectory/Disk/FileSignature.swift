@@ -10,17 +10,18 @@ package import Foundation
     internal import Glibc
 #endif
 
-/// What tells cheaply that a file is still the one that was read: as long as it is equal, so are the contents.
+/// A cheap check that a file has not changed since it was read: as long as the signatures are equal, so are the
+/// contents.
 ///
-/// The time of change (ctime) is part of it: programs can set the time of modification back, but not that one.
+/// The change time (ctime) is part of it: programs can reset the modification time, but not the change time.
 package struct FileSignature: Sendable, Hashable, Codable {
     /// Size in bytes.
     package var size: Int64
-    /// Time of modification, in nanoseconds since 1970.
+    /// Modification time, in nanoseconds since 1970.
     package var modified: Int64
     /// Time of the last change to contents, name or attributes, in nanoseconds since 1970.
     package var changed: Int64
-    /// The number of the file in its file system.
+    /// The file's inode number in its file system.
     package var inode: UInt64
 
     package init(size: Int64, modified: Int64, changed: Int64, inode: UInt64) {
@@ -42,13 +43,13 @@ package struct FileSignature: Sendable, Hashable, Codable {
     }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {
-        // Beyond the year 2262 all are one.
+        // Beyond the year 2262 all times are equal.
         let seconds = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
         return seconds.overflow
             ? Int64.max : seconds.partialValue.addingReportingOverflow(Int64(time.tv_nsec)).partialValue
     }
 
-    /// What stays when a file is moved.
+    /// What does not change when a file is moved.
     struct ContentsIdentity: Hashable {
         var inode: UInt64
         var size: Int64
@@ -57,10 +58,10 @@ package struct FileSignature: Sendable, Hashable, Codable {
 
     var contentsIdentity: ContentsIdentity { ContentsIdentity(inode: inode, size: size, modified: modified) }
 
-    /// Whether both may be one file, or a file and its copy.
+    /// Whether both may be the same file, or a file and its copy.
     func resembles(_ other: FileSignature) -> Bool { inode == other.inode || size == other.size }
 
-    /// The time of modification.
+    /// The modification time.
     package var modificationDate: Date { Date(timeIntervalSince1970: Double(modified) / 1e9) }
 }
 
@@ -72,6 +73,6 @@ package enum DirectoryItem: Sendable, Hashable {
     case file(FileSignature)
     /// A folder.
     case folder
-    /// A symbolic link, a device or the like: none of our business, and never followed.
+    /// A symbolic link, a device or the like: ignored, and never followed.
     case other
 }

@@ -8,9 +8,9 @@
     internal import Glibc
 #endif
 
-/// The renames that POSIX does not have: without replacing, and an exchange of two files in one step.
+/// The renames that POSIX lacks: without replacing, and an atomic exchange of two files.
 ///
-/// renameat2(2) of Linux, renameatx_np(2) of Darwin. Not every file system offers them.
+/// renameat2(2) of Linux, renameatx_np(2) of Darwin. Not every file system supports them.
 @safe
 enum RenameCall {
     enum Kind {
@@ -21,7 +21,7 @@ enum RenameCall {
     enum Outcome {
         case done
         case failed(Int32)
-        /// This system or this file system does not know the call.
+        /// This system or this file system does not support the call.
         case unsupported
     }
 
@@ -43,7 +43,7 @@ enum RenameCall {
         private typealias Call =
             @convention(c) (CInt, UnsafePointer<CChar>, CInt, UnsafePointer<CChar>, CUnsignedInt) -> CInt
 
-        /// glibc 2.28 and later; its headers show the function to GNU sources only, which Swift's module is not.
+        /// glibc 2.28 and later; its headers declare the function for GNU sources only, which Swift's module is not.
         private static let renameat2: Call? = unsafe dlsym(nil, "renameat2").map { address in
             unsafe unsafeBitCast(address, to: Call.self)
         }

@@ -1,11 +1,11 @@
 package import Foundation
 package import SyncProtocol
 
-/// A change by others that the directory is to show.
+/// A change by others to be applied to the directory.
 package struct Delivery: Sendable, Hashable {
-    /// What became of the file.
+    /// The kinds of changes.
     package enum Kind: Sendable, Hashable {
-        /// New contents, at that place outside the directory; they are copied.
+        /// New contents, at this URL outside the directory; they are copied.
         case contents(URL)
         /// Only the text is new.
         case description
@@ -34,10 +34,11 @@ package struct Delivery: Sendable, Hashable {
     var description: FileDescription? { appMetaData.flatMap { FileDescription(appMetaData: $0) } }
 }
 
-/// What a delivery came to.
+/// The outcome of a delivery.
 package enum DeliveryOutcome: Sendable, Hashable {
-    /// The directory shows it, or had it already.
+    /// The directory reflects the change, or already did.
     case done
-    /// The contents are not here, and must be asked for: the file was deleted here, or its record was lost.
+    /// The contents are not available locally, and must be requested: the file was deleted locally, or its record was
+    /// lost.
     case needsContents
 }

@@ -2,11 +2,12 @@ internal import Foundation
 internal import SyncProtocol
 
 extension DirectoryKeeper {
-    /// Makes the directory show a change by others. Harmless if repeated.
+    /// Applies a change by others to the directory. Idempotent.
     ///
-    /// Contents that nobody else has are kept: beside the new ones, under a name that tells of the conflict, or, if others
-    /// deleted the file, as a new file.
-    /// - Throws: ``DiskError`` if the disk is full or closed, ``RecordError``; then the delivery must be repeated.
+    /// Contents that exist only here are kept: alongside the new ones, under a name that indicates the conflict, or, if
+    /// others deleted the file, as a new file.
+    /// - Throws: ``DiskError`` if the disk is full or inaccessible, ``RecordError``; then the delivery must be
+    ///   repeated.
     package func deliver(_ delivery: Delivery) throws -> DeliveryOutcome {
         try followMove(of: delivery.fileUUID)
         switch delivery.kind {
@@ -17,7 +18,7 @@ extension DirectoryKeeper {
         return .done
     }
 
-    /// A file that is not where it was may have been moved since the last look, which is to be known first.
+    /// A file that is not where it was may have been moved since the last look, which must be determined first.
     private func followMove(of uuid: FileUUID) throws {
         guard let file = record[uuid], !file.pending.contains(.deletion), try root.item(at: file.path) == .missing
         else { return }
@@ -50,7 +51,7 @@ extension DirectoryKeeper {
                 mimeType: delivery.mimeType ?? options.mimeType(path), modified: modified, by: "")
         let wanted = try wantedPath(of: file, isHere: isHere, delivery)
         file = record[uuid] ?? file
-        // Not to be believed without being read: it may be written to this very moment.
+        // Must be read before it is trusted: it may be being written at this moment.
         file.signature = nil
         file.digest = digest
         file.modified = modified
@@ -70,12 +71,12 @@ extension DirectoryKeeper {
 
     private func deliverDescription(_ delivery: Delivery) throws -> DeliveryOutcome {
         guard let file = record[delivery.fileUUID], !file.pending.contains(.deletion) else {
-            // Deleted here, which the server will learn.
+            // Deleted locally, which the server will be informed about.
             return record[delivery.fileUUID] == nil ? .needsContents : .done
         }
         let wanted = try wantedPath(of: file, isHere: true, delivery)
         try update(file.fileUUID) { file in
-            // What was given up in favour of the new text goes out again, after it.
+            // What was given up in favour of the new text is sent again after it.
             if file.conflict.contains(.contents) { file.pending.insert(.contents) }
             file.conflict.remove(.contents)
             file.serverPath = delivery.description?.relativePath ?? file.serverPath
@@ -114,12 +115,12 @@ extension DirectoryKeeper {
         return path
     }
 
-    /// Where a file should be after a delivery; notes whether its place here is still to be announced.
+    /// Where a file should be after a delivery; notes whether its local path still has to be announced.
     ///
-    /// A move from here that others do not know stays; one that was given up stays if they have not moved the file.
+    /// A local move that others do not know is kept; one that was given up is kept if others have not moved the file.
     private func wantedPath(of file: RecordedFile, isHere: Bool, _ delivery: Delivery) throws -> RelativePath {
         guard let theirs = delivery.description?.relativePath else {
-            // Unusable, or none: where it is.
+            // The path is unusable or missing: the file stays where it is.
             return file.path
         }
         guard isHere else { return theirs }

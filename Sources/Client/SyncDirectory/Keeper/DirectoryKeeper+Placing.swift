@@ -2,11 +2,11 @@ internal import Foundation
 internal import SyncProtocol
 
 extension DirectoryKeeper {
-    /// How often a place is tried that somebody takes meanwhile.
+    /// How many times to retry when a name is taken by another program meanwhile.
     private static let attempts = 8
 
-    /// Puts a staged file into the place of one that is there, and looks at what was there.
-    /// - Parameter expected: the contents that are superseded; nil if whatever is there must be kept.
+    /// Replaces an existing file with a staged file, and examines the replaced one.
+    /// - Parameter expected: the contents that are superseded; nil if any existing contents must be kept.
     func replace(
         _ path: RelativePath, by name: String, _ digest: ContentDigest, expecting expected: ContentDigest?
     ) throws {
@@ -18,9 +18,9 @@ extension DirectoryKeeper {
         try judge(displaced)
     }
 
-    /// Brings a displaced file back, beside what replaced it, unless its contents are known to be superseded.
+    /// Restores a displaced file, alongside what replaced it, unless its contents are known to be superseded.
     ///
-    /// A superseded one stays for a while: see ``lookAfterDisplaced()``.
+    /// A superseded file is kept for a while: see ``lookAfterDisplaced()``.
     func judge(_ displaced: DisplacedFile) throws {
         let place = root.incomingPlace(displaced.name)
         guard case .file(let signature) = try FileCalls.item(place.name, in: place.folder.number) else {
@@ -32,7 +32,7 @@ extension DirectoryKeeper {
 
     private func bringBack(_ displaced: DisplacedFile, _ signature: FileSignature) throws {
         let place = root.incomingPlace(displaced.name)
-        // A deletion has left its path free.
+        // A deletion has freed its path.
         var isFirst = displaced.replacement == nil
         for _ in 0..<Self.attempts {
             let copy =
@@ -60,7 +60,7 @@ extension DirectoryKeeper {
         }
     }
 
-    /// Looks at files that were replaced or deleted a while ago. What somebody wrote to them since comes back.
+    /// Examines files that were replaced or deleted a while ago. Files that have been written to since are restored.
     package func lookAfterDisplaced() throws {
         let limit = options.now().addingTimeInterval(-(options.displacedPeriod / .seconds(1)))
         for displaced in record.displaced.values where displaced.since < limit { try release(displaced) }
@@ -73,7 +73,7 @@ extension DirectoryKeeper {
         try record.removeDisplaced(displaced.name)
     }
 
-    /// Finishes what the end of a process interrupted; call first of all.
+    /// Completes what the end of a process interrupted; must be called first.
     package func recover() throws {
         for displaced in record.displaced.values {
             let place = root.incomingPlace(displaced.name)
@@ -81,7 +81,7 @@ extension DirectoryKeeper {
                 try FileCalls.item(place.name, in: place.folder.number) != .missing,
                 try root.reading(place)?.digest == replacement
             {
-                // It never came to the exchange.
+                // The exchange never happened.
                 try FileCalls.removeFile(displaced.name, in: root.incoming.number)
                 try record.removeDisplaced(displaced.name)
             } else {
@@ -94,7 +94,7 @@ extension DirectoryKeeper {
         }
     }
 
-    /// The directory shows a delivery already that its record does not know yet.
+    /// The directory already reflects a delivery that its record does not know yet.
     private func finish(_ displaced: DisplacedFile) throws {
         guard let replacement = displaced.replacement, let file = record.file(at: displaced.path),
             file.digest != replacement, try root.reading(of: displaced.path)?.digest == replacement
@@ -105,7 +105,7 @@ extension DirectoryKeeper {
         }
     }
 
-    /// A staged file that was not installed, or the middle of an exchange where there is none in one step.
+    /// Recovers a staged file that was not installed, or an interrupted exchange on a system without an atomic one.
     private func recoverUnknown(_ name: String) throws {
         guard name.hasSuffix(".old"), let displaced = record.displaced[String(name.dropLast(4))] else {
             return try FileCalls.removeFile(name, in: root.incoming.number)
@@ -137,7 +137,7 @@ extension DirectoryKeeper {
                     return try root.syncFolder(of: path)
                 }
             } catch let error as DiskError where error.isOccupied {
-                // Somebody was faster; what they made is looked at like anything else.
+                // Another program was faster; its file is handled like any other.
                 try look()
             } catch let error as DiskError where error.concernsThePlace {
                 (wanted, isUnnamed) = (fallbackPath(file.fileUUID), true)
@@ -146,7 +146,7 @@ extension DirectoryKeeper {
         throw DiskError("renameat", wanted, code: 17)
     }
 
-    /// Moves a recorded file to where it should be.
+    /// Moves a recorded file to its wanted path.
     func relocate(_ uuid: FileUUID, to wanted: RelativePath) throws {
         for _ in 0..<Self.attempts {
             guard var file = record[uuid], file.path != wanted else { return }
@@ -154,7 +154,7 @@ extension DirectoryKeeper {
                 let claim = try self.claim(wanted, for: file)
                 file.isAlias = claim.isAlias
                 if claim.mustBeAnnounced { file.pending.insert(.path) }
-                // Two files of equal contents stay two here: both were wanted at some time.
+                // Two files with equal contents remain separate here: both were wanted at some time.
                 guard case .free(let path) = claim.outcome else { return }
                 if case .file = try root.item(at: file.path) { try root.move(file.path, to: path) }
                 file.path = path
@@ -177,14 +177,15 @@ extension DirectoryKeeper {
         }
 
         var outcome: Outcome
-        /// Whether the others are to learn where the file lies.
+        /// Whether the file's path must be announced to others.
         var mustBeAnnounced = false
         var isAlias = false
     }
 
-    /// Decides who may be at a path; the loser gets a name that tells of the conflict.
+    /// Decides which file may have a path; the loser gets a name that indicates the conflict.
     ///
-    /// All devices decide alike: of two files the one whose UUID comes first stays, and a folder goes before a file.
+    /// All devices decide alike: of two files, the one whose UUID comes first stays, and a folder takes precedence over
+    /// a file.
     private func claim(_ wanted: RelativePath, for file: RecordedFile) throws -> Claim {
         if let other = record.fileOnTheWay(to: wanted), other.fileUUID != file.fileUUID {
             try stepAside(other)
@@ -203,7 +204,7 @@ extension DirectoryKeeper {
         switch try root.item(at: wanted) {
         case .missing: return Claim(outcome: .free(wanted))
         case .file:
-            // Another spelling of its own name, where letter case does not count.
+            // Another spelling of its own name, on a case-insensitive file system.
             if record.file(at: wanted) != nil { return Claim(outcome: .free(wanted)) }
             // Not recorded: ignored, or not yet settled.
             var claim = try loses(file, wanted)
@@ -241,13 +242,13 @@ extension DirectoryKeeper {
         throw DiskError("renameat", file.path, code: 17)
     }
 
-    /// Of two files with the same contents at the same path one is deleted: the one whose UUID comes second.
+    /// Of two files with the same contents at the same path, the one whose UUID comes second is deleted.
     private func mergeDuplicates(_ new: RecordedFile, _ there: RecordedFile) throws {
         var (new, there) = (new, there)
         let isNewKept = new.fileUUID.precedes(there.fileUUID)
         new.path = there.path
         if isNewKept { there.pending = .deletion } else { new.pending = .deletion }
-        // First the one that goes, so that the path is the other one's.
+        // The deleted one first, so that the path belongs to the other one.
         for file in isNewKept ? [there, new] : [new, there] { try record.save(file) }
     }
 

@@ -1,9 +1,9 @@
 package import SyncProtocol
 
 extension DirectoryKeeper {
-    /// Something that the library is to be told.
+    /// A change to pass to the library.
     package enum Work: Sendable, Hashable {
-        /// Upload what is at a path, with a new text; also if only one of both is new.
+        /// Upload the contents at a path, with a new text; also if only one of them is new.
         case upload(RecordedFile, text: String)
         /// Upload a new text.
         case describe(RecordedFile, text: String)
@@ -18,9 +18,9 @@ extension DirectoryKeeper {
         }
     }
 
-    /// What the library is to be told now, not more than `limit`.
+    /// The changes to pass to the library now, at most `limit`.
     ///
-    /// What changes again meanwhile is left out: the next ``look()`` finds it.
+    /// Files that change again meanwhile are omitted: the next ``look()`` finds them.
     package func work(limit: Int) throws -> [Work] {
         var work: [Work] = []
         for file in record.files(where: { !$0.pending.isEmpty }) {
@@ -42,12 +42,12 @@ extension DirectoryKeeper {
         return work
     }
 
-    /// Whether the library is still to be told something.
+    /// Whether there are changes to pass to the library.
     package var hasWork: Bool { record.contains { !$0.pending.isEmpty } }
 
-    /// Notes that the library has taken something over, durably.
+    /// Notes that the library has durably accepted something.
     ///
-    /// Contents that changed while the library copied them are not believed: they are read and uploaded again.
+    /// Contents that changed while the library copied them are not trusted: they are read and uploaded again.
     package func accepted(_ work: Work) throws {
         let before = work.file
         switch work {
@@ -62,12 +62,13 @@ extension DirectoryKeeper {
         }
     }
 
-    /// Notes that the library refuses a file for good, since it is deleted: what lies here is a new file from now on.
+    /// Notes that the library permanently refuses a file, since it is deleted: the local contents are a new file from
+    /// now on.
     package func refused(_ work: Work) throws { try record.remove(work.file.fileUUID) }
 
-    /// Notes that a sync came to its end: the server has all that the library was told.
+    /// Notes that a sync has completed: the server has everything that was passed to the library.
     package func committed() throws {
-        // What was given up for a delivery that did not come, perhaps since the server had it all along.
+        // What was given up for a delivery that did not arrive, perhaps because the server already had it.
         for file in record.files(where: { !$0.conflict.isEmpty }) {
             try update(file.fileUUID) { file in
                 if file.conflict.contains(.contents) { file.pending.insert(.contents) }
@@ -82,14 +83,14 @@ extension DirectoryKeeper {
     }
 
     private func description(of file: RecordedFile) -> FileDescription {
-        // A file that lies elsewhere here than it should is announced where it should lie.
+        // A file that is not at its proper path here is announced with the proper path.
         let path = file.isAlias ? file.serverPath ?? file.path : file.path
         return FileDescription(path: path, modified: file.modified, by: file.by)
     }
 }
 
 extension DirectoryKeeper {
-    /// Notes that the library does not know a file that it was told about: it is uploaded anew.
+    /// Notes that the library does not know a file that was passed to it: it is uploaded again.
     package func mustUpload(_ uuid: FileUUID) throws {
         try update(uuid) { file in
             file.signature = nil

@@ -1,21 +1,21 @@
 package import Foundation
 package import SyncProtocol
 
-/// Keeps a directory and its record equal to what a sharing group says, and finds what the group must be told.
+/// Keeps a directory and its record in sync with a sharing group, and finds local changes to send to the group.
 ///
-/// Knows neither server nor library: it is given deliveries, and gives out work. Each method leaves directory and record so
-/// that the end of the process at any moment loses nothing; what was half done is finished, or repeated, by ``recover()``
-/// and the next delivery. Not `Sendable`: one owner calls it, one call at a time.
+/// Knows neither server nor library: it receives deliveries, and returns work. Each method leaves directory and record
+/// in a state in which the end of the process at any moment loses nothing; unfinished work is completed, or repeated,
+/// by ``recover()`` and the next delivery. Not `Sendable`: one owner calls it, one call at a time.
 package final class DirectoryKeeper {
-    /// What a keeper does not find out by itself.
+    /// What a keeper cannot determine by itself.
     package struct Options: Sendable {
-        /// Who changes files here, for people to read.
+        /// Who changes files here; a display name.
         package var person: String
-        /// How long a file must have been left alone before it is read.
+        /// How long a file must have been unchanged before it is read.
         package var quietPeriod: Duration
-        /// How long replaced files are looked after, in case some program still writes to them.
+        /// How long replaced files are monitored, in case some program still writes to them.
         package var displacedPeriod: Duration
-        /// The kind of files by their names' extensions.
+        /// The MIME types of files by their name extensions.
         package var mimeType: @Sendable (RelativePath) -> MIMEType
         package var now: @Sendable () -> Date
         package var newUUID: @Sendable () -> UUID
@@ -34,11 +34,11 @@ package final class DirectoryKeeper {
         }
     }
 
-    /// What a look at the directory has found.
+    /// What a look at the directory found.
     package struct Look: Sendable, Hashable {
-        /// Whether something changes just now, so that another look is due soon.
+        /// Whether something is changing right now, so that another look is due soon.
         package var hasUnsettled = false
-        /// What is left alone.
+        /// The skipped files and folders.
         package var skipped: [DirectoryScan.Skipped] = []
         /// The folders that are not ignored.
         package var folders: [RelativePath] = []
@@ -57,8 +57,8 @@ package final class DirectoryKeeper {
     }
 
     /// Looks at the directory, and notes what has changed.
-    /// - Throws: ``DirectoryError/directoryMoved``, ``DiskError``, ``RecordError``; then the record is as it was, or holds
-    ///   part of what was found.
+    /// - Throws: ``DirectoryError/directoryMoved``, ``DiskError``, ``RecordError``; then the record is unchanged, or
+    ///   contains part of what was found.
     @discardableResult
     package func look() throws -> Look {
         guard root.isInPlace else { throw DirectoryError.directoryMoved }
@@ -73,7 +73,7 @@ package final class DirectoryKeeper {
         return Look(hasUnsettled: changes.hasUnsettled, skipped: scan.skipped + unreadable, folders: scan.folders)
     }
 
-    /// The patterns of the directory, as they are now.
+    /// The current patterns of the directory.
     func rules() -> IgnoreRules {
         guard let file = RelativePath(IgnoreRules.fileName),
             let text = root.text(of: file, maximumBytes: IgnoreRules.maximumBytes)
@@ -136,7 +136,7 @@ package final class DirectoryKeeper {
     }
 }
 
-/// Why a directory cannot be kept.
+/// Why a directory cannot be kept in sync.
 package enum DirectoryError: Error, Sendable, Hashable {
     /// The directory is no longer at its path; perhaps its file system was unmounted.
     case directoryMoved

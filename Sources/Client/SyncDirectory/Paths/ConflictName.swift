@@ -2,16 +2,17 @@ package import Foundation
 
 /// Names for the second of two files that claim one place: `name (conflict of PERSON, DATE).ext`.
 package enum ConflictName {
-    /// Longest part of a person's name that is used, in characters.
+    /// Maximum length of the part of a person's name that is used, in characters.
     private static let maximumPersonCharacters = 40
 
-    /// The first name of its kind that is free.
+    /// The first unused conflict name.
     ///
     /// - Parameters:
     ///   - path: the place that both claim.
-    ///   - person: who made the contents; any text, since others choose it.
-    ///   - date: when the contents were made; its day is named, in UTC, so that all devices find the same name.
-    ///   - isTaken: tells whether a path is in use.
+    ///   - person: who wrote the contents; any text, since others choose it.
+    ///   - date: when the contents were written; the name contains its day, in UTC, so that all devices find the same
+    ///     name.
+    ///   - isTaken: returns whether a path is in use.
     package static func first(
         for path: RelativePath, person: String, date: Date, isTaken: (RelativePath) -> Bool
     ) -> RelativePath {
@@ -26,7 +27,7 @@ package enum ConflictName {
         }
     }
 
-    /// `path` with a mark before its extension; what is too long gives way.
+    /// `path` with a mark before its extension; the name is shortened if it is too long.
     private static func marked(_ path: RelativePath, _ mark: String) -> RelativePath? {
         let name = path.name
         var (stem, suffix) = (name, "")
@@ -40,7 +41,7 @@ package enum ConflictName {
         return RelativePath(stem + mark + suffix)
     }
 
-    /// A person's name without what file systems or terminals could misunderstand.
+    /// A person's name without characters that file systems or terminals could misinterpret.
     private static func sanitized(_ person: String) -> String {
         let scalars = person.unicodeScalars.filter {
             $0.properties.isAlphabetic || $0.properties.numericType != nil || " -_'.@+".unicodeScalars.contains($0)

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// What a file's app metadata says about it: small JSON, such as
+/// The description of a file in its app metadata: small JSON, such as
 /// `{"by":"Ada","modified":1790000000000,"path":"notes/a.txt"}`.
 ///
 /// Others write it, and other programs may use the same sharing group: whatever is missing or unusable is nil.
@@ -9,10 +9,10 @@ package struct FileDescription: Sendable, Hashable, Codable {
     package var path: String?
     /// When the contents were last changed, in milliseconds since 1970.
     package var modified: Int64?
-    /// Who changed the contents last, for people to read.
+    /// Who changed the contents last; a display name.
     package var by: String?
 
-    /// Puts a description together; the path travels composed.
+    /// Creates a description; the path is sent in composed form (NFC).
     /// - Parameter modified: in milliseconds since 1970.
     package init(path: RelativePath, modified: Int64, by: String) {
         self.path = path.composed.text
@@ -20,7 +20,7 @@ package struct FileDescription: Sendable, Hashable, Codable {
         self.by = by
     }
 
-    /// Reads a text; nil if it is none of ours.
+    /// Parses a text; nil if it is not a file description.
     package init?(appMetaData text: String) {
         guard let parsed = try? JSONDecoder().decode(Self.self, from: Data(text.utf8)) else { return nil }
         self = parsed
@@ -34,10 +34,10 @@ package struct FileDescription: Sendable, Hashable, Codable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Where the file belongs; nil if no place was named, or none that is safe.
+    /// Where the file belongs; nil if there is no path, or if it is unsafe.
     package var relativePath: RelativePath? { path.flatMap { RelativePath($0) } }
 
-    /// When the contents were last changed, if that is a time between 1970 and 2262, which all file systems can keep.
+    /// When the contents were last changed, if that is a time between 1970 and 2262, which all file systems can store.
     package var modificationDate: Date? {
         guard let modified, (0...9_223_372_036_000).contains(modified) else { return nil }
         return Date(timeIntervalSince1970: Double(modified) / 1_000)

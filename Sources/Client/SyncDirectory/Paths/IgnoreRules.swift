@@ -2,14 +2,14 @@ internal import Foundation
 
 /// Which files of a directory are not synchronized: those that `.syncdirignore` names, and what belongs to the program.
 ///
-/// One pattern a line; `#` begins a comment. `*` stands for any characters but a slash, `**` for any at all, `?` for one
-/// but a slash. A pattern with a slash that is not its last character is matched from the directory's root, another one at
-/// any depth; one that ends in a slash matches folders only. `!` before a pattern makes an exception; the last match counts.
-/// What lies in an ignored folder is ignored.
+/// One pattern per line; `#` begins a comment. `*` stands for any characters but a slash, `**` for any characters, `?`
+/// for one character but a slash. A pattern with a slash that is not its last character is matched from the directory's
+/// root, any other one at any depth; one that ends in a slash matches folders only. `!` before a pattern makes an
+/// exception; the last match counts. Everything in an ignored folder is ignored.
 package struct IgnoreRules: Sendable {
     /// The file with the patterns, directly below the directory. It is synchronized itself.
     package static let fileName = ".syncdirignore"
-    /// Largest file of patterns that is read, in bytes.
+    /// Maximum size of a pattern file, in bytes.
     package static let maximumBytes = 1_048_576
 
     private struct Rule: Sendable {
@@ -24,7 +24,7 @@ package struct IgnoreRules: Sendable {
     /// No patterns.
     package init() { rules = [] }
 
-    /// Reads the text of a file of patterns.
+    /// Parses the text of a pattern file.
     package init(text: String) {
         rules = text.split(whereSeparator: \.isNewline).compactMap { line in
             var pattern = line.trimmingCharacters(in: .whitespaces)
@@ -42,12 +42,12 @@ package struct IgnoreRules: Sendable {
         }
     }
 
-    /// Whether a file is left alone, wherever in an ignored folder it lies.
+    /// Whether a file is ignored, by itself or at any depth in an ignored folder.
     package func ignoresFile(_ path: RelativePath) -> Bool {
         path.ancestors.contains { ignoresItself($0, isFolder: true) } || ignoresItself(path, isFolder: false)
     }
 
-    /// Whether a folder, or a file, is named by the patterns, regardless of the folders that it is in.
+    /// Whether a folder or a file matches the patterns itself, regardless of its parent folders.
     package func ignoresItself(_ path: RelativePath, isFolder: Bool) -> Bool {
         guard !rules.isEmpty else { return false }
         let (whole, name) = (Array(path.text), Array(path.name))
@@ -58,15 +58,15 @@ package struct IgnoreRules: Sendable {
         return ignored
     }
 
-    /// Matches from left to right; of several stars only the last is tried again, so the time is bounded by the product of
-    /// both lengths, but for `**`, which is tried at each place.
+    /// Matches from left to right; of several stars only the last is backtracked, so the time is bounded by the product
+    /// of both lengths, except for `**`, which is tried at each position.
     private static func matches(_ pattern: ArraySlice<Character>, _ text: ArraySlice<Character>) -> Bool {
         var (pattern, text) = (pattern, text)
         var retry: (pattern: ArraySlice<Character>, text: ArraySlice<Character>)?
         while true {
             if pattern.starts(with: "**") {
                 let rest = pattern.dropFirst(2)
-                // `a/**/b` is also `a/b`.
+                // `a/**/b` also matches `a/b`.
                 if rest.first == "/", matches(rest.dropFirst(), text) { return true }
                 return (text.startIndex...text.endIndex).contains { matches(rest, text[$0...]) }
             }

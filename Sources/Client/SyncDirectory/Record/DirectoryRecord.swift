@@ -1,7 +1,7 @@
 internal import Foundation
 package import SyncProtocol
 
-/// What is known of a directory, in memory and, change by change, in an SQLite file.
+/// What is known about a directory, in memory and, updated with each change, in an SQLite file.
 ///
 /// Not `Sendable`: it belongs to one ``DirectoryKeeper``.
 package final class DirectoryRecord {
@@ -9,13 +9,13 @@ package final class DirectoryRecord {
     private let ignoresCase: Bool
     private var files: [FileUUID: RecordedFile]
     private var byPath: [PathKey: FileUUID] = [:]
-    /// How many recorded files lie below each folder.
+    /// The number of recorded files below each folder.
     private var folders: [PathKey: Int] = [:]
-    /// Files that were moved away and are still looked after, by their names.
+    /// Files that were moved away and are still monitored, by name.
     package private(set) var displaced: [String: DisplacedFile]
 
-    /// Reads what is stored.
-    /// - Parameter ignoresCase: whether names that differ in letter case alone are one name.
+    /// Loads the stored record.
+    /// - Parameter ignoresCase: whether names that differ only in letter case are the same name.
     package init(_ store: RecordStore, ignoresCase: Bool) throws(RecordError) {
         self.store = store
         self.ignoresCase = ignoresCase
@@ -24,27 +24,27 @@ package final class DirectoryRecord {
         for file in files.values { index(file) }
     }
 
-    /// Some of the files, in an order that is the same at each start.
+    /// The files that meet a condition, in an order that is stable across launches.
     package func files(where isWanted: (RecordedFile) -> Bool) -> [RecordedFile] {
         files.values.filter(isWanted).sorted { $0.fileUUID.precedes($1.fileUUID) }
     }
 
-    /// Whether one of the files is like that.
+    /// Whether any file meets a condition.
     package func contains(where isWanted: (RecordedFile) -> Bool) -> Bool { files.values.contains(where: isWanted) }
 
-    /// How many files there are, those to be deleted included.
+    /// The number of files, including those to be deleted.
     package var count: Int { files.count }
 
     /// One file.
     package subscript(uuid: FileUUID) -> RecordedFile? { files[uuid] }
 
-    /// The file at a path; one that is to be deleted is at none.
+    /// The file at a path; a file that is to be deleted has no path.
     package func file(at path: RelativePath) -> RecordedFile? { byPath[key(path)].flatMap { files[$0] } }
 
     /// Whether files are recorded below a path.
     package func hasFiles(below path: RelativePath) -> Bool { folders[key(path)] != nil }
 
-    /// The file that lies where a path needs a folder.
+    /// The file that exists where a path needs a folder.
     package func fileOnTheWay(to path: RelativePath) -> RecordedFile? {
         path.ancestors.lazy.compactMap { self.file(at: $0) }.first
     }
@@ -104,6 +104,6 @@ package final class DirectoryRecord {
 }
 
 extension FileUUID {
-    /// An order of files that all devices agree on, whatever letter case they use.
+    /// An order of files that all devices agree on, regardless of the letter case that they use.
     func precedes(_ other: FileUUID) -> Bool { rawValue.uppercased() < other.rawValue.uppercased() }
 }

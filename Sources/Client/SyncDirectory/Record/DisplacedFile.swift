@@ -2,35 +2,35 @@ package import Foundation
 
 /// A file that was moved out of the directory for a delivery, or is about to be.
 ///
-/// Written before the move, and kept for a while after it: some program may have opened the file before and still write
-/// to it. Contents that are not those expected come back as a file of their own.
+/// Written before the move, and kept for a while after it: a program may have opened the file before and may still
+/// write to it. Unexpected contents are restored as a separate file.
 package struct DisplacedFile: Sendable, Hashable {
-    /// Its name among the files on their way.
+    /// Its name in the folder of incoming files.
     package var name: String
-    /// Where it lay.
+    /// Its former path.
     package var path: RelativePath
-    /// The contents that are known to be superseded; nil if they are not, and must come back.
+    /// The contents that are known to be superseded; nil if they are not, and must be restored.
     package var expected: ContentDigest?
-    /// What takes its place; nil for a deletion.
+    /// The contents that replace it; nil for a deletion.
     package var replacement: ContentDigest?
     /// When it was moved.
     package var since: Date
 }
 
-/// Two changes that could not both be made to one file.
+/// Two changes that could not both be applied to one file.
 package struct DirectoryConflict: Sendable, Hashable, Codable {
-    /// What clashed.
+    /// The kinds of conflicts.
     package enum Kind: String, Sendable, Hashable, Codable {
-        /// Both sides changed the contents; those from here are now at ``DirectoryConflict/copy``.
+        /// Both sides changed the contents; the local ones are now at ``DirectoryConflict/copy``.
         case bothChanged
-        /// Others deleted what was changed here; it stays as a new file.
+        /// Others deleted a file that was changed here; it is kept as a new file.
         case changedAndDeleted
         /// Two files claimed one path; one of them is now at ``DirectoryConflict/copy``.
         case samePath
     }
 
     package var kind: Kind
-    /// The path that both sides meant.
+    /// The path that both sides refer to.
     package var path: String
     /// Where the other one is now; nil if nothing had to move.
     package var copy: String?

@@ -1,6 +1,6 @@
 package import SyncProtocol
 
-/// What happened to a directory since it was last looked at, found by comparing its record with a scan.
+/// The changes of a directory since the last look, found by comparing its record with a scan.
 package struct LocalChanges: Sendable, Hashable {
     /// One change.
     package enum Change: Sendable, Hashable {
@@ -12,26 +12,27 @@ package struct LocalChanges: Sendable, Hashable {
         case moved(FileUUID, RelativePath, DirectoryRoot.Reading)
         /// The file is gone.
         case deleted(FileUUID)
-        /// The same contents at the same path, read anew.
+        /// The same contents at the same path, read again.
         case confirmed(FileUUID, DirectoryRoot.Reading)
     }
 
-    /// The changes, in an order that depends on nothing but the directory.
+    /// The changes, in an order that depends only on the directory.
     package var changes: [Change] = []
-    /// Whether something changes just now, or may be one half of a move, and is left for the next look.
+    /// Whether something is changing right now, or may be one half of a move, and is left for the next look.
     package var hasUnsettled = false
     /// Files that cannot be read.
     package var unreadable: [RelativePath] = []
 
-    /// Compares.
+    /// Compares a record with a scan.
     ///
     /// - Parameters:
-    ///   - record: what was last seen.
-    ///   - scan: what is there.
-    ///   - rules: what is left alone; a recorded file that is ignored since then counts as unchanged.
-    ///   - quietSince: in nanoseconds since 1970: files that changed after it may still be being written, and are left for
-    ///     the next look. Times that are more than a minute ahead of it come from another clock, and do not count.
-    ///   - read: reads a file; nil if it changes just now.
+    ///   - record: the last known state.
+    ///   - scan: the current state.
+    ///   - rules: what is ignored; a recorded file that is now ignored counts as unchanged.
+    ///   - quietSince: in nanoseconds since 1970: files that changed after it may still be being written, and are left
+    ///     for the next look. Times that are more than a minute ahead of it come from another clock, and are
+    ///     disregarded.
+    ///   - read: reads a file; nil if it is changing right now.
     package init(
         from record: DirectoryRecord, to scan: DirectoryScan, ignoring rules: IgnoreRules, quietSince: Int64,
         read: (RelativePath) throws(DiskError) -> DirectoryRoot.Reading?
@@ -56,7 +57,7 @@ package struct LocalChanges: Sendable, Hashable {
         let new = scan.files.keys.filter { record.file(at: $0) == nil }
         for path in new.sorted(by: { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }) {
             guard let signature = scan.files[path] else { continue }
-            // A move is no writing: it changes neither size nor time of modification.
+            // A move is not a write: it changes neither size nor modification time.
             let isMoved = movable.contains(signature.contentsIdentity)
             if let reading = reading(path, signature, isMoved ? .max : quietSince, read) {
                 found.append((path, reading))
@@ -67,7 +68,7 @@ package struct LocalChanges: Sendable, Hashable {
         settle(missing, found, unsettled)
     }
 
-    /// Pairs what is missing with what was found.
+    /// Matches missing files with found files.
     private mutating func settle(
         _ missing: [RecordedFile], _ found: [(path: RelativePath, reading: DirectoryRoot.Reading)],
         _ unsettled: [FileSignature]
@@ -83,7 +84,7 @@ package struct LocalChanges: Sendable, Hashable {
                 taken.insert(match)
                 changes.append(.moved(file.fileUUID, found[match].path, found[match].reading))
             } else if unsettled.contains(where: { file.signature?.resembles($0) ?? true }) {
-                // Perhaps it was moved to where something still changes.
+                // It may have been moved to where something is still changing.
                 hasUnsettled = true
             } else {
                 changes.append(.deleted(file.fileUUID))

@@ -4,7 +4,7 @@ internal import SyncProtocol
 
 /// Why the record of a directory cannot be read or written.
 package struct RecordError: Error, Sendable, CustomStringConvertible {
-    /// What SQLite says, or what is wrong; without the values of statements.
+    /// SQLite's message, or what is wrong; without the values of statements.
     package let description: String
 }
 
@@ -12,8 +12,8 @@ package struct RecordError: Error, Sendable, CustomStringConvertible {
 package final class RecordStore: Sendable {
     private let queue: DatabaseQueue
 
-    /// Opens or makes the file.
-    /// - Parameter path: nil keeps all in memory.
+    /// Opens or creates the file.
+    /// - Parameter path: nil keeps everything in memory.
     package init(path: String?) throws(RecordError) {
         queue = try Self.translating {
             var configuration = Configuration()
@@ -22,7 +22,7 @@ package final class RecordStore: Sendable {
                 configuration.journalMode = .wal
                 // The last process may still be closing the file.
                 configuration.busyMode = .timeout(10)
-                // What was committed survives the process, not always a loss of power; then files are read again.
+                // Commits survive the end of the process, but not always a power loss; then files are read again.
                 configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = NORMAL") }
             }
             let queue =
@@ -74,7 +74,7 @@ package final class RecordStore: Sendable {
         return migrator
     }
 
-    /// A remembered word; nil if there is none of that name.
+    /// A stored setting; nil if there is none with that name.
     package func setting(_ name: String) throws(RecordError) -> String? {
         try Self.translating {
             try queue.read {
@@ -83,7 +83,7 @@ package final class RecordStore: Sendable {
         }
     }
 
-    /// Remembers a word.
+    /// Stores a setting.
     package func set(_ name: String, to value: String) throws(RecordError) {
         try write("INSERT OR REPLACE INTO setting (name, value) VALUES (?, ?)", [name, value])
     }

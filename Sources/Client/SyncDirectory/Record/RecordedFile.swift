@@ -1,8 +1,8 @@
 package import SyncProtocol
 
-/// What was last seen of one synchronized file.
+/// The last known state of a synchronized file.
 package struct RecordedFile: Sendable, Hashable {
-    /// What the library still has to be told.
+    /// The changes still to be passed to the library.
     package struct Pending: OptionSet, Sendable, Hashable {
         package let rawValue: Int
         package init(rawValue: Int) { self.rawValue = rawValue }
@@ -11,16 +11,16 @@ package struct RecordedFile: Sendable, Hashable {
         package static let contents = Self(rawValue: 1)
         /// A new path.
         package static let path = Self(rawValue: 2)
-        /// The file was deleted here.
+        /// The file was deleted locally.
         package static let deletion = Self(rawValue: 4)
     }
 
-    /// What was given to the library, and then given up in favour of a change by others that is not delivered yet.
+    /// What was passed to the library, and then given up in favour of a change by others that is not delivered yet.
     package struct Conflict: OptionSet, Sendable, Hashable {
         package let rawValue: Int
         package init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// The contents that lie here; they are to survive the delivery.
+        /// The local contents, which must survive the delivery.
         package static let contents = Self(rawValue: 1)
         /// The path.
         package static let path = Self(rawValue: 2)
@@ -28,13 +28,13 @@ package struct RecordedFile: Sendable, Hashable {
 
     /// The file.
     package let fileUUID: FileUUID
-    /// Where it lies, in the disk's spelling.
+    /// Its path, in the disk's spelling.
     package var path: RelativePath
-    /// The state in which its contents were read; nil if they must be read again before they are believed.
+    /// The state in which its contents were read; nil if they must be read again before they are trusted.
     package var signature: FileSignature?
     /// The contents that were last seen here.
     package var digest: ContentDigest
-    /// The kind under which the file was first uploaded, which stays.
+    /// The type with which the file was first uploaded, which never changes.
     package var mimeType: MIMEType
     /// When the contents were changed, in milliseconds since 1970.
     package var modified: Int64
@@ -42,11 +42,11 @@ package struct RecordedFile: Sendable, Hashable {
     package var by: String
     /// The path that the server was last known to have; nil if it has none.
     package var serverPath: RelativePath?
-    /// What the library still has to be told.
+    /// The changes still to be passed to the library.
     package var pending: Pending = []
-    /// What was given up in favour of others.
+    /// What was given up in favour of changes by others.
     package var conflict: Conflict = []
-    /// Whether the file lies here elsewhere than its description says, because it cannot lie there.
+    /// Whether the local path differs from the one in the file's description, because that path is not possible here.
     package var isAlias = false
 
     package init(

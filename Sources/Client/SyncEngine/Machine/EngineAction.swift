@@ -1,38 +1,39 @@
 package import SyncProtocol
 
-/// Ties an answer to the action that asked for it.
+/// Connects an answer to the action that requested it.
 package struct EngineToken: Sendable, Hashable, Comparable {
     let rawValue: Int
 
-    /// Whether one was given before another.
+    /// Whether one token was issued before another.
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What the engine wants done, in this order, after its changes of the state are stored.
+/// Actions to perform, in this order, after the engine's changes of the state are stored.
 package enum EngineAction: Sendable {
-    /// Send a request; answer with ``EngineEvent/reply(_:_:)``. Several transfers may be under way, but one of anything else.
+    /// Send a request; answer with ``EngineEvent/reply(_:_:)``. Several transfers may be in progress, but only one
+    /// request of any other kind.
     case send(EngineToken, ServerRequest)
-    /// The outcome of a request does not matter any more: end it early if that is possible, and answer all the same.
+    /// The outcome of a request no longer matters: cancel it if possible, and still answer.
     case cancel(EngineToken)
     /// Ask the app about a download; answer with ``EngineEvent/contentConflictResolved(_:_:)``.
     case resolveContentConflict(EngineToken, ContentDownloadConflict)
     /// Ask the app about deletions; answer with ``EngineEvent/deletionConflictsResolved(_:_:)``.
     case resolveDeletionConflicts(EngineToken, [DownloadDeletionConflict])
-    /// Hand a file group to the app; answer with ``EngineEvent/delivered(_:taken:)``.
+    /// Deliver a file group to the app; answer with ``EngineEvent/delivered(_:taken:)``.
     case deliver(EngineToken, [DownloadOperation], containsGone: Bool)
-    /// Wait for a random time within these bounds, in seconds; answer with ``EngineEvent/waited(_:)``.
+    /// Wait for a random time within this range, in seconds; answer with ``EngineEvent/waited(_:)``.
     case wait(EngineToken, seconds: ClosedRange<Int>)
-    /// Remove a file of the library's, to which no row refers any more.
+    /// Remove a file owned by the library that no row refers to any more.
     case removeFile(LocalFileLocation)
-    /// Tell the app what happened.
+    /// Report an event to the app.
     case report(SyncEvent)
-    /// Tell the app what went wrong.
+    /// Report an error to the app.
     case reportError(SyncError)
-    /// Tell the app about groups that others created, changed or ended.
+    /// Inform the app about groups that others created, changed or ended.
     case reportSharingGroups(created: [SharingGroup], updated: [SharingGroup], deleted: [SharingGroup])
 }
 
-/// What came of an action. Events whose action was given up since are ignored.
+/// The result of an action. Events whose action has been abandoned since are ignored.
 package enum EngineEvent: Sendable {
     /// The outcome of a request.
     case reply(EngineToken, ServerReply)
@@ -40,22 +41,22 @@ package enum EngineEvent: Sendable {
     case contentConflictResolved(EngineToken, ContentDownloadResolution?)
     /// The app's answers to conflicts; files without an answer are asked about again in a later sync.
     case deletionConflictsResolved(EngineToken, [FileUUID: DownloadDeletionResolution])
-    /// The app has, or has not, taken what was handed to it.
+    /// The app has, or has not, accepted the delivery.
     case delivered(EngineToken, taken: Bool)
-    /// The time is over.
+    /// The wait is over.
     case waited(EngineToken)
 }
 
-/// A sync that the app wants.
+/// A sync requested by the app.
 package struct SyncRequest: Sendable, Equatable {
-    /// The group; nil refreshes the list of groups alone.
+    /// The group; nil refreshes only the list of groups.
     package let sharingGroupUUID: SharingGroupUUID?
-    /// Whether to try again what was out of reach.
+    /// Whether to retry what was out of reach.
     package let reAttemptGoneDownloads: Bool
-    /// What the other members are told if something is committed.
+    /// The push notification text for the other members if something is committed.
     package let pushNotificationMessage: String?
 
-    /// Puts a request together.
+    /// Creates a request.
     package init(
         sharingGroupUUID: SharingGroupUUID?, reAttemptGoneDownloads: Bool = false,
         pushNotificationMessage: String? = nil
@@ -66,23 +67,23 @@ package struct SyncRequest: Sendable, Equatable {
     }
 }
 
-/// What the server can do beyond the first release of its protocol.
+/// What the server supports beyond the first release of its protocol.
 package struct ServerCapabilities: Sendable, Equatable {
-    /// Whether it recognises a repeated commit by its id.
+    /// Whether the server recognises a retried commit by its id.
     package var commitID: Bool
     /// Whether its index can be limited to what changed.
     package var since: Bool
-    /// Whether staged changes can be withdrawn.
+    /// Whether staged changes can be discarded.
     package var discardUploads: Bool
-    /// Whether changes can commit themselves with the last of them.
+    /// Whether a batch of changes can be committed on arrival of its last change.
     package var batches: Bool
 
     /// A server with all extensions.
     package static let all = Self(commitID: true, since: true, discardUploads: true, batches: true)
-    /// A server without any.
+    /// A server without extensions.
     package static let none = Self(commitID: false, since: false, discardUploads: false, batches: false)
 
-    /// Puts them together.
+    /// Creates capabilities.
     package init(commitID: Bool, since: Bool, discardUploads: Bool, batches: Bool) {
         self.commitID = commitID
         self.since = since

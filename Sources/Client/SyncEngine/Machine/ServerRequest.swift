@@ -1,36 +1,37 @@
 package import SyncProtocol
 
-/// A file that is to be staged. Checksum and size are found when it is sent, since until then it may still change.
+/// A file to be staged. Checksum and size are determined when it is sent, since it may change until then.
 package struct FileUpload: Sendable, Equatable {
     /// The file.
     package let fileUUID: FileUUID
     /// The group.
     package let sharingGroupUUID: SharingGroupUUID
-    /// Kind of contents.
+    /// The type of the contents.
     package let mimeType: MIMEType
-    /// 0 for a new file, else the committed version plus 1.
+    /// 0 for a new file, otherwise the committed version plus 1.
     package let fileVersion: FileVersion
     /// The group's master version as the client knows it.
     package let masterVersion: MasterVersion
     /// Only with version 0.
     package let fileGroupUUID: FileGroupUUID?
-    /// The new text with its version; nil leaves it as it is.
+    /// The new text with its version; nil keeps the current one.
     package let appMetaData: AppMetaData?
-    /// Whether a deleted file shall live again.
+    /// Whether to undelete a deleted file.
     package let undeleteServerFile: Bool
     /// Where the contents are.
     package let source: LocalFileLocation
     /// Size when it was queued, in bytes; a file of another size must not be sent.
     package let fileSize: Int64?
-    /// Time of its last change when it was queued; a file that was changed since must not be sent.
+    /// Modification time when it was queued; a file that has changed since must not be sent.
     package let fileModified: Double?
-    /// Decides about the kind of checksum. Nil if nobody hosts the file: the server refuses it, whatever the checksum.
+    /// Determines the kind of checksum. Nil if no user hosts the file: the server refuses it, regardless of the
+    /// checksum.
     package let cloudStorageType: CloudStorageType?
     /// The batch that it belongs to; nil if it waits for a commit.
     package var batch: UploadBatch?
 }
 
-/// What the engine wants from the server.
+/// A request to the server.
 package enum ServerRequest: Sendable, Equatable {
     case index(IndexRequestParameters)
     case uploadFile(FileUpload)
@@ -50,14 +51,14 @@ package enum ServerRequest: Sendable, Equatable {
     case createSharingGroup(SharingGroupUUID, name: String?)
     case removeUserFromSharingGroup(SharingGroupUUID, masterVersion: MasterVersion)
 
-    /// Which files an index shall list.
+    /// Which files an index request asks for.
     package struct IndexRequestParameters: Sendable, Equatable {
-        /// The group whose files are wanted; nil for the list of groups alone.
+        /// The group whose files are requested; nil for the list of groups only.
         package let sharingGroupUUID: SharingGroupUUID?
-        /// Only what changed after this master version is wanted.
+        /// Only changes after this master version are requested.
         package let since: MasterVersion?
 
-        /// Puts the parameters together.
+        /// Creates the parameters.
         package init(sharingGroupUUID: SharingGroupUUID?, since: MasterVersion?) {
             self.sharingGroupUUID = sharingGroupUUID
             self.since = since
@@ -72,48 +73,49 @@ package enum ServerRequest: Sendable, Equatable {
         package let masterVersion: MasterVersion
         /// The group's new name.
         package let sharingGroupName: String?
-        /// What the other members are told.
+        /// The push notification text for the other members.
         package let pushNotificationMessage: String?
-        /// Recognises a repetition; nil for a server that does not.
+        /// Lets the server recognise a retry; nil for a server that does not support it.
         package let commitID: CommitID?
-        /// How many deletions it contains: each may take a server time that deletes from the storage before it answers.
+        /// The number of deletions in the commit: each may take time on a server that deletes from the storage before
+        /// it replies.
         package let numberOfDeletions: Int
     }
 }
 
-/// What came of a request. Its kind belongs to the kind of the request.
+/// The result of a request. Its kind corresponds to the kind of the request.
 package enum ServerReply: Sendable {
     case index(IndexResponse)
     /// A file is staged, with the server's dates.
     case fileStaged(creationDate: WireDate, updateDate: WireDate)
-    /// A text or a deletion is staged; staged changes are withdrawn; the group is created, or left.
+    /// A text or a deletion is staged; staged changes are discarded; the group is created, or left.
     case done
     case uploads([FileInfo])
-    /// A change was the last of its batch to arrive, or is one of a batch that is complete: all of it is committed as this
-    /// master version. With the server's dates, of a file.
+    /// A change was the last of its batch to arrive, or is one of a batch that is complete: the whole batch is
+    /// committed as this master version. With the server's dates, for a file.
     case batchCommitted(MasterVersion, creationDate: WireDate?, updateDate: WireDate?)
     /// A commit, with the number of changes that it contained.
     case committed(numberUploadsTransferred: Int)
     case fileDownloaded(FileDownload)
     case appMetaDataDownloaded(String)
-    /// Out of reach for good: an upload was refused, or a download brings no contents.
+    /// Permanently out of reach: an upload was refused, or a download has no contents.
     case gone(GoneReason, appMetaData: String?, CloudStorageType?)
-    /// Another master version; nothing was done.
+    /// The master version is stale; nothing was done.
     case stale(current: MasterVersion)
     case failed(RequestFailure)
 
-    /// A file that arrived, verified, as a file of the library's.
+    /// A downloaded, verified file that the library owns.
     package struct FileDownload: Sendable {
-        /// Where it is.
+        /// The location of the file.
         package let location: LocalFileLocation
         /// The text; nil if there is none.
         package let appMetaData: String?
-        /// The storage in which the file is.
+        /// The storage that holds the file.
         package let cloudStorageType: CloudStorageType
-        /// Whether the bytes were changed in the cloud behind the server's back.
+        /// Whether the contents were changed in the cloud directly, without the server.
         package let contentsChanged: Bool
 
-        /// Puts it together.
+        /// Creates a download.
         package init(
             location: LocalFileLocation, appMetaData: String?, cloudStorageType: CloudStorageType, contentsChanged: Bool
         ) {
@@ -125,23 +127,23 @@ package enum ServerReply: Sendable {
     }
 }
 
-/// Why a request has no result, after all that could be repeated was repeated.
+/// Why a request has no result, after all possible retries.
 package enum RequestFailure: Error, Sendable, Equatable {
-    /// No complete reply; the server may have carried it out.
+    /// No complete reply; the server may have processed the request.
     case unreachable
-    /// 503, with what the server or its stand-in says.
+    /// 503, with the message of the server or its stand-in.
     case serverDown(message: String?)
     /// Any other status, with the server's code if it gave one.
     case refused(status: Int, code: String?)
-    /// The credentials do not count, and could not be refreshed.
+    /// The credentials are not accepted, and could not be refreshed.
     case signInRequired
-    /// The server is older than the app demands.
+    /// The server is older than the app requires.
     case serverTooOld
     /// The file to upload is missing, unreadable, or not the one that was queued.
     case localFile
     /// The library's own database cannot be read or written.
     case localStore
-    /// Somebody else is signed in than the one whose files the store has.
+    /// A user other than the store's owner is signed in.
     case differentUser
 }
 
@@ -151,6 +153,6 @@ extension RequestFailure {
 }
 
 extension ErrorCode {
-    /// Codes as they come in replies, which may hold others.
+    /// Codes as they appear in replies, which may contain unknown ones.
     static func rawValues(_ codes: [ErrorCode]) -> Set<String> { Set(codes.map(\.rawValue)) }
 }

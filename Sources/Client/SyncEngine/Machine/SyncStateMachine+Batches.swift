@@ -1,10 +1,10 @@
 internal import SyncProtocol
 
-// Queues whose changes commit themselves with the last of them: no request for the commit, none for what is staged, and
-// others see the changes also if the process ends while the last ones are on their way.
+// Queues whose changes are committed on arrival of the last one: they need no request for the commit and none for what
+// is staged, and others see the changes even if the process ends while the last ones are being sent.
 extension SyncStateMachine {
-    /// Longest text of a file, and longest message to the other members, of a queue that is sent as a batch, in bytes: with
-    /// the parameters of the batch they must have room in a query.
+    /// Maximum size in bytes of a file's text, and of the message to the other members, in a queue that is sent as a
+    /// batch: with the parameters of the batch they must fit into a query.
     private static let maximumBatchTextBytes = 2_000
 
     /// The batch that an item is sent with; nil if its queue waits for a commit.
@@ -16,12 +16,12 @@ extension SyncStateMachine {
             pushNotificationMessage: item.id == items.first?.id ? queue.pushNotificationMessage : nil)
     }
 
-    /// Makes a batch of a queue that is to be sent, if it can be one.
+    /// Turns a queue that is to be sent into a batch, if possible.
     mutating func beginBatch(_ id: RowID<UploadQueue>) {
         guard let queue = state.queues[id], let version = state.groups[runGroup]?.masterVersion else { return }
         if queue.batchUUID != nil {
             guard queue.commitVersion != version else { return }
-            // Its changes count for the other version only.
+            // Its changes are valid for the other version only.
             forgetBatch(of: runGroup)
             resetItems(of: runGroup)
         }
@@ -37,7 +37,7 @@ extension SyncStateMachine {
         guard let limit = configuration.maximumBatchBytes else { return false }
         let items = state.items(in: queue.id)
         let texts = items.map(\.appMetaData) + [queue.pushNotificationMessage]
-        // Should one change be refused for good, all the others are sent once more.
+        // If one change is permanently refused, all the others are sent once more.
         let size = items.reduce(0) { $0 + ($1.kind == .file ? $1.fileSize ?? 0 : 0) }
         return configuration.capabilities.batches && run?.queueWithoutBatch != queue.id
             && UploadBatch.allowedCounts.contains(Int32(items.count)) && size <= limit
@@ -45,13 +45,13 @@ extension SyncStateMachine {
             && texts.allSatisfy { ($0?.utf8.count ?? 0) <= Self.maximumBatchTextBytes }
     }
 
-    /// Notes that a batch may be committed from now on without a further word of ours, once all of it is on its way.
+    /// Notes that a batch may be committed from now on without another request, once all of its changes have been sent.
     mutating func noteLastOfBatch(_ id: RowID<UploadQueue>) {
         guard let batchUUID = state.queues[id]?.batchUUID, !state.items.contains(at: .waiting(id)) else { return }
         state.queues.update(id) { $0.commitID = batchUUID.commitID }
     }
 
-    /// Gives the batches of a group up: the server has not committed them, and will not.
+    /// Abandons the batches of a group: the server has not committed them, and will not.
     mutating func forgetBatch(of group: SharingGroupUUID) {
         for queue in state.closedQueues(of: group) where queue.batchUUID != nil {
             state.queues.update(queue.id) {
@@ -74,10 +74,10 @@ extension SyncStateMachine {
         finish()
     }
 
-    /// Ends a queue that the server has committed, and tells of each of its changes that was not told of yet.
+    /// Ends a queue that the server has committed, and reports each of its changes that has not been reported yet.
     mutating func completeBatch(_ id: RowID<UploadQueue>, _ version: MasterVersion) {
         for item in state.items(in: id) where item.status != .uploaded {
-            // Its own reply got lost.
+            // Its own reply was lost.
             guard let file = item.fileUUID, let entry = state.directory[file] else { continue }
             var attributes = entry.attributes
             attributes.appMetaData = item.appMetaData ?? attributes.appMetaData
@@ -88,9 +88,9 @@ extension SyncStateMachine {
 
     // MARK: Finding out what became of a batch
 
-    /// Sends one of the changes of a batch once more, that with the fewest bytes of those that may not have arrived: if the
-    /// batch is committed, the reply says so, also when others have committed since. A stale one says that it is not, and
-    /// will not be.
+    /// Resends one of the changes of a batch, the smallest in bytes of those that may not have arrived: if the batch is
+    /// committed, the reply says so, even if others have committed since. A stale reply means that the batch is not
+    /// committed, and will not be.
     mutating func replayBatch(of queue: UploadQueue) {
         let all = state.items(in: queue.id)
         let unanswered = all.filter { $0.status != .uploaded }
@@ -112,7 +112,7 @@ extension SyncStateMachine {
             completeBatch(item.queueID, version)
             resumeDownloads()
         case .fileStaged, .done:
-            // Others of the batch have not arrived. Those that have stay staged.
+            // Other changes of the batch have not arrived. Those that have arrived stay staged.
             state.queues.update(item.queueID) { $0.commitID = nil }
             state.items.update(id) { $0.status = .uploaded }
             resumeDownloads()
@@ -121,7 +121,7 @@ extension SyncStateMachine {
             resetItems(of: runGroup)
             restart(current: current)
         case .failed(.localFile), .failed(.refused(status: 400..<500, _)), .gone:
-            // Says nothing about the batch. The index tells what arrived.
+            // This says nothing about the batch. The index shows what arrived.
             sendIndex()
         case .failed(let failure): fail(failure)
         default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))

@@ -1,8 +1,8 @@
 internal import SyncProtocol
 
-// Asking the app where a change by others clashes with its own work.
+// Asks the app when a change by others conflicts with local changes.
 extension SyncStateMachine {
-    /// Asks about the first clash of a complete group that has no answer yet; delivers the group if there is none.
+    /// Asks about the first conflict in a complete group that has no answer yet; delivers the group if there is none.
     mutating func resolveConflicts(in group: RowID<DownloadGroup>) {
         let items = state.downloads(in: group)
         for item in items {
@@ -46,7 +46,7 @@ extension SyncStateMachine {
         return DownloadDeletionConflict(attributes: attributes(of: item), conflictType: local)
     }
 
-    /// The local work on a file, over all queues.
+    /// The local changes of a file, across all queues.
     private func localWork(on file: FileUUID) -> ConflictingClientOperation? {
         let items = state.pendingItems(of: file)
         let content = items.filter(\.isContent)
@@ -57,8 +57,8 @@ extension SyncStateMachine {
         return .contentUpload(hasFile ? (hasText ? .both : .file) : .appMetaData)
     }
 
-    /// The pending upload that proves to be the origin of a downloaded text: the commit that brought it may have
-    /// succeeded without the client's knowledge.
+    /// The pending upload that a downloaded text originates from: its commit may have succeeded without the client's
+    /// knowledge.
     func ownText(in item: DownloadItem) -> UploadItem? {
         guard item.kind == .appMetaData, let version = item.appMetaDataVersion else { return nil }
         return state.pendingItems(of: item.fileUUID).first {
@@ -67,7 +67,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// The file as the server has it.
+    /// The file's attributes on the server.
     func attributes(of item: DownloadItem) -> SyncAttributes {
         let entry = state.directory[item.fileUUID]
         let group = state.downloadGroups[item.groupID]

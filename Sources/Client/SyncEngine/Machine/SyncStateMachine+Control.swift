@@ -1,8 +1,9 @@
 package import SyncProtocol
 
-// When a sync begins and ends.
+// Starts and ends syncs.
 extension SyncStateMachine {
-    /// Asks for a sync. With a group, all that was queued for it until now is closed, also while a sync is active.
+    /// Requests a sync. With a group, everything that has been queued for it so far is closed, even while a sync is
+    /// active.
     ///
     /// While a stop is pending, nothing happens.
     /// - Throws: `sharingGroupUUIDInconsistent` if the open queue is for another group; `unknownSharingGroup`;
@@ -24,7 +25,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Asks the active sync to end as soon as what is under way is done. Delayed requests are dropped.
+    /// Asks the active sync to end as soon as the operations under way are done. Delayed requests are dropped.
     package mutating func stop() -> [EngineAction] {
         guard run != nil else { return [] }
         isStopping = true
@@ -33,19 +34,19 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// The group that needs a sync, after a launch, or when the network is back: that of the oldest closed queue.
+    /// The group that needs a sync, after a launch or when the network is back: the group of the oldest closed queue.
     package var groupOfOldestClosedQueue: SharingGroupUUID? {
         state.closedQueues().first?.sharingGroupUUID
     }
 
-    /// Closes what was queued for a group until now, without a sync; nothing happens if nothing was.
+    /// Closes what has been queued for a group so far, without a sync; does nothing if nothing was queued.
     /// - Throws: As ``sync(_:at:)``.
     package mutating func closeQueue(of group: SharingGroupUUID, at now: WireDate) throws(SyncError) {
         self.now = now
         try close(group, pushNotificationMessage: nil)
     }
 
-    /// Goes on with the oldest queue that was closed and can be sent, if no sync is active: after a launch, or when the
+    /// Continues with the oldest closed queue that can be sent, if no sync is active: after a launch, or when the
     /// network is back. The open queue stays open.
     package mutating func resumePendingUploads(at now: WireDate) -> [EngineAction] {
         self.now = now
@@ -61,7 +62,7 @@ extension SyncStateMachine {
         state.closedQueues(of: group).contains { ($0.closedSequence ?? 0) <= sequence && !isParked($0) }
     }
 
-    /// How often a change of the master version made the active sync begin anew.
+    /// How often the active sync restarted because of a change of the master version.
     package var restarts: Int { run?.restarts ?? 0 }
 
     private mutating func close(
@@ -122,20 +123,20 @@ extension SyncStateMachine {
         }
     }
 
-    /// The group of the active sync. Steps that need one are reached only with one.
+    /// The group of the active sync. Steps that need a group are reached only with one.
     var runGroup: SharingGroupUUID {
         guard let group = run?.group else { preconditionFailure("a refresh of the groups alone has no such step") }
         return group
     }
 
-    /// Ends the sync if that was asked for; true if it did.
+    /// Ends the sync if that was requested; true if it did.
     mutating func stopsHere() -> Bool {
         guard isStopping else { return false }
         finish()
         return true
     }
 
-    /// Ends the sync without an error, and begins the next one if something waits.
+    /// Ends the sync without an error, and starts the next one if something waits.
     mutating func finish(isDeferred: Bool = false) {
         let group = run?.group
         run = nil
@@ -155,8 +156,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Ends the sync with an error. What was under way counts as not begun; whether the server has it is asked before
-    /// the next commit.
+    /// Ends the sync with an error. Operations under way count as not started; the server is asked whether it has their
+    /// results before the next commit.
     mutating func fail(_ error: SyncError) {
         if let group = run?.group { verifiedGroups.remove(group) }
         repairInFlight()
@@ -194,8 +195,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Begins anew with the index, because the master version is another one than the client knew, or because something
-    /// else contradicts what the client took for right; then the whole index is asked for.
+    /// Restarts with the index, because the master version differs from the one that the client knew, or because
+    /// something else contradicts what the client assumed; in that case the whole index is requested.
     mutating func restart(current: MasterVersion?, isIndexDoubtful: Bool = false) {
         state.groups.update(runGroup) {
             if let current { $0.masterVersion = current }
@@ -216,7 +217,7 @@ extension SyncStateMachine {
         sendIndex()
     }
 
-    /// Goes on with the reply to the request for which the run waits.
+    /// Handles the reply to the request that the run waits for.
     mutating func receive(_ reply: ServerReply) {
         guard let step = run?.step else { return }
         switch step {

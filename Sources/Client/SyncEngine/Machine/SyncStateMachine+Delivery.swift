@@ -1,6 +1,6 @@
 internal import SyncProtocol
 
-// Handing a file group to the app, and only then taking it over into the directory.
+// Delivers a file group to the app, and only then applies it to the directory.
 extension SyncStateMachine {
     mutating func deliver(_ group: RowID<DownloadGroup>) {
         let items = state.downloads(in: group)
@@ -14,12 +14,12 @@ extension SyncStateMachine {
         actions.append(.deliver(expect(.delivering(group)), operations, containsGone: containsGone))
     }
 
-    /// Whether the app rejected a deletion, and by that all deletions of this file group.
+    /// Whether the app rejected a deletion, and thereby all deletions in this file group.
     private func suppressesDeletions(_ items: [DownloadItem]) -> Bool {
         items.contains { $0.resolution?.answer == .deletion(.rejectDownloadDeletion(.keepContentUpload)) }
     }
 
-    /// What the app gets of an item; nil if nothing.
+    /// The operation that the app receives for an item; nil if none.
     private func operation(of item: DownloadItem, _ suppressesDeletions: Bool) -> DownloadOperation? {
         let kind: DownloadOperation.Kind
         if item.kind == .deletion {
@@ -36,7 +36,7 @@ extension SyncStateMachine {
     }
 
     private func isDelivered(deletion item: DownloadItem, _ suppressesDeletions: Bool) -> Bool {
-        // Who wanted the deletion too needs not be told.
+        // An app that also requested the deletion need not be informed.
         guard !suppressesDeletions, !isToBeDeleted(item.fileUUID) else { return false }
         if case .deletion(.rejectDownloadDeletion) = item.resolution?.answer { return false }
         return true
@@ -56,7 +56,7 @@ extension SyncStateMachine {
         takeOver(group)
     }
 
-    /// Takes a group over into the directory, carries the app's answers out, and goes on.
+    /// Applies a group to the directory, carries out the app's answers, and continues.
     private mutating func takeOver(_ group: RowID<DownloadGroup>) {
         let items = state.downloads(in: group)
         let suppressesDeletions = suppressesDeletions(items)
@@ -106,21 +106,21 @@ extension SyncStateMachine {
             entry.appMetaData = AppMetaData(version: version, contents: text)
         }
         state.directory.put(entry)
-        // What is still to be sent counts on from the new version.
+        // Versions of what is still to be sent continue from the new version.
         for pending in state.pendingItems(of: item.fileUUID) where pending.status == .uploaded {
             state.items.update(pending.key) { $0.status = .notStarted }
             verifiedGroups.remove(pending.sharingGroupUUID)
         }
     }
 
-    /// Whether a wish for a file is met: the app has it, or has something newer to send. It has not if it rejected the
-    /// download and gave its own work up.
+    /// Whether a download request for a file is fulfilled: the app has the file, or has something newer to send. It
+    /// does not if it rejected the download and dropped its local changes.
     private func isSettled(_ item: DownloadItem) -> Bool {
         guard case .content(.rejectContentDownload) = item.resolution?.answer else { return true }
         return !state.pendingItems(of: item.fileUUID).isEmpty
     }
 
-    /// Drops the local work that the app gave up, but nothing that it queued since it was asked.
+    /// Drops the local changes that the app gave up, but nothing that it has queued since it was asked.
     private mutating func perform(_ resolution: StoredResolution?, on file: FileUUID) {
         guard let resolution, case .content(let answer) = resolution.answer else { return }
         let items = state.pendingItems(of: file).filter { $0.id <= resolution.lastItem }
@@ -133,7 +133,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Takes over a deletion; false if the app queued an upload since it was asked, or was not asked, and must be now.
+    /// Applies a deletion; false if the app must be asked (again), because it has queued an upload since it was asked,
+    /// or was not asked.
     private mutating func takeOver(deletion item: DownloadItem, _ suppressesDeletions: Bool) -> Bool {
         let pending = state.pendingItems(of: item.fileUUID)
         if isToBeDeleted(item.fileUUID) {
@@ -154,7 +155,7 @@ extension SyncStateMachine {
         switch answer {
         case .rejectDownloadDeletion(.keepContentUpload):
             guard pending.contains(where: { $0.kind == .file }) else {
-                // The app has replaced the upload by a text since, which cannot bring the file back.
+                // The app has since replaced the upload with a text, which cannot restore the file.
                 state.downloads.update(item.key) { $0.resolution = nil }
                 return false
             }
@@ -173,7 +174,7 @@ extension SyncStateMachine {
         case .acceptDownloadDeletion, .rejectDownloadDeletion:
             dropItems(covered)
             markDeletedOnServer(item)
-            // The app still has what it gave up: should the file live again, it gets what the server has.
+            // The app still has what it gave up: if the file is undeleted, it gets the server's contents.
             if !covered.isEmpty { state.directory.update(item.fileUUID) { $0.forceDownload = true } }
             keepForUndeletion(state.pendingItems(of: item.fileUUID))
         }
@@ -200,8 +201,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Makes the oldest upload of contents bring the file back. Older changes of the text alone could not be sent before
-    /// it; the youngest of them travels with it.
+    /// Makes the oldest upload of contents undelete the file. Older changes of the text alone could not be sent before
+    /// it; the latest of them is sent with it.
     private mutating func keepForUndeletion(_ pending: [UploadItem]) {
         for item in pending where item.status == .uploaded {
             state.items.update(item.key) { $0.status = .notStarted }

@@ -1,6 +1,6 @@
 internal import SyncProtocol
 
-// Fetching what the index showed, one file group after the other.
+// Downloads what the index showed, one file group after the other.
 extension SyncStateMachine {
     mutating func resumeDownloads() {
         run?.step = .downloading
@@ -8,7 +8,7 @@ extension SyncStateMachine {
         downloadNext()
     }
 
-    /// Fetches what may be fetched now, and goes on with the first group that is complete.
+    /// Starts the downloads that may start now, and continues with the first complete group.
     mutating func downloadNext() {
         if endsTransfers() { return }
         startDownloads()
@@ -20,7 +20,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Fetches items of as few groups as possible, but never many groups more than the app has taken.
+    /// Downloads items of as few groups as possible, and never gets many groups ahead of what the app has accepted.
     private mutating func startDownloads() {
         while mayTransfer, let group = groupToDownload() {
             guard let item = state.downloads.first(at: .waiting(group.id)) else {
@@ -45,14 +45,14 @@ extension SyncStateMachine {
         return complete.count < configuration.maximumTransfers ? groups.first(at: .notStarted(runGroup)) : nil
     }
 
-    /// Notes that a group can be delivered, if nothing of it is to be transferred any more.
+    /// Notes that a group can be delivered, if nothing in it remains to be transferred.
     private mutating func completeDownloads(of group: RowID<DownloadGroup>) {
         guard !state.downloads.contains(at: .incomplete(group)) else { return }
         state.downloadGroups.update(group) { $0.status = .downloaded }
     }
 
-    /// The request names the master version of the index from which the item comes, even if the list of groups has told
-    /// of a newer one since: what is delivered together is of one version.
+    /// The request names the master version of the index that the item comes from, even if the list of groups has since
+    /// shown a newer one: what is delivered together is of one version.
     private func download(_ item: DownloadItem, _ group: DownloadGroup) -> ServerRequest {
         let masterVersion = group.masterVersion
         if item.kind == .appMetaData, let version = item.appMetaDataVersion {
@@ -99,15 +99,15 @@ extension SyncStateMachine {
         switch reply {
         case .stale(let current): .downloadAnew(current: current, isIndexDoubtful: false)
         case .failed(.refused(status: 404, _)), .failed(.refused(status: 409, _)), .failed(.refused(status: 410, _)):
-            // Does not happen as long as the master version is right; a whole index will tell what is.
+            // Does not happen while the master version is current; a whole index will show the actual state.
             .downloadAnew(current: nil, isIndexDoubtful: true)
         case .failed(let failure): .failAfterDeliveries(Self.error(for: failure, group: runGroup))
         default: .failAfterDeliveries(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))
         }
     }
 
-    /// Gives up the downloads of a sharing group, whose index is out of date. Bytes that arrived are kept for their
-    /// next use.
+    /// Abandons the downloads of a sharing group whose index is stale. Contents that have arrived are kept for later
+    /// use.
     mutating func dropDownloads(of group: SharingGroupUUID) {
         for downloads in state.downloadGroups(of: group) { removeDownloads(downloads.id, keepingBytes: true) }
     }
@@ -142,7 +142,8 @@ extension SyncStateMachine {
                 location: location, cachedAt: now))
     }
 
-    /// Completes a download with bytes that are here already; false if they are not, or are of another version.
+    /// Completes a download with contents that are already cached; false if there are none, or if they are of another
+    /// version.
     private mutating func useCachedTransfer(for item: DownloadItem) -> Bool {
         guard item.kind == .file, let entry = state.transfers.first(at: item.fileUUID) else { return false }
         state.transfers[entry.key] = nil

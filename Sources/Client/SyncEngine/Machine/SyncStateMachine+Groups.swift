@@ -1,8 +1,8 @@
 internal import SyncProtocol
 
-// Taking over the server's list of groups, and losing groups.
+// Applies the server's list of groups, and handles lost groups.
 extension SyncStateMachine {
-    /// Takes over the list of groups, and tells the app what others changed.
+    /// Applies the list of groups, and informs the app of changes made by others.
     mutating func mergeGroups(_ listed: [SharingGroupInfo]) {
         var created: [SharingGroup] = []
         var updated: [SharingGroup] = []
@@ -40,7 +40,7 @@ extension SyncStateMachine {
         actions.append(.reportSharingGroups(created: created, updated: updated, deleted: deleted))
     }
 
-    /// Whether the server may have been asked for the group already: the reply may have been lost.
+    /// Whether the creation of the group may already have been sent to the server: the reply may have been lost.
     private func wasCreationSent(_ group: SharingGroupUUID) -> Bool {
         state.closedQueues(of: group).contains { queue in
             state.items(in: queue.id).contains { $0.kind == .groupCreate }
@@ -57,14 +57,14 @@ extension SyncStateMachine {
         return entry.sharingGroup
     }
 
-    /// Ends the active sync because its group is not ours any more.
+    /// Ends the active sync because the user is no longer a member of its group.
     mutating func groupIsLost(_ group: SharingGroupUUID) {
         guard let entry = state.groups[group] else {
             fail(SyncError(.notAMember, sharingGroupUUID: group))
             return
         }
         if entry.creationPending {
-            // The server has no such group of ours, and did not let us create it.
+            // The user has no such group on the server, and the server did not allow its creation.
             loseGroup(group)
             fail(SyncError(.uuidCollision, sharingGroupUUID: group))
             return
@@ -80,8 +80,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Notes that the user is not in a group any more. Files stay with the app; queues of the group die.
-    /// - Returns: Whether the app must be told, because the user did not leave on this device.
+    /// Notes that the user is no longer a member of a group. The app keeps its files; the group's queues become dead.
+    /// - Returns: Whether the app must be informed, because the user did not leave on this device.
     @discardableResult
     mutating func loseGroup(_ group: SharingGroupUUID) -> Bool {
         guard let entry = state.groups[group] else { return false }
@@ -105,7 +105,8 @@ extension SyncStateMachine {
             }
         }
         if state.openQueue == nil { openQueue() }
-        // What would have brought them back is dead: should the user come back, the deletions are found again.
+        // The uploads that would have undeleted them are dead: if the user becomes a member again, the deletions are
+        // found again.
         for file in state.directory.rows(where: {
             $0.sharingGroupUUID == group && $0.deletedOnServer && !$0.deletedLocally
         }) {
@@ -130,19 +131,19 @@ extension SyncStateMachine {
         }
     }
 
-    /// Removes a queue with all that is in it.
+    /// Removes a queue with all its items.
     mutating func removeQueue(_ queue: RowID<UploadQueue>) {
         for item in state.items(in: queue) { removeItem(item) }
         state.queues[queue] = nil
     }
 
-    /// Removes an item, with its file if that is the library's. The queue may become empty by that.
+    /// Removes an item, with its file if the library owns it. The queue may become empty.
     mutating func removeItem(_ item: UploadItem) {
         state.items[item.key] = nil
         if item.ownsFile, let source = item.source { actions.append(.removeFile(source)) }
     }
 
-    /// Removes items that the app gave up; a closed queue that becomes empty goes with them.
+    /// Removes items that the app gave up; a closed queue that becomes empty is removed too.
     mutating func dropItems(_ items: [UploadItem]) {
         for item in items {
             if item.status == .uploaded || item.status == .uploading { verifiedGroups.remove(item.sharingGroupUUID) }

@@ -1,20 +1,20 @@
 package import SyncProtocol
 
-/// How many downloads an index would lead to.
+/// The number of downloads that an index would lead to.
 package struct IndexComparison: Sendable, Equatable {
-    /// Contents and texts.
+    /// The number of contents and texts.
     package var numberContentDownloads = 0
-    /// Deletions.
+    /// The number of deletions.
     package var numberDownloadDeletions = 0
 
-    /// Puts the numbers together.
+    /// Creates a comparison.
     package init(numberContentDownloads: Int = 0, numberDownloadDeletions: Int = 0) {
         self.numberContentDownloads = numberContentDownloads
         self.numberDownloadDeletions = numberDownloadDeletions
     }
 }
 
-// Comparing the server's index with the directory.
+// Compares the server's index with the directory.
 extension SyncStateMachine {
     mutating func sendIndex() {
         if stopsHere() { return }
@@ -22,7 +22,7 @@ extension SyncStateMachine {
             .index(.init(sharingGroupUUID: run?.group, since: run?.group.flatMap { knownVersion(of: $0) })), .indexing)
     }
 
-    /// The version from which on changes are of interest; nil if all files are.
+    /// The version after which changes are needed; nil if all files are.
     private func knownVersion(of group: SharingGroupUUID) -> MasterVersion? {
         guard configuration.capabilities.since, !state.directory.contains(at: .wanted(group)) else { return nil }
         return state.groups[group]?.indexedVersion
@@ -80,7 +80,7 @@ extension SyncStateMachine {
         startUploads()
     }
 
-    /// Counts the differences between an index of a group and the directory, without doing anything about them.
+    /// Counts the differences between an index of a group and the directory, without acting on them.
     package func comparison(with rows: [FileInfo], of group: SharingGroupUUID) -> IndexComparison {
         var comparison = IndexComparison()
         for row in rows {
@@ -95,10 +95,11 @@ extension SyncStateMachine {
         return comparison
     }
 
-    /// Makes a download of each difference between the index and the directory.
+    /// Creates a download for each difference between the index and the directory.
     ///
-    /// Versions in the directory stay as they are, or a process that ends before the delivery would count as having
-    /// delivered. Exceptions are files of which the app has no contents: deleted ones, and those out of reach.
+    /// Versions in the directory do not change, as otherwise a process that ends before the delivery would count as
+    /// having delivered. Exceptions are files whose contents the app does not have: deleted files, and files that are
+    /// out of reach.
     private mutating func compare(_ rows: [FileInfo], in group: SharingGroupUUID) {
         var groupIDs: [FileGroupUUID: RowID<DownloadGroup>] = [:]
         for row in rows {
@@ -120,7 +121,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// What is to be downloaded; nil if nothing is.
+    /// What has to be downloaded; nil if nothing.
     private func difference(
         between entry: DirectoryEntry?, and row: FileInfo, _ version: FileVersion
     ) -> DownloadItem.Kind? {
@@ -133,7 +134,7 @@ extension SyncStateMachine {
         return entry.forceDownload ? .file : nil
     }
 
-    /// Takes over what is no change to the app.
+    /// Applies what is not a change for the app.
     private mutating func refresh(with row: FileInfo, _ version: FileVersion) {
         state.directory.update(row.fileUUID) { entry in
             entry.fileGroupUUID = entry.fileGroupUUID ?? row.fileGroupUUID
@@ -151,8 +152,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Notes the versions that a deleted file has on the server, so that an upload which brings it back counts on from
-    /// them. Where the text is another one than the app has, it is downloaded once the file lives again.
+    /// Notes the versions that a deleted file has on the server, so that an upload that undeletes it continues from
+    /// them. If the text differs from the one that the app has, it is downloaded once the file is undeleted.
     static func adoptDeletedVersion(
         _ version: FileVersion, _ textVersion: AppMetaDataVersion?, in entry: inout DirectoryEntry
     ) {

@@ -1,8 +1,8 @@
 package import SyncProtocol
 
-// What a process that ended in the middle has left behind.
+// Repairs what an interrupted process has left behind.
 extension SyncStateMachine {
-    /// Repairs what the last process left in the middle. Comes before anything else.
+    /// Repairs what the last process left unfinished. Must be called before anything else.
     package mutating func launch(at now: WireDate) -> [EngineAction] {
         self.now = now
         if state.openQueue == nil { openQueue() }
@@ -19,7 +19,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Counts everything that is under way as not begun.
+    /// Marks everything that is under way as not started.
     mutating func repairInFlight() {
         for item in state.items.rows(at: .inFlight) {
             state.items.update(item.key) { $0.status = .notStarted }

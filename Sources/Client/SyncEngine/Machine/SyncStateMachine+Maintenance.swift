@@ -1,10 +1,10 @@
 public import SyncProtocol
 
-/// What a comparison of the app's files with the directory shows.
+/// The result of comparing the app's files with the directory.
 public struct LocalConsistencyResults: Sendable, Equatable {
     /// Deleted, and unknown to the app: harmless.
     public var clientMissingAndDeleted: Set<FileUUID> = []
-    /// Live, and unknown to the app. A download wish repairs that.
+    /// Not deleted, and unknown to the app. A download request repairs that.
     public var clientMissingNotDeleted: Set<FileUUID> = []
     /// Known to the app, not to the library.
     public var directoryMissing: Set<FileUUID> = []
@@ -15,15 +15,15 @@ public struct LocalConsistencyResults: Sendable, Equatable {
     public init() {}
 }
 
-/// How much a reset drops.
+/// What a reset drops.
 public enum ResetType: Sendable {
     /// All pending uploads and downloads.
     case tracking
-    /// All that the client remembers.
+    /// Everything that the client stores.
     case all
 }
 
-// Questions and repairs.
+// Queries and repairs.
 extension SyncStateMachine {
     /// The groups that the user is a member of.
     package var sharingGroups: [SharingGroup] {
@@ -31,10 +31,10 @@ extension SyncStateMachine {
             .map(\.sharingGroup)
     }
 
-    /// Whether something that was closed is still to be sent.
+    /// Whether a closed queue is still to be sent.
     package var uploadsPending: Bool { state.queues.contains(at: .closed) }
 
-    /// What is known of a file.
+    /// What is known about a file.
     /// - Throws: `getAttributesForUnknownFile`, `fileAlreadyDeleted`.
     package func attributes(of file: FileUUID) throws(SyncError) -> SyncAttributes {
         guard let entry = state.directory[file] else {
@@ -44,12 +44,12 @@ extension SyncStateMachine {
         return entry.attributes
     }
 
-    /// Wishes that the next sync delivers a file again, whatever its version. Ignored for files
-    /// that are out of reach, and for those that the server does not have yet.
+    /// Requests that the next sync delivers a file again, whatever its version. Ignored for files that are out of
+    /// reach, and for files that the server does not have yet.
     /// - Throws: `couldNotFindFileUUID`, `fileAlreadyDeleted`.
     package mutating func requestDownload(of file: FileUUID) throws(SyncError) {
         guard let entry = state.directory[file] else { throw SyncError(.couldNotFindFileUUID, fileUUID: file) }
-        // What others deleted, and an upload is bringing back, is delivered once it lives again.
+        // A file that others deleted, and that an upload is restoring, is delivered once it is undeleted.
         guard !entry.deletedLocally else { throw SyncError(.fileAlreadyDeleted, fileUUID: file) }
         guard entry.goneReason == nil, entry.fileVersion != nil else { return }
         state.directory.update(file) { $0.forceDownload = true }
@@ -71,7 +71,7 @@ extension SyncStateMachine {
         return results
     }
 
-    /// Drops what is pending, or all that the client remembers. Touches neither the app's files nor the server.
+    /// Drops what is pending, or everything that the client stores. Touches neither the app's files nor the server.
     /// - Throws: `syncIsOperating`.
     package mutating func reset(_ type: ResetType, at now: WireDate) throws(SyncError) -> [EngineAction] {
         self.now = now
@@ -86,7 +86,7 @@ extension SyncStateMachine {
             if type == .all || entry.fileVersion == nil {
                 state.directory[entry.key] = nil
             } else if entry.deletedOnServer, !entry.deletedLocally {
-                // Nothing brings it back any more, so the deletion must be found again.
+                // Nothing undeletes it any more, so the deletion must be found again.
                 state.directory.update(entry.key) { $0.deletedOnServer = false }
                 state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
             }
@@ -99,8 +99,8 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Forgets a group that the user is not in any more: its files, and what could not be sent to it. The app keeps
-    /// what it has.
+    /// Forgets a group that the user is no longer a member of: its files, and what could not be sent to it. The app's
+    /// own data is not touched.
     /// - Throws: `unknownSharingGroup`; `syncIsOperating` if the user is still a member.
     package mutating func forget(_ group: SharingGroupUUID) throws(SyncError) -> [EngineAction] {
         guard let entry = state.groups[group] else {

@@ -1,10 +1,10 @@
 package import SyncProtocol
 
-// Answering a conflict with a file into which both sides went.
+// Resolves a conflict with a file that merges both sides.
 extension SyncStateMachine {
-    /// Answers a conflict about contents by dropping the local work and queueing a merged file instead, in one step. The
-    /// file needs no sync of the app's: it is in a closed queue of its own.
-    /// - Returns: What to do next; nil if the question does not wait for an answer any more, and nothing changed.
+    /// Resolves a conflict about contents by dropping the local changes and queueing a merged file instead, atomically.
+    /// The file needs no sync request by the app: it is in a closed queue of its own.
+    /// - Returns: What to do next; nil if the question no longer waits for an answer, and nothing changed.
     package mutating func mergeConflict(
         _ token: EngineToken, _ source: UploadSource, appMetaData: String?, at now: WireDate
     ) -> [EngineAction]? {
@@ -32,7 +32,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// What the local side of a conflict has to say: the youngest pending contents and text of a file.
+    /// The local side of a conflict: the latest pending contents and text of a file.
     package func pendingContent(of file: FileUUID) -> (file: LocalFileLocation?, appMetaData: String?) {
         let pending = state.pendingItems(of: file).filter(\.isContent)
         return (pending.compactMap(\.source).last, pending.compactMap(\.appMetaData).last)

@@ -1,17 +1,17 @@
 package import SyncProtocol
 
-/// Contents to upload, as they were when they were queued.
+/// Contents to upload, in the state in which they were queued.
 package struct UploadSource: Sendable, Equatable {
-    /// Where they are.
+    /// The location of the contents.
     package let location: LocalFileLocation
-    /// Whether the file is a copy that belongs to the library.
+    /// Whether the file is a copy that the library owns.
     package let isOwned: Bool
-    /// Size in bytes; nil if it was not looked at.
+    /// Size in bytes; nil if it was not determined.
     package let size: Int64?
-    /// Time of the last change, in seconds since 1970; nil if it was not looked at.
+    /// Modification time, in seconds since 1970; nil if it was not determined.
     package let modified: Double?
 
-    /// Puts it together.
+    /// Creates a source.
     package init(location: LocalFileLocation, isOwned: Bool, size: Int64? = nil, modified: Double? = nil) {
         self.location = location
         self.isOwned = isOwned
@@ -20,9 +20,9 @@ package struct UploadSource: Sendable, Equatable {
     }
 }
 
-// Queueing changes. Whatever throws has changed nothing.
+// Queues changes. A call that throws has changed nothing.
 extension SyncStateMachine {
-    /// Queues a new file, or the next version of one. Replaces what is queued for the file and not closed yet, and what
+    /// Queues a new file, or the next version of one. Replaces what is queued for the file and not yet closed, and what
     /// was set aside.
     /// - Throws: `noMimeType`, `mimeTypeOfFileChanged`, `fileGroupUUIDChanged`, `fileAlreadyDeleted`,
     ///   `fileQueuedForDeletion`, `fileIsGone`, `sharingGroupUUIDInconsistent`, `unknownSharingGroup`, `notAMember`,
@@ -55,7 +55,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Queues a change of a file's text alone. Replaces what is queued for the file and not closed yet.
+    /// Queues a change of a file's text alone. Replaces what is queued for the file and not yet closed.
     /// - Throws: `badAppMetaData`, `couldNotFindFileUUID`, and what ``upload(_:_:at:)`` throws.
     package mutating func uploadAppMetaData(
         _ attributes: SyncAttributes, at now: WireDate
@@ -78,8 +78,8 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Queues deletions: all of them, or none. What is queued for the files and not closed yet is dropped; a file that
-    /// never came to the server by that is deleted at once.
+    /// Queues deletions: all of them, or none. What is queued for the files and not yet closed is dropped; a file that
+    /// therefore never reached the server is deleted at once.
     /// - Throws: `deletingUnknownFile`, `fileAlreadyDeleted`, `fileQueuedForDeletion`, `sharingGroupUUIDInconsistent`,
     ///   `unknownSharingGroup`, `notAMember`, `openQueueNotEmpty`.
     package mutating func delete(_ files: [FileUUID], at now: WireDate) throws(SyncError) -> [EngineAction] {
@@ -120,8 +120,8 @@ extension SyncStateMachine {
         state.items.put(item)
     }
 
-    /// Queues the creation of a sharing group, of which the user becomes admin. The group is visible here at once, and
-    /// content for it may be queued behind its creation.
+    /// Queues the creation of a sharing group, whose admin the user becomes. The group is visible locally at once, and
+    /// content for it may be queued after its creation.
     /// - Throws: `sharingGroupExists`, `openQueueNotEmpty`, `permissionDenied` for users without storage.
     package mutating func createSharingGroup(
         _ group: SharingGroupUUID, name: String?, at now: WireDate
@@ -141,7 +141,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Queues a new name for a group. Replaces one that is queued and not closed yet.
+    /// Queues a new name for a group. Replaces a name that is queued and not yet closed.
     /// - Throws: `unknownSharingGroup`, `notAMember`, `permissionDenied` unless the user is admin,
     ///   `sharingGroupUUIDInconsistent`, `openQueueNotEmpty`.
     package mutating func updateSharingGroup(
@@ -161,7 +161,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Queues that the user leaves a group. Must be followed by a sync of the group.
+    /// Queues the user's departure from a group. Must be followed by a sync of the group.
     /// - Throws: `unknownSharingGroup`, `notAMember` also if the user is about to leave already, `openQueueNotEmpty`.
     package mutating func removeFromSharingGroup(
         _ group: SharingGroupUUID, at now: WireDate
@@ -180,7 +180,7 @@ extension SyncStateMachine {
 
     // MARK: Rules
 
-    /// The group for which something is queued and not closed yet; nil if nothing is.
+    /// The group of the open queue; nil if nothing is queued in it.
     package var openGroup: SharingGroupUUID? {
         guard let open = state.openQueue, state.items.contains(at: .queue(open.id)) else { return nil }
         return open.sharingGroupUUID
@@ -239,7 +239,7 @@ extension SyncStateMachine {
         return item
     }
 
-    /// A new item of the open queue, which becomes one of the group by that. The caller puts it.
+    /// Creates an item for the open queue, which thereby belongs to the item's group. The caller stores the item.
     private mutating func addItem(
         _ kind: UploadItem.Kind, _ group: SharingGroupUUID, _ file: FileUUID?
     ) -> UploadItem {

@@ -1,17 +1,18 @@
 package import SyncProtocol
 
-// Uploads that no repetition brings through: a file that is too large, or that is not what was queued any more. They are
-// set aside, in a queue of their own that is not sent, so that the others go their way; the app decides about them.
+// Uploads for which no retry helps: a file that is too large, or that no longer is what was queued. They are set aside,
+// in a queue of their own that is not sent, so that the others can proceed; the app decides about them.
 extension SyncStateMachine {
-    /// The server's codes for an upload that it will never take as it is.
+    /// The server's codes for an upload that it will never accept as it is.
     private static let finalCodes = ErrorCode.rawValues([
         .malformedParameter, .parameterOutOfRange, .parameterTooLong, .unknownMimeType, .mimeTypeChanged,
         .fileInOtherGroup, .bodyTooLarge, .appMetaDataTooLarge,
     ])
-    /// The same for replies without a code, such as a proxy's: content too large, URI too long (RFC 9110, section 15.5).
+    /// The same for replies without a code, such as a proxy's: content too large, URI too long (RFC 9110, section
+    /// 15.5).
     private static let finalStatuses: Set<Int> = [413, 414]
 
-    /// Whether an upload that failed like this will fail for ever.
+    /// Whether an upload that failed like this will always fail.
     static func isFinal(_ failure: RequestFailure) -> Bool {
         switch failure {
         case .localFile: true
@@ -20,12 +21,13 @@ extension SyncStateMachine {
         }
     }
 
-    /// What of a file was set aside, or died with its group; the oldest first.
+    /// The uploads of a file that were set aside, or became dead with their group; oldest first.
     package func uploadsSetAside(of file: FileUUID) -> [UploadItem] {
         state.items.rows(at: .file(file)).filter { $0.isContent && state.queues[$0.queueID]?.state == .dead }
     }
 
-    /// Takes an upload out of its queue, and tells the app. What the app has replaced or deleted since is just dropped.
+    /// Removes an upload from its queue, and informs the app. What the app has replaced or deleted since is just
+    /// dropped.
     mutating func setAside(_ item: UploadItem, _ error: SyncError) {
         guard let file = item.fileUUID, let entry = state.directory[file] else { return }
         guard !state.pendingItems(of: file).contains(where: { $0.kind == .deletion && $0.id > item.id }) else {
@@ -64,17 +66,17 @@ extension SyncStateMachine {
         forgetUndeletion(of: file)
     }
 
-    /// The next change of the file that waits, if what it and later ones bring replaces what an item would have brought.
+    /// The next waiting change of the file, if it and later changes replace what an item would have uploaded.
     private func successor(of item: UploadItem, _ file: FileUUID) -> UploadItem? {
         let newer = state.pendingItems(of: file).filter { $0.id > item.id && $0.isContent && $0.status == .notStarted }
         let isReplaced = newer.contains { item.kind == .file ? $0.kind == .file : $0.appMetaData != nil }
         return isReplaced ? newer.first : nil
     }
 
-    /// Queues again what was set aside of a file. Contents and text that were queued since take precedence.
-    /// - Parameter source: Looks anew at the contents of an item, which may have changed since.
-    /// - Throws: `couldNotFindFileUUID` if nothing was set aside, or only a text of a file that the server does not have;
-    ///   what ``upload(_:_:at:)`` throws; what `source` throws.
+    /// Queues the uploads of a file that were set aside. Contents and text that were queued since take precedence.
+    /// - Parameter source: Reads the current state of an item's contents, which may have changed since.
+    /// - Throws: `couldNotFindFileUUID` if nothing was set aside, or only the text of a file that the server does not
+    ///   have; what ``upload(_:_:at:)`` throws; what `source` throws.
     package mutating func retryUpload(
         of file: FileUUID, at now: WireDate, source: (UploadItem) throws(SyncError) -> UploadSource?
     ) throws(SyncError) -> [EngineAction] {
@@ -115,7 +117,7 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Gives up what was set aside of a file. A file that never came to the server is forgotten by that.
+    /// Discards the uploads of a file that were set aside. A file that never reached the server is forgotten.
     /// - Throws: `couldNotFindFileUUID` if nothing was set aside.
     package mutating func discardUpload(of file: FileUUID) throws(SyncError) -> [EngineAction] {
         let items = uploadsSetAside(of: file)

@@ -1,6 +1,6 @@
 internal import SyncProtocol
 
-// Making sure that the server has staged what the client believes, and nothing else, since a commit takes all of it.
+// Ensures that the server has staged what the client believes, and nothing else, since a commit takes all of it.
 extension SyncStateMachine {
     mutating func receiveStaged(_ reply: ServerReply, _ queue: RowID<UploadQueue>) {
         switch reply {
@@ -12,7 +12,7 @@ extension SyncStateMachine {
     }
 
     private mutating func compareStaged(_ rows: [FileInfo], with queue: RowID<UploadQueue>) {
-        // The server stages one change of a file, at most.
+        // The server stages at most one change per file.
         let staged = Dictionary(rows.map { ($0.fileUUID, $0) }, uniquingKeysWith: { first, _ in first })
         let batch = state.queues[queue]?.batchUUID
         var expected: Set<FileUUID> = []
@@ -29,8 +29,8 @@ extension SyncStateMachine {
                 }
             }
         }
-        // What others than the commit would take is replaced when its file is sent again, without another transfer to the
-        // storage.
+        // Changes that the commit would not include are replaced when their file is sent again, without another
+        // transfer to the storage.
         let files = Set(state.items(in: queue).compactMap(\.fileUUID))
         let unexpected = rows.filter { row in
             !expected.contains(row.fileUUID) && (row.batchUUID == nil || !files.contains(row.fileUUID))
@@ -39,7 +39,7 @@ extension SyncStateMachine {
             verifiedGroups.insert(runGroup)
             continueUploads(of: queue)
         } else if configuration.capabilities.discardUploads {
-            // More than one request may name stay for the next look.
+            // Those that exceed the limit of one request are left for the next check.
             let files = unexpected.prefix(DiscardUploadsRequest.maximumFiles).map(\.fileUUID)
             send(.discardUploads(runGroup, files), .discarding(queue))
         } else {
@@ -65,8 +65,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Without a way to withdraw staged changes, they can only be replaced: by the queue's own for the same file, or,
-    /// where the file is deleted, by another deletion, which changes nothing.
+    /// If staged changes cannot be discarded, they can only be replaced: by the queue's own change of the same file,
+    /// or, if the file is deleted, by another deletion, which changes nothing.
     private mutating func replaceStaged(_ rows: [FileInfo], of queue: RowID<UploadQueue>) {
         let waiting = Set(state.items(in: queue).filter { $0.status == .notStarted }.compactMap(\.fileUUID))
         for row in rows where !waiting.contains(row.fileUUID) {

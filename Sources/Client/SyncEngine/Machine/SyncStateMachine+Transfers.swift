@@ -1,32 +1,32 @@
 internal import SyncProtocol
 
-/// A request that is under way beside others of its kind.
+/// A request that runs concurrently with others of its kind.
 enum Transfer: Sendable {
     case upload(RowID<UploadItem>)
     case download(RowID<DownloadItem>)
 }
 
-/// What comes after the transfers that are under way, once one of them, or the app, has given a reason.
+/// What to do after the transfers under way, once one of them, or the app, has given a reason.
 enum AfterTransfers: Sendable {
-    /// The downloads belong to a version that is not the group's any more.
+    /// The downloads belong to a stale version of the group.
     case downloadAnew(current: MasterVersion?, isIndexDoubtful: Bool)
-    /// Likewise, what was staged.
+    /// Likewise for what was staged.
     case uploadAnew(current: MasterVersion?, isIndexDoubtful: Bool)
-    /// A batch is committed, whatever its other requests bring.
+    /// A batch is committed, regardless of the results of its other requests.
     case takeBatchOver(RowID<UploadQueue>, MasterVersion)
     /// A batch cannot become complete.
     case sendWithoutBatch(RowID<UploadQueue>)
-    /// The sync cannot go on, but what arrived is delivered before it ends.
+    /// The sync cannot continue, but what has arrived is delivered before it ends.
     case failAfterDeliveries(SyncError)
     case fail(SyncError)
-    /// The app has put off an answer.
+    /// The app has postponed an answer.
     case finish
 }
 
-// Several uploads, or downloads, at the same time. Whatever ends them lets those that are under way come to their end:
-// a request that nobody waits for could still take effect later.
+// Several concurrent uploads or downloads. Whatever ends them lets those that are under way complete: a request that is
+// no longer waited for could still take effect later.
 extension SyncStateMachine {
-    /// Whether one more transfer may begin.
+    /// Whether one more transfer may start.
     var mayTransfer: Bool {
         guard let run, run.afterTransfers == nil, !isStopping else { return false }
         return run.transfers.count < configuration.maximumTransfers
@@ -35,7 +35,7 @@ extension SyncStateMachine {
     /// Whether nothing is being transferred.
     var isLineFree: Bool { run?.transfers.isEmpty ?? true }
 
-    /// Whether the app has a question, or a delivery that it has not taken.
+    /// Whether the app has a pending question, or a delivery that it has not acknowledged.
     var isAppBusy: Bool {
         switch run?.step {
         case .resolvingContent, .resolvingDeletions, .delivering: true
@@ -56,8 +56,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// Lets no further transfer begin, and something else come after those under way. The first reason counts, unless a
-    /// batch turns out to be committed.
+    /// Starts no further transfers, and plans what to do after those under way. The first reason counts, unless a batch
+    /// turns out to be committed.
     mutating func endTransfers(_ next: AfterTransfers) {
         switch (run?.afterTransfers, next) {
         case (nil, _), (_, .takeBatchOver): run?.afterTransfers = next
@@ -66,14 +66,15 @@ extension SyncStateMachine {
         }
         switch next {
         case .downloadAnew, .uploadAnew:
-            // What they bring would be thrown away.
+            // Their results would be discarded.
             for token in run?.transfers.keys.sorted() ?? [] { actions.append(.cancel(token)) }
         case .takeBatchOver, .sendWithoutBatch, .failAfterDeliveries, .fail, .finish: break
         }
     }
 
-    /// Goes on with what comes after the transfers, if something does, none is under way any more, and the app is not busy.
-    /// - Returns: Whether no further transfer is to begin.
+    /// Continues with what is planned after the transfers, if anything is, no transfer is under way, and the app is not
+    /// busy.
+    /// - Returns: Whether no further transfer may start.
     mutating func endsTransfers() -> Bool {
         guard run?.afterTransfers != nil || isStopping else { return false }
         if case .failAfterDeliveries = run?.afterTransfers, !isStopping,

@@ -1,8 +1,8 @@
 package import SyncProtocol
 
-// What was transferred while no process waited for it.
+// Handles what was transferred while no process was waiting for it.
 extension SyncStateMachine {
-    /// Keeps contents that arrived, for when the index shows their version.
+    /// Keeps contents that arrived until the index shows their version.
     package mutating func keepDownload(
         _ arrived: ServerReply.FileDownload, of file: FileUUID, _ version: FileVersion,
         _ textVersion: AppMetaDataVersion?, at now: WireDate
@@ -24,8 +24,10 @@ extension SyncStateMachine {
         return takeActions()
     }
 
-    /// Counts an upload as staged whose request has arrived. Whether the server still has it is asked before the commit.
-    /// - Parameter committedVersion: The master version as which the upload's batch was committed, if the reply said so.
+    /// Marks an upload as staged whose request has arrived. The server is asked before the commit whether it still has
+    /// it.
+    /// - Parameter committedVersion: The master version with which the upload's batch was committed, if the reply said
+    ///   so.
     package mutating func noteStaged(
         _ file: FileUUID, _ version: FileVersion, _ textVersion: AppMetaDataVersion?,
         committedAs committedVersion: MasterVersion? = nil
@@ -42,7 +44,7 @@ extension SyncStateMachine {
             $0.stagedAppMetaDataVersion = textVersion
         }
         verifiedGroups.remove(item.sharingGroupUUID)
-        // A sync that is under way finds that out by itself.
+        // An active sync finds that out by itself.
         if let committedVersion, queue.batchUUID != nil, !isSyncing { completeBatch(queue.id, committedVersion) }
         return takeActions()
     }

@@ -1,6 +1,6 @@
 internal import SyncProtocol
 
-// Staging what is queued, one item after the other.
+// Stages what is queued, one item after the other.
 extension SyncStateMachine {
     mutating func startUploads() {
         if stopsHere() { return }
@@ -24,8 +24,7 @@ extension SyncStateMachine {
         continueUploads(of: queue.id)
     }
 
-    /// Counts what was staged on a version of its file that is not the present one any more as not staged: a commit would be
-    /// refused.
+    /// Marks what was staged on a stale version of its file as not staged: a commit would be refused.
     private mutating func resetOutdated(in queue: RowID<UploadQueue>) {
         for item in state.items(in: queue) where item.isStaged {
             guard let entry = item.fileUUID.flatMap({ state.directory[$0] }),
@@ -40,7 +39,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// The version that an item's file gets by it, or that a deletion is for.
+    /// The version that an item gives its file, or that a deletion refers to.
     private func stagedFileVersion(of item: UploadItem, _ entry: DirectoryEntry) -> FileVersion? {
         switch item.kind {
         case .file: entry.fileVersion.map { $0.next } ?? .first
@@ -49,13 +48,13 @@ extension SyncStateMachine {
         }
     }
 
-    /// The version that the text gets by an item.
+    /// The version that an item gives the text.
     private func stagedAppMetaDataVersion(of item: UploadItem, _ entry: DirectoryEntry) -> AppMetaDataVersion? {
         guard item.appMetaData != nil else { return nil }
         return entry.appMetaData.map { $0.version.next } ?? .first
     }
 
-    /// Whether a closed queue has to wait for something that a sync alone does not bring: a file that is out of reach,
+    /// Whether a closed queue has to wait for something that a sync alone cannot provide: a file that is out of reach,
     /// an earlier queue that waits and changes one of the same files, or the permission to write.
     func isParked(_ queue: UploadQueue) -> Bool {
         guard let group = queue.sharingGroupUUID else { return true }
@@ -109,15 +108,15 @@ extension SyncStateMachine {
         if !endsTransfers(), isLineFree { commit(queue) }
     }
 
-    /// Whether it is known what the server has staged, as far as that matters. Batches take no notice of what is staged
-    /// beside them.
+    /// Whether it is known what the server has staged, as far as that matters. Batches ignore what is staged outside of
+    /// them.
     private func isStagingVerified(for id: RowID<UploadQueue>) -> Bool {
         guard !verifiedGroups.contains(runGroup) else { return true }
         guard let batchUUID = state.queues[id]?.batchUUID else { return false }
         return run?.begunBatch == batchUUID || !state.items(in: id).contains { $0.status == .uploaded }
     }
 
-    /// Sends the request that stages an item, if there is something to send.
+    /// Sends the request that stages an item, if a request is needed.
     private mutating func stage(_ item: UploadItem) {
         guard let file = item.fileUUID, let entry = state.directory[file], let queue = state.queues[item.queueID],
             let group = state.groups[runGroup]
@@ -134,7 +133,7 @@ extension SyncStateMachine {
         case .appMetaData:
             guard entry.fileVersion != nil, !entry.deletedOnServer else {
                 breakBatch(of: item)
-                // The upload that would have created the file, or brought it back, was refused for good.
+                // The upload that would have created the file, or undeleted it, was permanently refused.
                 if uploadsSetAside(of: file).contains(where: { $0.kind == .file }) {
                     setAside(item, SyncError(.couldNotFindFileUUID))
                 } else {
@@ -144,7 +143,7 @@ extension SyncStateMachine {
             }
         case .deletion:
             guard entry.fileVersion != nil else {
-                // The file never came to the server, so it is deleted already.
+                // The file never reached the server, so it is already deleted.
                 state.directory.update(file) {
                     $0.deletedLocally = true
                     $0.deletedOnServer = true
@@ -161,7 +160,7 @@ extension SyncStateMachine {
         transfer(.upload(item.id), request)
     }
 
-    /// The request that stages an item with the versions that it was given.
+    /// The request that stages an item with the versions assigned to it.
     func stagingRequest(
         _ item: UploadItem, in queue: UploadQueue, from masterVersion: MasterVersion
     ) -> ServerRequest? {
@@ -198,7 +197,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// Finishes an item that cannot be sent; tells the app if its work is lost by that.
+    /// Finishes an item that cannot be sent; informs the app if this loses its changes.
     private mutating func refuse(_ item: UploadItem, _ entry: DirectoryEntry, _ reason: GoneReason?) {
         state.items.update(item.key) {
             $0.status = .uploaded
@@ -235,14 +234,14 @@ extension SyncStateMachine {
         case .stale(let current):
             endTransfers(.uploadAnew(current: current, isIndexDoubtful: false))
         case .failed where run?.afterTransfers != nil:
-            // Ended early, or overtaken by something that counts more.
+            // Cancelled, or superseded by something that takes precedence.
             break
         case .failed(let failure) where failure.isRefusal(.notAMember):
             endTransfers(.uploadAnew(current: nil, isIndexDoubtful: false))
         case .failed(let failure) where failure.isRefusal(.batchMismatch):
             endTransfers(.sendWithoutBatch(item.queueID))
         case .failed(.refused(status: 409, let code)) where Self.refusalsOfWrongVersions.contains(code ?? ""):
-            // Does not happen as long as the master version is right; a whole index will tell what is.
+            // Does not happen while the master version is current; a whole index will show the actual state.
             noteFailure(.refused(status: 409, code: code), of: id)
             endTransfers(.uploadAnew(current: nil, isIndexDoubtful: true))
         case .failed(let failure):
@@ -261,7 +260,7 @@ extension SyncStateMachine {
         continueUploads(of: item.queueID)
     }
 
-    /// If the item is one of a batch, sends the others without one: a batch cannot lose a change.
+    /// If the item belongs to a batch, sends the others without a batch: a batch must be complete.
     private mutating func breakBatch(of item: UploadItem) {
         if state.queues[item.queueID]?.batchUUID != nil { endTransfers(.sendWithoutBatch(item.queueID)) }
     }
@@ -287,7 +286,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// The server's codes for versions and states that another index may cure.
+    /// The server's codes for wrong versions and states that a new index may correct.
     package static let refusalsOfWrongVersions = ErrorCode.rawValues([
         .fileVersionMismatch, .appMetaDataVersionMismatch, .fileDeleted, .fileNotDeleted, .uploadConflict,
     ])
@@ -300,8 +299,8 @@ extension SyncStateMachine {
         }
     }
 
-    /// An upload that should have brought a file back was refused, and nothing else will: then the deletion counts,
-    /// and the next index shows it again.
+    /// An upload that should have undeleted a file was refused, and nothing else will undelete it: then the deletion
+    /// counts, and the next index shows it again.
     mutating func forgetUndeletion(of file: FileUUID) {
         guard let entry = state.directory[file], entry.deletedOnServer, !entry.deletedLocally else { return }
         guard state.pendingItems(of: file).isEmpty else { return }
@@ -309,7 +308,7 @@ extension SyncStateMachine {
         state.groups.update(entry.sharingGroupUUID) { $0.indexedVersion = nil }
     }
 
-    /// Counts everything that is staged for a group as not begun, as its versions may not be the next ones any more. A
+    /// Marks everything that is staged for a group as not started, as its versions may no longer be the next ones. A
     /// group that was created stays created.
     mutating func resetItems(of group: SharingGroupUUID) {
         verifiedGroups.remove(group)
@@ -335,7 +334,7 @@ extension SyncStateMachine {
             verifiedGroups.insert(runGroup)
             continueUploads(of: item.queueID)
         case .failed(let failure) where failure.isRefusal(.groupExists):
-            // Ours, if the index lists it: then an earlier reply was lost.
+            // It is ours if the index lists it: then an earlier reply was lost.
             sendIndex()
         case .failed(let failure): fail(failure)
         default: fail(SyncError(.inconsistentServer, sharingGroupUUID: runGroup))

@@ -1,27 +1,27 @@
 package import SyncProtocol
 
-/// Decides what a client does next: events in, actions out, no input or output of its own.
+/// Decides what a client does next: events in, actions out, no I/O of its own.
 ///
-/// Each call changes ``state`` at most once. Whoever drives the engine takes the changes with ``takeChanges()``, stores
-/// them in one transaction, and only then performs the actions, in their order. If the process ends anywhere in
-/// between, an engine that is made from the stored state and launched goes on where this one stood.
+/// Each call changes ``state`` at most once. The driver of the engine takes the changes with ``takeChanges()``, stores
+/// them in one transaction, and only then performs the actions, in order. If the process ends anywhere in between, an
+/// engine that is created from the stored state and launched continues where this one left off.
 package struct SyncStateMachine: Sendable {
-    /// What an engine has to know from the start.
+    /// What an engine needs to know from the start.
     package struct Configuration: Sendable {
-        /// This device, as the server knows it.
+        /// The UUID under which the server knows this device.
         package var deviceUUID: DeviceUUID
-        /// The storage of the user's own account; nil for an account without.
+        /// The storage of the user's own account; nil for an account without storage.
         package var accountStorage: CloudStorageType?
-        /// What the server can do.
+        /// The server's capabilities.
         package var capabilities: ServerCapabilities
-        /// How many uploads, or downloads, may be under way at the same time.
+        /// The maximum number of concurrent uploads, or downloads.
         package var maximumTransfers: Int
-        /// How many bytes the files of a queue may have in all if it is to be sent as a batch; nil: none is.
+        /// The maximum total size in bytes of the files of a queue that is sent as a batch; nil: no queue is.
         package var maximumBatchBytes: Int64?
-        /// Makes a new id for each commit.
+        /// Generates a new id for each commit.
         package var makeCommitID: @Sendable () -> CommitID
 
-        /// Puts a configuration together.
+        /// Creates a configuration.
         package init(
             deviceUUID: DeviceUUID, accountStorage: CloudStorageType?, capabilities: ServerCapabilities,
             maximumTransfers: Int, maximumBatchBytes: Int64?, makeCommitID: @escaping @Sendable () -> CommitID
@@ -36,34 +36,34 @@ package struct SyncStateMachine: Sendable {
         }
     }
 
-    /// Changes of the master version within one sync after which the engine waits before it tries again.
+    /// Changes of the master version within one sync after which the engine waits before it retries.
     package static let restartsWithoutWaiting = 5
     /// Changes of the master version within one sync after which it ends with an error.
     package static let maximumRestarts = 20
-    /// How long it waits, in seconds; random, so that clients in the same situation do not stay in step.
+    /// How long it waits, in seconds; random, so that clients in the same situation do not retry in lockstep.
     package static let waitSeconds = 2...30
 
     var configuration: Configuration
-    /// What the client remembers.
+    /// The client's persistent state.
     package internal(set) var state: ClientState
     var run: Run?
     var delayedRequests: [SyncRequest] = []
     var isStopping = false
-    /// Groups of which it is known that the server has staged just what the state says.
+    /// Groups for which the server is known to have staged exactly what the state says.
     var verifiedGroups: Set<SharingGroupUUID> = []
-    /// With what each sync fails until something changes; nil if syncs are possible.
+    /// The error with which each sync fails until something changes; nil if syncs are possible.
     package internal(set) var blockingError: SyncError?
     var actions: [EngineAction] = []
     var now = WireDate(secondsSince1970: 0)
     private var lastToken = 0
 
-    /// An engine with what a store remembers; ``launch(at:)`` comes next.
+    /// Creates an engine with the stored state; ``launch(at:)`` must be called next.
     package init(state: ClientState, configuration: Configuration) {
         self.state = state
         self.configuration = configuration
     }
 
-    /// Gives no token that another engine has given, so that replies to the other one's requests are ignored.
+    /// Issues no token that another engine has issued, so that replies to the other engine's requests are ignored.
     package mutating func countTokens(after other: SyncStateMachine) {
         lastToken = max(lastToken, other.lastToken)
     }
@@ -71,12 +71,12 @@ package struct SyncStateMachine: Sendable {
     /// Whether a sync is active.
     package var isSyncing: Bool { run != nil }
 
-    /// The rows that changed since the last call, for the store.
+    /// Returns the rows that changed since the last call, for the store.
     package mutating func takeChanges() -> StateChanges {
         state.takeChanges()
     }
 
-    /// Goes on after an event.
+    /// Handles an event.
     package mutating func handle(_ event: EngineEvent, at now: WireDate) -> [EngineAction] {
         self.now = now
         switch event {
@@ -108,7 +108,7 @@ package struct SyncStateMachine: Sendable {
         return EngineToken(rawValue: lastToken)
     }
 
-    /// Makes a token for the one thing that the run waits for now, apart from transfers.
+    /// Creates a token for what the run waits for now, apart from transfers.
     mutating func expect(_ step: Run.Step) -> EngineToken {
         let token = makeToken()
         run?.token = token
@@ -129,7 +129,7 @@ package struct SyncStateMachine: Sendable {
     }
 }
 
-/// The sync that is active. Nothing of it survives the process.
+/// The active sync. None of it survives the process.
 struct Run: Sendable {
     /// What the sync waits for.
     enum Step: Sendable {
@@ -151,24 +151,24 @@ struct Run: Sendable {
         case replayingBatch(RowID<UploadItem>)
     }
 
-    /// The group; nil for a refresh of the list of groups alone.
+    /// The group; nil for a refresh of the list of groups only.
     let group: SharingGroupUUID?
     var step = Step.starting
-    /// Of the step; nil while it waits for transfers alone.
+    /// The token of the step; nil while the run waits only for transfers.
     var token: EngineToken?
-    /// What is being transferred.
+    /// The transfers under way.
     var transfers: [EngineToken: Transfer] = [:]
-    /// What comes once nothing is being transferred any more, instead of further transfers.
+    /// What to do once no transfer is under way any more, instead of further transfers.
     var afterTransfers: AfterTransfers?
-    /// How often a change of the master version made it begin anew.
+    /// How often it restarted because of a change of the master version.
     var restarts = 0
-    /// Whether a commit contained less than was staged, so that its items must be looked at one by one.
+    /// Whether a commit contained less than was staged, so that its items must be checked one by one.
     var commitWasPartial = false
-    /// The batch that this sync has begun: what is staged of it is known.
+    /// The batch that this sync has started: it is known which of its changes are staged.
     var begunBatch: BatchUUID?
-    /// A queue that cannot be sent as a batch, as one of its changes was refused.
+    /// A queue that cannot be sent as a batch, because one of its changes was refused.
     var queueWithoutBatch: RowID<UploadQueue>?
-    /// Whether the user turned out to have left the group, as they wanted.
+    /// Whether the user has left the group, as requested.
     var wasLeft = false
 
     init(group: SharingGroupUUID?) {

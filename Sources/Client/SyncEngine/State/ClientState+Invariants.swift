@@ -1,9 +1,9 @@
 internal import SyncProtocol
 
 extension ClientState {
-    /// What contradicts the rules by which the state is kept, as sentences for a developer; empty if nothing does.
+    /// Violations of the state's invariants, as sentences for a developer; empty if there are none.
     ///
-    /// Holds after each event, not only between syncs.
+    /// The invariants hold after each event, not only between syncs.
     package func violations() -> [String] {
         queueViolations() + itemViolations() + directoryViolations() + downloadViolations() + fileViolations()
     }

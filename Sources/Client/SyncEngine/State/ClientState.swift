@@ -1,11 +1,11 @@
 package import SyncProtocol
 
-/// All that a client remembers: the whole of its store, as one value in memory.
+/// A client's whole persistent state: the contents of its store, as one value in memory.
 ///
-/// Each event changes it once; ``takeChanges()`` then tells which rows the store has to write, in one transaction,
-/// before anything is done that the event led to.
+/// Each event changes it once; ``takeChanges()`` then returns the rows that the store has to write, in one transaction,
+/// before any action that results from the event is performed.
 package struct ClientState: Sendable, Equatable {
-    /// The greatest number that each table has given to a row.
+    /// The greatest id that each table has assigned to a row.
     package struct LastIDs: Sendable, Equatable {
         package var queue: Int64 = 0
         package var item: Int64 = 0
@@ -13,31 +13,31 @@ package struct ClientState: Sendable, Equatable {
         package var download: Int64 = 0
         package var transfer: Int64 = 0
 
-        /// No row was ever numbered.
+        /// No ids have been assigned.
         package init() {}
     }
 
     /// The sharing groups.
     package var groups = Table<SharingEntry>()
-    /// What is known of each file.
+    /// What is known about each file.
     package var directory = Table<DirectoryEntry>()
     /// Open, closed and dead queues.
     package var queues = Table<UploadQueue>()
-    /// What is in the queues.
+    /// The items in the queues.
     package var items = Table<UploadItem>()
     /// Pending downloads by file group.
     package var downloadGroups = Table<DownloadGroup>()
     /// Pending downloads.
     package var downloads = Table<DownloadItem>()
-    /// Finished downloads that wait for their use.
+    /// Finished downloads that have not been used yet.
     package var transfers = Table<TransferCacheEntry>()
-    /// Where the numbering of rows goes on.
+    /// The last assigned row ids.
     package var lastIDs = LastIDs()
 
-    /// What a client knows when it is new: nothing.
+    /// The state of a new client: empty.
     package init() {}
 
-    /// Equal if all rows are; the numbers of rows that never lived to be stored do not matter.
+    /// Equal if all rows are; ids of rows that were never stored do not matter.
     package static func == (left: Self, right: Self) -> Bool {
         left.groups == right.groups && left.directory == right.directory && left.queues == right.queues
             && left.items == right.items && left.downloadGroups == right.downloadGroups
@@ -45,7 +45,7 @@ package struct ClientState: Sendable, Equatable {
     }
 }
 
-/// What one event changed in each table.
+/// The changes of one event in each table.
 package struct StateChanges: Sendable {
     package var groups: [RowChange<SharingEntry>] = []
     package var directory: [RowChange<DirectoryEntry>] = []
@@ -71,7 +71,7 @@ extension ClientState {
             downloads: downloads.takeChanges(), transfers: transfers.takeChanges())
     }
 
-    /// Makes the changes that another state reported; how a store in memory follows.
+    /// Applies the changes that another state reported; used by an in-memory store.
     package mutating func apply(_ changes: StateChanges) {
         groups.apply(changes.groups)
         directory.apply(changes.directory)
@@ -90,7 +90,7 @@ extension ClientState {
     }
 }
 
-// Numbers for new rows.
+// Ids for new rows.
 extension ClientState {
     mutating func nextQueueID() -> RowID<UploadQueue> {
         lastIDs.queue += 1
@@ -118,9 +118,9 @@ extension ClientState {
     }
 }
 
-// Questions that several parts of the engine ask.
+// Queries that several parts of the engine use.
 extension ClientState {
-    /// The queue that takes further changes; nil only in a store that was never launched.
+    /// The queue that accepts further changes; nil only in a store that was never launched.
     package var openQueue: UploadQueue? { queues.first(at: .open) }
 
     /// The closed queues, of one group or of all, in the order in which they were closed.
@@ -129,16 +129,16 @@ extension ClientState {
             .sorted { ($0.closedSequence ?? 0) < ($1.closedSequence ?? 0) }
     }
 
-    /// The number of the next queue that is closed.
+    /// The sequence number of the next queue to be closed.
     var nextClosedSequence: Int64 { (queues.all.compactMap(\.closedSequence).max() ?? 0) + 1 }
 
-    /// What is in a queue, in the order in which it was queued.
+    /// The items of a queue, in the order in which they were queued.
     package func items(in queue: RowID<UploadQueue>) -> [UploadItem] {
         items.rows(at: .queue(queue))
     }
 
-    /// The pending changes of a file over all queues that are not dead, oldest first. What was refused for good is not
-    /// pending any more, also while its queue is.
+    /// The pending changes of a file across all queues that are not dead, oldest first. What was permanently refused is
+    /// no longer pending, even while its queue is.
     package func pendingItems(of file: FileUUID) -> [UploadItem] {
         items.rows(at: .file(file)).filter { $0.goneReason == nil && queues[$0.queueID]?.state != .dead }
     }
@@ -163,7 +163,7 @@ extension ClientState {
         items.rows(at: .leaving(group)).contains { queues[$0.queueID]?.state != .dead }
     }
 
-    /// Every file of the library's own to which a row refers.
+    /// Every file owned by the library that a row refers to.
     package var ownedFiles: [LocalFileLocation] {
         items.all.compactMap { $0.ownsFile ? $0.source : nil } + downloads.all.compactMap(\.location)
             + transfers.all.map(\.location)

@@ -4,13 +4,13 @@ package import SyncProtocol
 package struct DirectoryEntry: TableRow {
     /// The file.
     package let fileUUID: FileUUID
-    /// The sharing group that it belongs to for life.
+    /// The sharing group that it permanently belongs to.
     package let sharingGroupUUID: SharingGroupUUID
-    /// The file group that it belongs to for life, if any.
+    /// The file group that it permanently belongs to, if any.
     package var fileGroupUUID: FileGroupUUID?
-    /// Kind of contents.
+    /// The type of the contents.
     package var mimeType: MIMEType?
-    /// The storage in which it is; nil until the server told.
+    /// The storage that holds it; nil until the server has reported it.
     package var cloudStorageType: CloudStorageType?
     /// The version that the app has, or rejected; nil before the first commit or delivery.
     package var fileVersion: FileVersion?
@@ -26,10 +26,10 @@ package struct DirectoryEntry: TableRow {
     package var deletedOnServer = false
     /// Why the contents are out of reach; then ``fileVersion`` is the server's, although the app does not have it.
     package var goneReason: GoneReason?
-    /// Whether the contents shall be downloaded whatever their version.
+    /// Whether the contents have to be downloaded whatever their version.
     package var forceDownload = false
 
-    /// A file that the client just learned of.
+    /// Creates an entry for a file that the client has just learned about.
     package init(fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID) {
         self.fileUUID = fileUUID
         self.sharingGroupUUID = sharingGroupUUID
@@ -37,9 +37,9 @@ package struct DirectoryEntry: TableRow {
 
     package var key: FileUUID { fileUUID }
 
-    /// What is looked for together.
+    /// Index keys of the table.
     package enum IndexKey: Hashable, Sendable {
-        /// Files of a sharing group whose contents shall be downloaded whatever their version.
+        /// Files of a sharing group whose contents have to be downloaded whatever their version.
         case wanted(SharingGroupUUID)
         /// Files of a sharing group that are out of reach.
         case gone(SharingGroupUUID)

@@ -2,7 +2,7 @@ package import SyncProtocol
 
 /// Downloads that are delivered together: those of one file group, or a single one.
 package struct DownloadGroup: TableRow {
-    /// How far a group is.
+    /// The progress of a group.
     package enum Status: String, Sendable {
         case notStarted, downloading, downloaded
     }
@@ -13,12 +13,12 @@ package struct DownloadGroup: TableRow {
     package let sharingGroupUUID: SharingGroupUUID
     /// The file group; nil for a file without one.
     package let fileGroupUUID: FileGroupUUID?
-    /// How far it is; downloaded means that it can be delivered.
+    /// The progress of the group; downloaded means that it can be delivered.
     package var status = Status.notStarted
-    /// The master version of the index from which it comes.
+    /// The master version of the index that it comes from.
     package let masterVersion: MasterVersion
 
-    /// A group of which nothing is downloaded yet.
+    /// Creates a group of which nothing is downloaded yet.
     package init(
         id: RowID<DownloadGroup>, sharingGroupUUID: SharingGroupUUID, fileGroupUUID: FileGroupUUID?,
         masterVersion: MasterVersion
@@ -31,17 +31,17 @@ package struct DownloadGroup: TableRow {
 
     package var key: RowID<DownloadGroup> { id }
 
-    /// What is looked for together.
+    /// Index keys of the table.
     package enum IndexKey: Hashable, Sendable {
         /// Groups of downloads of a sharing group.
         case group(SharingGroupUUID)
-        /// Those of a sharing group that are not begun.
+        /// Those of a sharing group that are not started.
         case notStarted(SharingGroupUUID)
-        /// Those of a sharing group that are begun but not complete.
+        /// Those of a sharing group that are started but not complete.
         case downloading(SharingGroupUUID)
         /// Those of a sharing group that can be delivered.
         case downloaded(SharingGroupUUID)
-        /// Those of all sharing groups that were begun.
+        /// Those of all sharing groups that were started.
         case begun
     }
 
@@ -61,7 +61,7 @@ package struct DownloadItem: TableRow {
         case file, appMetaData, deletion
     }
 
-    /// How far an item is.
+    /// The progress of an item.
     package enum Status: String, Sendable {
         case notStarted, downloading, downloaded
     }
@@ -74,9 +74,9 @@ package struct DownloadItem: TableRow {
     package let fileUUID: FileUUID
     /// What changed.
     package let kind: Kind
-    /// How far it is; deletions need no transfer.
+    /// The progress of the item; deletions need no transfer.
     package var status = Status.notStarted
-    /// Kind of contents.
+    /// The type of the contents.
     package var mimeType: MIMEType?
     /// The server's version of the contents.
     package let fileVersion: FileVersion
@@ -84,22 +84,22 @@ package struct DownloadItem: TableRow {
     package var appMetaDataVersion: AppMetaDataVersion?
     /// The text, once downloaded.
     package var appMetaData: String?
-    /// The storage in which the file is.
+    /// The storage that holds the file.
     package var cloudStorageType: CloudStorageType?
     /// When version 0 was uploaded.
     package var creationDate: WireDate?
     /// When the contents were last uploaded.
     package var updateDate: WireDate?
-    /// Where the contents are, once downloaded; belongs to the library.
+    /// The location of the contents, once downloaded; owned by the library.
     package var location: LocalFileLocation?
-    /// Whether the bytes were changed in the cloud behind the server's back.
+    /// Whether the contents were changed in the cloud directly, without the server.
     package var contentsChanged = false
     /// Why the contents are out of reach.
     package var goneReason: GoneReason?
     /// The app's answer to a conflict.
     package var resolution: StoredResolution?
 
-    /// A change of which nothing is downloaded yet.
+    /// Creates a change of which nothing is downloaded yet.
     package init(
         id: RowID<DownloadItem>, groupID: RowID<DownloadGroup>, fileUUID: FileUUID, kind: Kind, fileVersion: FileVersion
     ) {
@@ -110,22 +110,22 @@ package struct DownloadItem: TableRow {
         self.fileVersion = fileVersion
     }
 
-    /// Whether nothing is to be transferred any more.
+    /// Whether nothing remains to be transferred.
     package var isComplete: Bool { kind == .deletion || status == .downloaded }
 
     package var key: RowID<DownloadItem> { id }
 
-    /// What is looked for together.
+    /// Index keys of the table.
     package enum IndexKey: Hashable, Sendable {
         /// Downloads of a group of downloads.
         case group(RowID<DownloadGroup>)
         /// Those that have not arrived.
         case incomplete(RowID<DownloadGroup>)
-        /// Those of them that are not under way.
+        /// Those that have not arrived and are not under way.
         case waiting(RowID<DownloadGroup>)
         /// The download of a file.
         case file(FileUUID)
-        /// What is under way.
+        /// Downloads that are under way.
         case inFlight
     }
 

@@ -1,9 +1,9 @@
-/// The key of a row that the store numbers itself; grows with each row, and is never used again.
+/// The key of a row, assigned by the store; increases with each row, and is never reused.
 package struct RowID<Row>: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The number, from 1.
     package let rawValue: Int64
 
-    /// Gives the number its meaning.
+    /// Creates an id from its number.
     package init(_ rawValue: Int64) {
         self.rawValue = rawValue
     }

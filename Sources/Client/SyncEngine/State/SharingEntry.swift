@@ -6,22 +6,23 @@ package struct SharingEntry: TableRow {
     package let sharingGroupUUID: SharingGroupUUID
     /// Free text; nil if the group has no name.
     package var name: String?
-    /// What the user may do.
+    /// The user's permission.
     package var permission: Permission
-    /// The server's, as last heard.
+    /// The server's master version, as last reported.
     package var masterVersion: MasterVersion = .initial
-    /// The storage of the user's host in this group; nil for users with storage of their own, and without a host.
+    /// The storage of the user's host in this group; nil for users with storage of their own, and for users without a
+    /// host.
     package var cloudStorageType: CloudStorageType?
-    /// Whether others changed something that was not downloaded yet.
+    /// Whether others have made changes that have not been downloaded yet.
     package var syncNeeded = false
-    /// Whether the user is not, or no longer, a member.
+    /// Whether the user is not, or is no longer, a member.
     package var removedFromGroup = false
-    /// Whether the group was queued to be created, and the server does not have it yet.
+    /// Whether the group's creation was queued, and the server does not have it yet.
     package var creationPending = false
-    /// All changes up to this master version are in the directory; nil if the next index must be whole.
+    /// All changes up to this master version are in the directory; nil if the next index must be complete.
     package var indexedVersion: MasterVersion?
 
-    /// A group that the client just learned of.
+    /// Creates an entry for a group that the client has just learned about.
     package init(sharingGroupUUID: SharingGroupUUID, name: String?, permission: Permission) {
         self.sharingGroupUUID = sharingGroupUUID
         self.name = name

@@ -8,16 +8,16 @@ package struct StoredResolution: Sendable, Equatable {
 
     /// The answer.
     package let answer: Answer
-    /// The youngest item that existed when the app was asked: what it queued since is not covered by the answer.
+    /// The latest item that existed when the app was asked: the answer does not cover what it has queued since.
     package let lastItem: RowID<UploadItem>
 
-    /// Puts it together.
+    /// Creates a resolution.
     package init(_ answer: Answer, lastItem: RowID<UploadItem>) {
         self.answer = answer
         self.lastItem = lastItem
     }
 
-    /// The form in which it is stored: a word, and the number of the youngest item.
+    /// The stored form: a word, and the id of the latest item.
     package var text: String {
         let word =
             switch answer {
@@ -30,7 +30,7 @@ package struct StoredResolution: Sendable, Equatable {
         return "\(word) \(lastItem.rawValue)"
     }
 
-    /// Reads the stored form; nil for any other text.
+    /// Parses the stored form; nil for any other text.
     package init?(text: String) {
         let parts = text.split(separator: " ")
         guard parts.count == 2, let number = Int64(parts[1]) else { return nil }

@@ -1,12 +1,12 @@
 /// A value with a key, kept in a ``Table``.
 package protocol TableRow: Sendable, Equatable {
-    /// Names the row within its table.
+    /// Identifies the row within its table.
     associatedtype Key: Hashable & Comparable & Sendable
-    /// Names rows that are looked for together.
+    /// Identifies rows that are looked up together.
     associatedtype IndexKey: Hashable & Sendable = Never
     /// The row's key, which never changes.
     var key: Key { get }
-    /// Under what the row is found without a look at all rows; no name twice.
+    /// The index keys under which the row is found without a scan of all rows; without duplicates.
     var indexKeys: [IndexKey] { get }
 }
 
@@ -14,17 +14,17 @@ extension TableRow where IndexKey == Never {
     package var indexKeys: [Never] { [] }
 }
 
-/// What became of one row.
+/// A change of one row.
 package enum RowChange<Row: TableRow>: Sendable {
     /// The row is new, or has new values.
     case put(Row)
-    /// The row is gone.
+    /// The row was removed.
     case remove(Row.Key)
 }
 
-/// Rows by their key, which remembers what changed since it was last asked.
+/// Rows by their key; tracks the changes since the last call of ``takeChanges()``.
 ///
-/// What a sync asks after each request is answered from indexes, in a time that does not grow with the table.
+/// Queries that a sync makes after each request use indexes, in time that does not grow with the table.
 package struct Table<Row: TableRow>: Sendable, Equatable {
     private var rows: [Row.Key: Row] = [:]
     private var index = TableIndex<Row>()
@@ -33,7 +33,7 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
     /// An empty table.
     package init() {}
 
-    /// A table that was stored with these rows; they do not count as changed.
+    /// A table with stored rows; they do not count as changed.
     package init(stored: [Row]) {
         rows.reserveCapacity(stored.count)
         for row in stored { replace(row.key, with: row) }
@@ -54,12 +54,12 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
         }
     }
 
-    /// Adds a row, or gives it new values.
+    /// Inserts or updates a row.
     package mutating func put(_ row: Row) {
         self[row.key] = row
     }
 
-    /// Changes a row in place, if it is there.
+    /// Changes a row in place, if it exists.
     package mutating func update(_ key: Row.Key, _ change: (inout Row) -> Void) {
         guard var row = rows[key] else { return }
         change(&row)
@@ -77,28 +77,28 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
         rows.values.filter(condition).sorted { $0.key < $1.key }
     }
 
-    /// The rows under an index key, by ascending key.
+    /// The rows for an index key, by ascending key.
     package func rows(at indexKey: Row.IndexKey) -> [Row] {
         index.keys(at: indexKey).compactMap { rows[$0] }
     }
 
-    /// The row with the least key under an index key, or the least one after another key.
+    /// The row with the smallest key for an index key, or with the smallest one after another key.
     package func first(at indexKey: Row.IndexKey, after key: Row.Key? = nil) -> Row? {
         index.firstKey(at: indexKey, after: key).flatMap { rows[$0] }
     }
 
-    /// Whether there is a row under an index key.
+    /// Whether there is a row for an index key.
     package func contains(at indexKey: Row.IndexKey) -> Bool {
         index.firstKey(at: indexKey, after: nil) != nil
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     package var isEmpty: Bool { rows.isEmpty }
 
-    /// How many rows there are.
+    /// The number of rows.
     package var count: Int { rows.count }
 
-    /// What changed since the last call, removals first, each kind by ascending key.
+    /// Returns what changed since the last call, removals first, each kind by ascending key.
     package mutating func takeChanges() -> [RowChange<Row>] {
         guard !changed.isEmpty else { return [] }
         let keys = changed.sorted()
@@ -116,7 +116,7 @@ package struct Table<Row: TableRow>: Sendable, Equatable {
         }
     }
 
-    /// Equal if the rows are; what is still to be taken does not matter.
+    /// Equal if the rows are; changes that have not been taken yet do not matter.
     package static func == (left: Self, right: Self) -> Bool {
         left.rows == right.rows
     }

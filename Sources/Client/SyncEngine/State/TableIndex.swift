@@ -1,11 +1,11 @@
-/// The keys of a table's rows under each of their index keys, ascending.
+/// The keys of a table's rows for each of their index keys, ascending.
 ///
-/// Rows are mostly added with the greatest key and removed with the least, which moves no key, or moves numbers of eight
-/// bytes.
+/// Rows are mostly added with the greatest key and removed with the smallest, which moves no keys, or moves numbers of
+/// eight bytes.
 struct TableIndex<Row: TableRow>: Sendable {
     private var keys: [Row.IndexKey: [Row.Key]] = [:]
 
-    /// Follows a row that is new, has new values, or is gone.
+    /// Updates the index for a row that was added, changed or removed.
     mutating func replace(_ key: Row.Key, _ old: Row?, with new: Row?) {
         let before = old?.indexKeys ?? []
         let after = new?.indexKeys ?? []
@@ -13,12 +13,12 @@ struct TableIndex<Row: TableRow>: Sendable {
         for indexKey in after where !before.contains(indexKey) { insert(key, at: indexKey) }
     }
 
-    /// The keys under an index key, ascending.
+    /// The keys for an index key, ascending.
     func keys(at indexKey: Row.IndexKey) -> [Row.Key] {
         keys[indexKey] ?? []
     }
 
-    /// The least key under an index key, or the least one that is greater than another key.
+    /// The smallest key for an index key, or the smallest one that is greater than another key.
     func firstKey(at indexKey: Row.IndexKey, after key: Row.Key?) -> Row.Key? {
         guard let found = keys[indexKey] else { return nil }
         guard let key else { return found.first }
@@ -27,7 +27,7 @@ struct TableIndex<Row: TableRow>: Sendable {
     }
 
     private mutating func insert(_ key: Row.Key, at indexKey: Row.IndexKey) {
-        // Taken out of the dictionary, so that it is changed in place.
+        // Removed from the dictionary, so that it is modified in place.
         var sorted = keys.removeValue(forKey: indexKey) ?? []
         if let last = sorted.last, key < last {
             sorted.insert(key, at: Self.position(after: key, in: sorted))

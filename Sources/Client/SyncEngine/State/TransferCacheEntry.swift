@@ -1,21 +1,22 @@
 package import SyncProtocol
 
-/// A download that is complete, and whose result was not used yet.
+/// A completed download whose result has not been used yet.
 ///
-/// Bytes of a version never change, so they are good also after a change of the master version, and after a relaunch.
+/// The contents of a version never change, so they remain valid after a change of the master version, and after a
+/// relaunch.
 package struct TransferCacheEntry: TableRow {
-    /// What a reply said beside the bytes.
+    /// The information in a reply other than the contents.
     package struct Reply: Sendable, Equatable {
-        /// The version of the text that was asked for.
+        /// The requested version of the text.
         package var appMetaDataVersion: AppMetaDataVersion?
         /// The text.
         package var appMetaData: String?
-        /// The storage in which the file is.
+        /// The storage that holds the file.
         package var cloudStorageType: CloudStorageType?
-        /// Whether the bytes were changed in the cloud behind the server's back.
+        /// Whether the contents were changed in the cloud directly, without the server.
         package var contentsChanged = false
 
-        /// A reply that says nothing.
+        /// An empty reply.
         package init() {}
     }
 
@@ -25,17 +26,17 @@ package struct TransferCacheEntry: TableRow {
     package let fileUUID: FileUUID
     /// The version of the contents.
     package let fileVersion: FileVersion
-    /// What the reply said.
+    /// The information in the reply.
     package let reply: Reply
-    /// Where the bytes are; belongs to the library.
+    /// The location of the contents; owned by the library.
     package let location: LocalFileLocation
-    /// When it was stored; too old ones go.
+    /// When it was stored; expired entries are removed.
     package let cachedAt: WireDate
 
     /// How long an entry is kept, in seconds: five days.
     package static let lifetimeSeconds: Int64 = 5 * 86_400
 
-    /// Puts it together.
+    /// Creates an entry.
     package init(
         id: RowID<TransferCacheEntry>, fileUUID: FileUUID, fileVersion: FileVersion, reply: Reply,
         location: LocalFileLocation, cachedAt: WireDate

@@ -1,31 +1,31 @@
 package import SyncProtocol
 
-/// A change that waits to be sent.
+/// A pending change.
 package struct UploadItem: TableRow {
-    /// What is to be changed.
+    /// The kinds of changes.
     package enum Kind: String, Sendable {
         case file, appMetaData, deletion, groupCreate, groupUpdate, groupRemoveUser
     }
 
-    /// How far an item is.
+    /// The progress of an item.
     package enum Status: String, Sendable {
-        /// Waits.
+        /// Waiting.
         case notStarted
-        /// Rides on the commit.
+        /// Sent with the commit.
         case delayed
         /// Its request is under way.
         case uploading
-        /// Staged on the server, or refused for good.
+        /// Staged on the server, or permanently refused.
         case uploaded
     }
 
-    /// The item; a younger one has a greater id.
+    /// The item; a later one has a greater id.
     package let id: RowID<UploadItem>
-    /// Its queue; another one only if it is set aside, or queued again.
+    /// Its queue; changes only if the item is set aside, or queued again.
     package internal(set) var queueID: RowID<UploadQueue>
-    /// What is to be changed.
+    /// The kind of change.
     package let kind: Kind
-    /// How far it is.
+    /// The progress of the item.
     package var status = Status.notStarted
     /// The group.
     package let sharingGroupUUID: SharingGroupUUID
@@ -33,34 +33,34 @@ package struct UploadItem: TableRow {
     package let fileUUID: FileUUID?
     /// The file group that a new file belongs to.
     package var fileGroupUUID: FileGroupUUID?
-    /// Kind of contents.
+    /// The type of the contents.
     package var mimeType: MIMEType?
-    /// The version with which it was staged; of a deletion, the one that is deleted.
+    /// The version with which it was staged; for a deletion, the deleted version.
     package var stagedFileVersion: FileVersion?
     /// The new text.
     package var appMetaData: String?
     /// The version with which the text was staged.
     package var stagedAppMetaDataVersion: AppMetaDataVersion?
-    /// Where the contents are.
+    /// The location of the contents.
     package var source: LocalFileLocation?
-    /// Whether the file belongs to the library, and goes with the item.
+    /// Whether the library owns the file, and removes it with the item.
     package var ownsFile = false
     /// Size when it was queued, in bytes.
     package var fileSize: Int64?
-    /// Time of its last change when it was queued, in seconds since 1970.
+    /// Modification time when it was queued, in seconds since 1970.
     package var fileModified: Double?
-    /// Whether it brings a deleted file back.
+    /// Whether it undeletes a deleted file.
     package var uploadUndeletion = false
-    /// Why it was refused for good.
+    /// Why it was permanently refused.
     package var goneReason: GoneReason?
     /// The group's new name.
     package var newGroupName: String?
-    /// How often a request for it failed.
+    /// The number of failed requests for it.
     package var attempts: Int32 = 0
-    /// Why it failed last.
+    /// The error of the last failed request.
     package var lastError: String?
 
-    /// A change that was just queued.
+    /// Creates a newly queued change.
     package init(
         id: RowID<UploadItem>, queueID: RowID<UploadQueue>, kind: Kind, sharingGroupUUID: SharingGroupUUID,
         fileUUID: FileUUID? = nil
@@ -74,17 +74,17 @@ package struct UploadItem: TableRow {
 
     package var key: RowID<UploadItem> { id }
 
-    /// What is looked for together.
+    /// Index keys of the table.
     package enum IndexKey: Hashable, Sendable {
-        /// What is in a queue.
+        /// Items of a queue.
         case queue(RowID<UploadQueue>)
-        /// What of a queue waits.
+        /// Waiting items of a queue.
         case waiting(RowID<UploadQueue>)
         /// Changes of a file.
         case file(FileUUID)
         /// Removals of the user from a sharing group.
         case leaving(SharingGroupUUID)
-        /// What is under way, or rides on a commit.
+        /// Items that are under way, or sent with a commit.
         case inFlight
     }
 
@@ -100,7 +100,7 @@ package struct UploadItem: TableRow {
         return keys
     }
 
-    /// Whether it changes contents or text of a file.
+    /// Whether it changes the contents or the text of a file.
     package var isContent: Bool { kind == .file || kind == .appMetaData }
 
     /// Whether it is staged, and takes part in the commit.

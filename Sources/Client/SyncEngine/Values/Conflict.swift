@@ -1,4 +1,4 @@
-/// What a download brings that clashes with local work.
+/// What a download that conflicts with local changes contains.
 public enum ServerContentType: Sendable, Hashable {
     /// New app metadata.
     case appMetaData
@@ -8,7 +8,7 @@ public enum ServerContentType: Sendable, Hashable {
     case both(LocalFileLocation)
 }
 
-/// The local work with which a change of the server clashes.
+/// The local changes that conflict with a change on the server.
 public enum ConflictingClientOperation: Sendable, Hashable {
     /// What is to be uploaded.
     public enum ContentType: Sendable, Hashable {
@@ -28,16 +28,16 @@ public enum ConflictingClientOperation: Sendable, Hashable {
     case both
 }
 
-/// A download of contents or app metadata that clashes with local work on the same file.
+/// A download of contents or app metadata that conflicts with local changes of the same file.
 public struct ContentDownloadConflict: Sendable, Hashable {
-    /// What the download brings.
+    /// What the download contains.
     public let download: ServerContentType
-    /// The file as the server has it.
+    /// The file's attributes on the server.
     public let attributes: SyncAttributes
-    /// The local work.
+    /// The local changes.
     public let conflictType: ConflictingClientOperation
 
-    /// Puts a conflict together, for tests of an app's answers.
+    /// Creates a conflict, for tests of an app's answers.
     public init(
         download: ServerContentType, attributes: SyncAttributes, conflictType: ConflictingClientOperation
     ) {
@@ -47,47 +47,47 @@ public struct ContentDownloadConflict: Sendable, Hashable {
     }
 }
 
-/// A deletion by somebody else that clashes with local work on the same file.
+/// A deletion by another user or device that conflicts with local changes of the same file.
 public struct DownloadDeletionConflict: Sendable, Hashable {
     /// The file that was deleted.
     public let attributes: SyncAttributes
-    /// The local work; never a deletion.
+    /// The local changes; never a deletion.
     public let conflictType: ConflictingClientOperation
 
-    /// Puts a conflict together, for tests of an app's answers.
+    /// Creates a conflict, for tests of an app's answers.
     public init(attributes: SyncAttributes, conflictType: ConflictingClientOperation) {
         self.attributes = attributes
         self.conflictType = conflictType
     }
 }
 
-/// Which local work survives when a download is rejected.
+/// Which local changes are kept when a download is rejected.
 public struct UploadResolution: OptionSet, Sendable, Hashable {
-    /// The bits, one an option; stable, as they are stored.
+    /// The bits, one per option; stable, as they are stored.
     public let rawValue: Int
 
-    /// Options by their bits.
+    /// Creates a set of options from their bits.
     public init(rawValue: Int) {
         self.rawValue = rawValue
     }
 
-    /// Uploads go out, as versions after the rejected one.
+    /// Uploads are sent, as versions after the rejected one.
     public static let keepContentUploads = Self(rawValue: 1)
-    /// The deletion goes out.
+    /// The deletion is sent.
     public static let keepUploadDeletions = Self(rawValue: 2)
-    /// All local work goes out.
+    /// All local changes are sent.
     public static let keepAll: Self = [.keepContentUploads, .keepUploadDeletions]
-    /// The deletion alone goes out.
+    /// Only the deletion is sent.
     public static let removeContentUploads: Self = .keepUploadDeletions
-    /// Uploads alone go out.
+    /// Only uploads are sent.
     public static let removeUploadDeletions: Self = .keepContentUploads
-    /// No local work survives. Unless the app queues a new upload, its contents stay behind the server's.
+    /// No local changes are kept. Unless the app queues a new upload, its contents remain stale.
     public static let removeAll: Self = []
 }
 
 /// The answer to a ``ContentDownloadConflict``.
 public enum ContentDownloadResolution: Sendable, Hashable {
-    /// The local work is dropped and the download delivered.
+    /// The local changes are dropped and the download is delivered.
     case acceptContentDownload
     /// The download is not delivered.
     case rejectContentDownload(UploadResolution)
@@ -95,15 +95,15 @@ public enum ContentDownloadResolution: Sendable, Hashable {
 
 /// The answer to a ``DownloadDeletionConflict``.
 public enum DownloadDeletionResolution: Sendable, Hashable {
-    /// What becomes of the uploads when a deletion is rejected.
+    /// What happens to the uploads when a deletion is rejected.
     public enum ContentUploadResolution: Sendable, Hashable {
-        /// They go out and bring the file back. Not possible for app metadata alone.
+        /// They are sent and restore the file. Not possible for app metadata alone.
         case keepContentUpload
-        /// They are dropped; the deletion comes again, without a conflict.
+        /// They are dropped; the deletion is delivered later, without a conflict.
         case removeContentUpload
     }
 
-    /// The uploads are dropped and the deletion delivered.
+    /// The uploads are dropped and the deletion is delivered.
     case acceptDownloadDeletion
     /// The deletion is not delivered now, nor those of other files of the same file group.
     case rejectDownloadDeletion(ContentUploadResolution)

@@ -1,14 +1,14 @@
-/// Where a file is on this device: a base folder and a path below it.
+/// The location of a file on this device: a base folder and a path below it.
 ///
-/// The container of an app may get another path with each installation, so only the base and the relative path are
-/// stored, never the whole.
+/// The path of an app's container may change with each installation, so only the base and the relative path are stored,
+/// never the absolute path.
 public struct LocalFileLocation: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// A folder of the device that is found anew at each launch.
+    /// A folder of the device whose path is determined at each launch.
     public struct Base: RawRepresentable, Sendable, Hashable, Codable {
         /// The name under which the base is stored.
         public let rawValue: String
 
-        /// A base by its stored name.
+        /// Creates a base from its stored name.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
@@ -19,11 +19,11 @@ public struct LocalFileLocation: Sendable, Hashable, Codable, CustomStringConver
         public static let mainBundle = Self(rawValue: "mainBundle")
         /// The app's supporting files.
         public static let applicationSupport = Self(rawValue: "applicationSupport")
-        /// Files that the library owns: copies to upload, and finished downloads until the app took them.
+        /// Files that the library owns: copies to upload, and finished downloads until the app takes them.
         public static let library = Self(rawValue: "library")
         /// No base: the path is absolute.
         public static let absolute = Self(rawValue: "absolute")
-        /// The folder that the apps and extensions of a group share.
+        /// The shared folder of an app group's apps and extensions.
         public static func appGroup(_ identifier: String) -> Self {
             Self(rawValue: "appGroup:" + identifier)
         }
@@ -34,12 +34,12 @@ public struct LocalFileLocation: Sendable, Hashable, Codable, CustomStringConver
     /// The path below it, without a slash at its start unless the base is ``Base/absolute``.
     public let path: String
 
-    /// Puts a location together.
+    /// Creates a location.
     public init(base: Base, path: String) {
         self.base = base
         self.path = path
     }
 
-    /// For logs and reports.
+    /// A description for logs and reports.
     public var description: String { "\(base.rawValue):\(path)" }
 }

@@ -1,25 +1,25 @@
 public import SyncProtocol
 
-/// What identifies and describes a file, as apps give it and get it.
+/// What identifies and describes a file, as apps pass and receive it.
 public struct SyncAttributes: Sendable, Hashable {
     /// The file.
     public var fileUUID: FileUUID
-    /// The sharing group that the file belongs to for life.
+    /// The sharing group that the file permanently belongs to.
     public var sharingGroupUUID: SharingGroupUUID
-    /// Kind of contents; needed for uploads. Nil if the library does not know it.
+    /// The type of the contents; required for uploads. Nil if the library does not know it.
     public var mimeType: MIMEType?
-    /// Files that belong together; counts only with the first upload of a file.
+    /// The group of files that belong together; used only in the first upload of a file.
     public var fileGroupUUID: FileGroupUUID?
     /// When the file was first uploaded, by the server's clock; ignored in uploads.
     public var creationDate: WireDate?
     /// When its contents were last uploaded, by the server's clock; ignored in uploads.
     public var updateDate: WireDate?
-    /// The app's own text about the file. In an upload nil leaves it as it is.
+    /// The app's own text about the file. In an upload, nil keeps the current one.
     public var appMetaData: String?
     /// Why this operation could not be carried out; ignored in uploads.
     public var gone: GoneReason?
 
-    /// Puts attributes together.
+    /// Creates attributes.
     public init(
         fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID, mimeType: MIMEType?,
         fileGroupUUID: FileGroupUUID? = nil, creationDate: WireDate? = nil, updateDate: WireDate? = nil

@@ -6,13 +6,13 @@ public struct SharingGroup: Sendable, Hashable {
     public let sharingGroupUUID: SharingGroupUUID
     /// Free text; nil if the group has no name.
     public let sharingGroupName: String?
-    /// What the user may do.
+    /// The user's permission.
     public let permission: Permission
-    /// Whether others changed something that was not downloaded yet.
+    /// Whether others have made changes that have not been downloaded yet.
     public let syncNeeded: Bool
 }
 
-/// What was done to a sharing group on the user's behalf.
+/// An operation on a sharing group on the user's behalf.
 public enum SharingGroupOperation: Sendable, Hashable {
     /// The group was created.
     case creation
@@ -22,17 +22,17 @@ public enum SharingGroupOperation: Sendable, Hashable {
     case update
 }
 
-/// Progress, for user interfaces and tests.
+/// Progress events, for user interfaces and tests.
 public enum SyncEvent: Sendable, Hashable {
     /// Before the first download of a sync, and again whenever a change by others restarts them.
     case willStartDownloads(numberContentDownloads: Int, numberDownloadDeletions: Int)
     /// Before the first operation of an upload phase that has any.
     case willStartUploads(
         numberContentUploads: Int, numberUploadDeletions: Int, numberSharingGroupOperations: Int)
-    /// A file is staged; others do not see it before ``contentUploadsCompleted(numberOfFiles:)``. Repeated whenever a
-    /// change by others makes the library stage it again.
+    /// A file is staged; others do not see it before ``contentUploadsCompleted(numberOfFiles:)``. Repeated whenever the
+    /// library stages it again because of a change by others.
     case singleFileUploadComplete(SyncAttributes)
-    /// An upload was refused for good; `gone` of the attributes tells why. The library will not try it again.
+    /// An upload was permanently refused; the attributes' `gone` says why. The library will not retry it.
     case singleFileUploadGone(SyncAttributes)
     /// A text is staged.
     case singleAppMetaDataUploadComplete(FileUUID)
@@ -42,15 +42,15 @@ public enum SyncEvent: Sendable, Hashable {
     case contentUploadsCompleted(numberOfFiles: Int)
     /// All of a queue is visible to others; the number of deletions in it.
     case uploadDeletionsCompleted(numberOfFiles: Int)
-    /// An operation on a group is done.
+    /// An operation on a group has completed.
     case sharingGroupUploadOperationCompleted(SharingGroup, SharingGroupOperation)
-    /// For users without storage of their own: whoever hosted their new files in this group left.
+    /// For users without storage of their own: the user who hosted their new files in this group has left.
     case sharingGroupOwningUserRemoved(SharingGroup)
-    /// An upload of contents or of a text is set aside, since it would fail for ever: the server does not take such a
-    /// file, or the file is missing, unreadable, or not the one that was queued. The rest of the queue goes on without it.
-    /// It stays with the library until the app queues it again, gives it up, or uploads or deletes the file anew.
+    /// An upload of contents or of a text was set aside, since it would always fail: the server does not accept such a
+    /// file, or the file is missing, unreadable, or not the one that was queued. The rest of the queue continues
+    /// without it. The library keeps it until the app queues it again, discards it, or uploads or deletes the file.
     case singleFileUploadFailed(SyncAttributes, SyncError)
-    /// A sync was asked for during a sync, and will follow.
+    /// A sync was requested during a sync, and will follow.
     case syncDelayed
     /// A sync begins.
     case syncStarted
@@ -58,37 +58,38 @@ public enum SyncEvent: Sendable, Hashable {
     case syncDone
     /// A sync ends early because the app asked for it.
     case syncStopping
-    /// The server is closed; what it, or its stand-in, says.
+    /// The server is closed; with the message of the server, or of its stand-in.
     case serverDown(message: String)
-    /// The server refused the credentials, and new ones are asked for.
+    /// The server refused the credentials, and new ones are being requested.
     case refreshingCredentials
-    /// The least version of the iOS app that the operator wants to go on. Once for each version.
+    /// The minimum version of the iOS app that the operator still supports. Sent once for each version.
     case minimumIOSClientVersion(ServerVersion)
 }
 
 /// One file of a delivery.
 public struct DownloadOperation: Sendable, Hashable {
-    /// What became of the file.
+    /// The kinds of operations.
     public enum Kind: Sendable, Hashable {
         /// Only the text changed; the new one is in the attributes.
         case appMetaData
-        /// New contents, and possibly a new text. The file is the app's: it moves it before it acknowledges. If
-        /// `contentsChanged` is true, the owner changed the bytes in the cloud behind the server's back.
+        /// New contents, and possibly a new text. The app owns the file, and moves it before it acknowledges the
+        /// delivery. If `contentsChanged` is true, the owner changed the contents in the cloud directly, without the
+        /// server.
         case file(LocalFileLocation, contentsChanged: Bool)
-        /// The contents are out of reach; `gone` of the attributes tells why.
+        /// The contents are out of reach; the attributes' `gone` says why.
         case fileGone
         /// The file was deleted.
         case deletion
     }
 
-    /// What became of the file.
+    /// What happened to the file.
     public let kind: Kind
-    /// The file as the server has it.
+    /// The file's attributes on the server.
     public let attributes: SyncAttributes
     /// The version of the contents that the server has.
     public let fileVersion: FileVersion
 
-    /// Puts an operation together, for tests of what an app does with it.
+    /// Creates an operation, for tests of an app.
     public init(kind: Kind, attributes: SyncAttributes, fileVersion: FileVersion) {
         self.kind = kind
         self.attributes = attributes

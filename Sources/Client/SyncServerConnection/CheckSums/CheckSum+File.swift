@@ -3,10 +3,10 @@ public import Foundation
 public import SyncProtocol
 
 extension CheckSum {
-    /// Computes the checksum of a file, in pieces: memory does not grow with the file.
+    /// Computes the checksum of a file, in chunks: memory use does not grow with the file.
     ///
-    /// Each storage has its own kind (docs/protocol.md, section 7.4): ``CloudStorageType/checkSumFlavour``.
-    /// - Throws: What reading the file throws; `CancellationError`.
+    /// Each kind of storage has its own (docs/protocol.md, section 7.4): ``CloudStorageType/checkSumFlavour``.
+    /// - Throws: Errors of reading the file; `CancellationError`.
     public static func ofFile(at file: URL, flavour: Flavour) async throws -> CheckSum {
         switch flavour {
         case .md5: try await digest(Insecure.MD5(), of: file, flavour)
@@ -51,7 +51,7 @@ extension CheckSum {
     }
 }
 
-/// A digest that takes bytes piece by piece.
+/// A digest that is updated chunk by chunk.
 private protocol IncrementalDigest {
     mutating func append(_ bytes: Data)
     func finished() -> [UInt8]
@@ -67,7 +67,7 @@ extension Insecure.SHA1: IncrementalDigest {
     fileprivate func finished() -> [UInt8] { Array(finalize()) }
 }
 
-/// SHA-256 of the concatenated SHA-256 digests of all blocks of 4 MiB; of nothing, there is no block.
+/// SHA-256 of the concatenated SHA-256 digests of all blocks of 4 MiB; empty contents have no block.
 ///
 /// See https://www.dropbox.com/developers/reference/content-hash
 private struct BlockDigest: IncrementalDigest {

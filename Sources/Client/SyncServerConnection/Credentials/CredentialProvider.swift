@@ -1,22 +1,23 @@
-/// Where a ``ServerConnection`` gets the credentials of the person who uses the app.
+/// Provides a ``ServerConnection`` with the credentials of the app's user.
 ///
-/// An app implements it on top of its sign-in. A ``ServerConnection`` asks for a refresh once for all requests that were
-/// refused with the same credentials, and at most once for each request.
+/// An app implements it on top of its sign-in. A ``ServerConnection`` asks for a refresh once for all requests that
+/// were refused with the same credentials, and at most once for each request.
 public protocol CredentialProvider: Sendable {
-    /// The credentials as they are; nil if nobody is signed in. Called before each request: no network here.
+    /// The current credentials; nil if nobody is signed in. Called before each request: must not use the network.
     func credentials() async -> Credentials?
 
-    /// Gets new credentials in place of some that the server has refused, and keeps them for ``credentials()``.
-    /// - Throws: Anything, if there are none without the person's help: the requests end with
-    ///   ``ServerConnectionError/Code/signInRequired``; or if the provider cannot be reached now: throw
-    ///   ``CredentialRefreshFailure/unreachable`` and they end with
-    ///   ``ServerConnectionError/Code/credentialsUnavailable``, which is worth another try later.
+    /// Gets new credentials to replace those that the server has refused, and keeps them for ``credentials()``.
+    /// - Throws: Any error, if the user's help is needed to get new ones: the requests end with
+    ///   ``ServerConnectionError/Code/signInRequired``. If the provider cannot be reached now, throw
+    ///   ``CredentialRefreshFailure/unreachable``: the requests end with
+    ///   ``ServerConnectionError/Code/credentialsUnavailable``, and may be retried later.
     func refresh(_ refused: Credentials) async throws -> Credentials
 
-    /// Notes that the server took the credentials at a sign-in: CheckCreds, AddUser or RedeemSharingInvitation succeeded.
-    /// It has exchanged their authorization code, which must not be sent again. Does nothing by default.
-    /// - Parameter newAccessToken: What is to be used from now on instead of the access token, if the server sent one: it
-    ///   lives longer (Facebook).
+    /// Called when the server has accepted the credentials for a sign-in: CheckCreds, AddUser or
+    /// RedeemSharingInvitation succeeded. It has exchanged their authorization code, which must not be sent again. Does
+    /// nothing by default.
+    /// - Parameter newAccessToken: A longer-lived token to use from now on instead of the access token, if the server
+    ///   sent one (Facebook).
     func serverAccepted(_ accepted: Credentials, newAccessToken: Secret?) async
 }
 
@@ -26,6 +27,6 @@ extension CredentialProvider {
 
 /// What a ``CredentialProvider`` throws if a refresh may work later.
 public enum CredentialRefreshFailure: Error, Sendable, Hashable {
-    /// The account's provider did not answer, or asked to come back later.
+    /// The account's provider did not answer, or asked the client to retry later.
     case unreachable
 }

@@ -1,29 +1,29 @@
 import HTTPTypes
 public import SyncProtocol
 
-/// What a signed-in person's device shows to the server with each request.
+/// The credentials that a signed-in user's device sends to the server with each request.
 ///
 /// The values come from the sign-in with the account's provider; which are needed depends on the account type
 /// (docs/protocol.md, section 5).
 public struct Credentials: Sendable, Hashable {
-    /// Whose account it is.
+    /// The type of the account.
     public var accountType: AccountType
     /// The token of `access_token`: Google, Dropbox, Facebook an access token, Microsoft and Apple an ID token.
     public var accessToken: Secret
-    /// A code that the server may exchange, once; sent until the next credentials come without it.
+    /// A code that the server may exchange, once; sent until new credentials omit it.
     public var authorizationCode: Secret?
-    /// The redirect URI with which a browser brought the code; nil for codes that came without one.
+    /// The redirect URI with which a browser returned the code; nil for codes obtained without a browser.
     public var redirectURI: String?
-    /// What proves that the code is ours (RFC 7636).
+    /// Proves that the code was issued to this client (RFC 7636).
     public var codeVerifier: Secret?
     /// Dropbox: the account id, `dbid:…`.
     public var accountID: String?
     /// Microsoft: the second token, for its storage.
     public var microsoftAccessToken: Secret?
-    /// Apple: what the person let the app know, at the first sign-in only.
+    /// Apple: what the user disclosed to the app; at the first sign-in only.
     public var accountDetails: AccountDetails?
 
-    /// Puts credentials together.
+    /// Creates credentials.
     public init(
         accountType: AccountType, accessToken: Secret, authorizationCode: Secret? = nil, redirectURI: String? = nil,
         codeVerifier: Secret? = nil, accountID: String? = nil, microsoftAccessToken: Secret? = nil,
@@ -39,7 +39,7 @@ public struct Credentials: Sendable, Hashable {
         self.accountDetails = accountDetails
     }
 
-    /// The headers of docs/protocol.md, section 2.3, all but the device's.
+    /// The headers of docs/protocol.md, section 2.3, without the device's.
     public var headers: [RequestHeader: String] {
         var headers: [RequestHeader: String] = [.tokenType: accountType.tokenType, .accessToken: accessToken.value]
         headers[.authorizationCode] = authorizationCode?.value
@@ -56,18 +56,18 @@ public struct Credentials: Sendable, Hashable {
     }
 }
 
-/// What a person let the app know at their first sign-in with Apple.
+/// What a user disclosed to the app at their first sign-in with Apple.
 public struct AccountDetails: Sendable, Hashable, Codable {
     /// Given name.
     public var firstName: String?
     /// Family name.
     public var lastName: String?
-    /// The whole name; the server's display name if it is there.
+    /// The full name; if present, the server uses it as the display name.
     public var fullName: String?
-    /// An address, perhaps one that only forwards.
+    /// An email address, possibly a relay address.
     public var email: String?
 
-    /// Puts details together.
+    /// Creates details.
     public init(firstName: String? = nil, lastName: String? = nil, fullName: String? = nil, email: String? = nil) {
         self.firstName = firstName
         self.lastName = lastName

@@ -1,4 +1,4 @@
-/// Text that must not be seen in logs, reports or crash dumps: it prints as `<redacted>`.
+/// A string that must not appear in logs, reports or crash dumps: it prints as `<redacted>`.
 public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The text.
     public let value: String
@@ -14,6 +14,6 @@ public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugSt
     /// `<redacted>`.
     public var debugDescription: String { description }
 
-    /// Nothing to look into.
+    /// An empty mirror.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

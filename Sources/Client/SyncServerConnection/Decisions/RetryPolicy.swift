@@ -1,16 +1,16 @@
-/// How often and when a request that failed is sent again.
+/// How often and when a failed request is retried.
 ///
-/// Exponential backoff with full jitter: before attempt n + 1 a random time between nothing and
-/// `baseDelay` · 2^(n - 1), at most `maximumDelay`.
+/// Exponential backoff with full jitter: before attempt n + 1 a random time between zero and `baseDelay` · 2^(n - 1),
+/// at most `maximumDelay`.
 public struct RetryPolicy: Sendable, Hashable {
-    /// Attempts in all, at least 1.
+    /// Maximum number of attempts, including the first; at least 1.
     public var maximumAttempts: Int
-    /// Longest pause after the first attempt.
+    /// Maximum delay after the first attempt.
     public var baseDelay: Duration
-    /// Longest pause of all, and the longest `Retry-After` that is waited for.
+    /// Maximum delay overall, and the longest `Retry-After` that is honored.
     public var maximumDelay: Duration
 
-    /// Puts a policy together.
+    /// Creates a policy.
     public init(
         maximumAttempts: Int = 5, baseDelay: Duration = .seconds(1), maximumDelay: Duration = .seconds(60)
     ) {
@@ -20,10 +20,10 @@ public struct RetryPolicy: Sendable, Hashable {
         self.maximumDelay = maximumDelay
     }
 
-    /// The pause after an attempt; nil if there must not be another one.
+    /// The delay after an attempt; nil if there must not be another one.
     /// - Parameters:
-    ///   - attempt: How many there were, 1 or more.
-    ///   - retryAfter: What the server asks for, at least.
+    ///   - attempt: The number of attempts so far, 1 or more.
+    ///   - retryAfter: The minimum delay that the server asks for.
     ///   - fraction: A random number from 0 to 1.
     func delay(afterAttempt attempt: Int, retryAfter: Duration?, fraction: Double) -> Duration? {
         guard attempt < maximumAttempts else { return nil }
@@ -34,25 +34,26 @@ public struct RetryPolicy: Sendable, Hashable {
     }
 }
 
-/// When a request may be sent again although the server may have carried it out.
+/// When a request may be retried although the server may have processed it.
 enum Repetition: Sendable, Hashable {
     /// Never, whatever happened: the first answer counts.
     case never
-    /// Only if the server has surely not carried it out.
+    /// Only if the server has definitely not processed it.
     case ifNotCarriedOut
-    /// If the server recognises the second request by an id in it, which only those with extensions do; else as above.
+    /// If the server recognises the second request by an id in it, which only servers with extensions do; otherwise as
+    /// above.
     case ifRecognised
-    /// Always: a second time does no harm.
+    /// Always: the request is idempotent.
     case always
 }
 
-/// Decides about the attempts of one request. A value without clock, network or randomness of its own.
+/// Decides about the attempts of one request. A pure value: it has no clock, network or random source of its own.
 struct AttemptDecisions: Sendable {
     /// What to do next.
     enum Decision: Sendable, Hashable {
-        /// Get new credentials, and send the request again at once.
+        /// Refresh the credentials, and retry the request at once.
         case refreshCredentials
-        /// Send the request again after a pause.
+        /// Retry the request after a delay.
         case retry(after: Duration)
         /// Give up: the error is the result.
         case fail
@@ -70,7 +71,7 @@ struct AttemptDecisions: Sendable {
 
     /// Decides after an attempt that ended with `error`.
     /// - Parameters:
-    ///   - hasCredentials: Whether the request had any.
+    ///   - hasCredentials: Whether the request had credentials.
     ///   - wasSent: Whether the server may have seen the request.
     mutating func decide(
         after error: ServerConnectionError, hasCredentials: Bool, wasSent: Bool, extensions: ServerExtensions,
@@ -78,7 +79,7 @@ struct AttemptDecisions: Sendable {
     ) -> Decision {
         guard repetition != .never else { return .fail }
         if error.code == .signInRequired {
-            // A good token of nobody does not get better.
+            // A refresh does not help if the token is valid but belongs to no user.
             guard hasCredentials, !hasRefreshed, error.serverCode != .userUnknown else { return .fail }
             hasRefreshed = true
             return .refreshCredentials
@@ -100,7 +101,7 @@ struct AttemptDecisions: Sendable {
         return .retry(after: delay)
     }
 
-    /// Whether the server may have done what was asked: it may, unless it never saw the request or turned it away at the door.
+    /// Whether the server may have processed the request: yes, unless it never saw the request or rejected it up front.
     private func mayBeCarriedOut(_ error: ServerConnectionError, wasSent: Bool) -> Bool {
         wasSent && error.code != .busy
     }

@@ -5,17 +5,17 @@ public import SyncProtocol
 extension ServerConnection {
     /// Downloads the current version of a file.
     ///
-    /// The bytes are compared with the announced length and checksum; if they are others the download is repeated, and never
-    /// shown as the file.
+    /// The bytes are compared with the announced length and checksum; on a mismatch the download is retried, and the
+    /// bytes are never returned as the file.
     ///
-    /// The file's metadata come in a header. `URLSession` on Linux takes none of more than 64 KiB over HTTP/2 (a limit of
-    /// nghttp2) and 100 KiB over HTTP/1.1 (one of libcurl): a file with longer metadata, escaped, cannot be downloaded there,
-    /// and the error is ``ServerConnectionError/Code/connectionLost``.
+    /// The file's metadata arrive in a header. `URLSession` on Linux accepts no header of more than 64 KiB over HTTP/2
+    /// (a limit of nghttp2) and 100 KiB over HTTP/1.1 (one of libcurl): a file with longer metadata, escaped, cannot be
+    /// downloaded there, and the error is ``ServerConnectionError/Code/connectionLost``.
     /// - Parameters:
-    ///   - file: Where they go; an existing file is replaced. After an error, or another outcome than a success, it does not
-    ///     exist.
-    ///   - label: By what the transfer is recognised if it outlives the process; see ``UnattendedTransfer``.
-    ///   - progress: Called while they arrive.
+    ///   - file: Where the bytes are written; an existing file is replaced. After an error, or an outcome other than
+    ///     success, it does not exist.
+    ///   - label: Identifies the transfer if it outlives the process; see ``UnattendedTransfer``.
+    ///   - progress: Called while the bytes arrive.
     public func downloadFile(
         _ request: DownloadFileRequest, to file: URL, label: String? = nil,
         progress: (@Sendable (TransferProgress) -> Void)? = nil
@@ -38,7 +38,8 @@ extension ServerConnection {
         }
     }
 
-    /// What came of a download whose reply was kept, such as that of an ``UnattendedTransfer``; its bytes are checked.
+    /// The outcome of a download whose reply was kept, such as that of an ``UnattendedTransfer``; its bytes are
+    /// verified.
     /// - Throws: ``ServerConnectionError`` as ``downloadFile(_:to:label:progress:)``, without another attempt.
     public static func downloadOutcome(
         of reply: HTTPReply, in file: URL
@@ -70,7 +71,7 @@ extension ServerConnection {
             return .gone(Gone(reason, appMetaData: appMetaData, cloudStorageType: storage))
         case .found(let appMetaData, let storage, let announced, let contentsChanged):
             let length = reply.fileLength ?? 0
-            // A coded body has the length of the code.
+            // The length of an encoded body is that of the encoded bytes.
             if reply.header(.contentEncoding) == nil, let text = reply.header(.contentLength),
                 Int64(text) != length
             {

@@ -2,13 +2,14 @@ import HTTPTypes
 public import SyncProtocol
 
 extension ServerConnection {
-    /// Lists the caller's sharing groups, and the files of one of them if asked for.
+    /// Lists the caller's sharing groups, and the files of one of them if requested.
     ///
-    /// A server without extensions lists all files, whatever `since` says: ``IndexResponse/Files/since`` of the reply tells.
-    /// - Parameter entityTag: That of an earlier reply to the same request; if nothing has changed since, the outcome is
-    ///   ``IndexOutcome/unchanged``.
-    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ServerErrorCode/groupUnknown`` for a group in which the caller
-    ///   is not, among others.
+    /// A server without extensions lists all files, regardless of `since`: ``IndexResponse/Files/since`` of the reply
+    /// shows this.
+    /// - Parameter entityTag: The entity tag of an earlier reply to the same request; if nothing has changed since, the
+    ///   outcome is ``IndexOutcome/unchanged``.
+    /// - Throws: ``ServerConnectionError/Code/refused`` with ``ServerErrorCode/groupUnknown`` for a group that the
+    ///   caller is not a member of, among others.
     public func index(
         _ request: IndexRequest, ifChangedFrom entityTag: String? = nil
     ) async throws(ServerConnectionError) -> IndexOutcome {

@@ -1,7 +1,7 @@
 public import SyncProtocol
 
 extension ServerConnection {
-    /// Creates an invitation to a sharing group, good for 24 hours.
+    /// Creates an invitation to a sharing group, valid for 24 hours.
     /// - Returns: The code that people pass on.
     public func createSharingInvitation(
         _ request: CreateSharingInvitationRequest
@@ -9,7 +9,7 @@ extension ServerConnection {
         try await perform(request, repetition: .ifNotCarriedOut).sharingInvitationUUID
     }
 
-    /// Asks what an invitation offers; needs no credentials.
+    /// Asks the server what an invitation offers; needs no credentials.
     /// - Returns: Nil if it never existed, is used up, or expired.
     public func sharingInvitationInfo(
         _ invitation: SharingInvitationUUID
@@ -24,7 +24,7 @@ extension ServerConnection {
     }
 
     /// Lists the open invitations to a sharing group.
-    /// - Throws: ``ServerConnectionError/Code/notSupported`` if the server lacks it, among others.
+    /// - Throws: ``ServerConnectionError/Code/notSupported`` if the server does not support it, among others.
     public func sharingInvitations(
         to group: SharingGroupUUID
     ) async throws(ServerConnectionError) -> [GetSharingInvitationsResponse.Invitation] {
@@ -32,8 +32,8 @@ extension ServerConnection {
             .sharingInvitations
     }
 
-    /// Withdraws an invitation, so that nobody can redeem it any more.
-    /// - Throws: ``ServerConnectionError/Code/notSupported`` if the server lacks it, among others.
+    /// Revokes an invitation, so that it can no longer be redeemed.
+    /// - Throws: ``ServerConnectionError/Code/notSupported`` if the server does not support it, among others.
     public func revokeSharingInvitation(_ request: RevokeSharingInvitationRequest) async throws(ServerConnectionError) {
         _ = try await perform(request, repetition: .always)
     }

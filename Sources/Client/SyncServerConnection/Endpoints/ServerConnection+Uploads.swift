@@ -4,9 +4,9 @@ public import SyncProtocol
 extension ServerConnection {
     /// Stages a new file, or the next version of one.
     /// - Parameters:
-    ///   - file: Its bytes, which must not change meanwhile; their checksum is part of the request (see
+    ///   - file: The file's contents, which must not change meanwhile; their checksum is part of the request (see
     ///     ``SyncProtocol/CheckSum/ofFile(at:flavour:)``).
-    ///   - label: By what the transfer is recognised if it outlives the process; see ``UnattendedTransfer``.
+    ///   - label: Identifies the transfer if it outlives the process; see ``UnattendedTransfer``.
     ///   - progress: Called while the bytes are sent.
     public func uploadFile(
         _ request: UploadFileRequest, from file: URL, label: String? = nil,
@@ -21,7 +21,7 @@ extension ServerConnection {
         }
     }
 
-    /// What came of an upload whose reply was kept, such as that of an ``UnattendedTransfer``.
+    /// The outcome of an upload whose reply was kept, such as that of an ``UnattendedTransfer``.
     /// - Throws: ``ServerConnectionError`` as ``uploadFile(_:from:label:progress:)``, without another attempt.
     public static func uploadOutcome(of reply: HTTPReply) async throws(ServerConnectionError) -> Outcome<StagedFile> {
         try await outcome { () throws(ServerConnectionError) in
@@ -41,10 +41,11 @@ extension ServerConnection {
         }
     }
 
-    /// Longest metadata, percent-encoded, that stay in the query: with the headers it must not have more than 60,000 bytes.
+    /// Maximum size of percent-encoded metadata in the query: query and headers together must not exceed 60,000 bytes.
     static let maximumQueryMetadataBytes = 30_000
 
-    /// Stages a change of a committed file's app metadata. Long ones travel as the body, if the server can read that.
+    /// Stages a change of a committed file's app metadata. Long metadata are sent as the body, if the server supports
+    /// that.
     public func uploadAppMetaData(
         _ request: UploadAppMetaDataRequest
     ) async throws(ServerConnectionError) -> Outcome<StagedChange> {
@@ -73,19 +74,21 @@ extension ServerConnection {
         try await perform(GetUploadsRequest(sharingGroupUUID: group), repetition: .always).uploads
     }
 
-    /// Withdraws what this user has staged on this device in one group: all of it, or that of some files, or of a batch.
-    /// - Returns: How many changes were withdrawn.
-    /// - Throws: ``ServerConnectionError/Code/notSupported`` if the server lacks it, among others.
+    /// Discards what this user has staged on this device in one group: all of it, or the changes of some files or of a
+    /// batch.
+    /// - Returns: The number of discarded changes.
+    /// - Throws: ``ServerConnectionError/Code/notSupported`` if the server does not support it, among others.
     public func discardUploads(_ request: DiscardUploadsRequest) async throws(ServerConnectionError) -> Int {
         Int(try await perform(request, repetition: .always).numberUploadsDiscarded)
     }
 
-    /// Commits all that this user has staged on this device in one group, and is in no batch.
+    /// Commits everything that this user has staged on this device in one group outside of batches.
     ///
-    /// With a ``DoneUploadsRequest/commitID`` it is repeated if its reply gets lost, provided that the server has extensions.
-    /// - Parameter deletions: How many deletions are staged: servers of older generations remove the objects from the clouds
-    ///   before they answer, and get 5 s more for each.
-    /// - Returns: How many changes were committed; the group's master version is one more than before.
+    /// With a ``DoneUploadsRequest/commitID`` it is retried if its reply is lost, provided that the server has
+    /// extensions.
+    /// - Parameter deletions: The number of staged deletions: servers of older generations remove the objects from the
+    ///   clouds before they reply, and get 5 s more for each.
+    /// - Returns: The number of committed changes; the group's master version has increased by one.
     public func doneUploads(
         _ request: DoneUploadsRequest, deletions: Int = 0
     ) async throws(ServerConnectionError) -> Outcome<Int> {
@@ -116,7 +119,7 @@ extension ServerConnection {
         }
     }
 
-    /// Makes a result of a 410 that has a reason.
+    /// Turns a 410 that has a reason into an outcome.
     func outcome<Value>(
         _ body: () async throws(ServerConnectionError) -> Outcome<Value>
     ) async throws(ServerConnectionError) -> Outcome<Value> {
@@ -127,7 +130,7 @@ extension ServerConnection {
         }
     }
 
-    /// Makes a result of a 410 that has a reason, where there is no connection.
+    /// Turns a 410 that has a reason into an outcome, without a connection.
     static func outcome<Value>(
         _ body: () async throws(ServerConnectionError) -> Outcome<Value>
     ) async throws(ServerConnectionError) -> Outcome<Value> {

@@ -1,14 +1,14 @@
 public import SyncProtocol
 
 extension ServerConnection {
-    /// Asks whether the server works, its database included; needs no credentials.
+    /// Checks whether the server works, including its database; needs no credentials.
     public func healthCheck() async throws(ServerConnectionError) -> HealthCheckResponse {
         try await perform(HealthCheckRequest(), repetition: .always)
     }
 
-    /// Asks who the caller is: the way to sign in an existing user.
+    /// Asks the server who the caller is; signs in an existing user.
     ///
-    /// Sent once, and the answer counts: neither another attempt nor other credentials follow.
+    /// Sent once, and its answer counts: it is retried neither as is nor with other credentials.
     public func checkCredentials() async throws(ServerConnectionError) -> SignInOutcome {
         do throws(ServerConnectionError) {
             return .user(try await signedIn(CheckCredsRequest(), repetition: .never) { $0.userId }.user)
@@ -25,7 +25,7 @@ extension ServerConnection {
         try await signedIn(request, repetition: .ifRecognised) { $0.userId }.user
     }
 
-    /// Removes the caller with all memberships. Files in cloud storage stay.
+    /// Removes the caller with all memberships. Files in cloud storage are kept.
     public func removeUser() async throws(ServerConnectionError) {
         _ = try await perform(RemoveUserRequest(), repetition: .ifNotCarriedOut)
     }
@@ -53,7 +53,7 @@ extension ServerConnection {
         _ = try await perform(request, repetition: .always)
     }
 
-    /// Sends a request whose reply has, in its headers, what concerns the person's sign-in.
+    /// Sends a request whose reply headers contain information about the user's sign-in.
     private func signedIn<Message: RequestMessage>(
         _ message: Message, repetition: Repetition, userID: @Sendable (Message.Response) -> UserID
     ) async throws(ServerConnectionError) -> (user: SignedInUser, response: Message.Response) {

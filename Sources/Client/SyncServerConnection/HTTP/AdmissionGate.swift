@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Lets a number of tasks through at once; the others wait in the order in which they came.
+/// Admits a limited number of tasks at a time; the others wait in order of arrival.
 ///
-/// `URLSession` could do that, by its connections to one host. But the one of FoundationNetworking (Swift 6.3) then leaves some
-/// of the waiting requests alone until their time is over, and counts the time that they wait.
+/// `URLSession` could do that, by its limit of connections to one host. But that of FoundationNetworking (Swift 6.3)
+/// then leaves some of the waiting requests alone until they time out, and counts the waiting time.
 final class AdmissionGate: Sendable {
     private struct State {
         var free: Int
@@ -18,7 +18,7 @@ final class AdmissionGate: Sendable {
         state = Mutex(State(free: limit))
     }
 
-    /// Waits for admission, which must be given back with ``leave()``; false, without one, if the task is cancelled.
+    /// Waits for admission, which must be released with ``leave()``; false, without one, if the task is cancelled.
     func enter() async -> Bool {
         let number = state.withLock { state in
             state.lastWaiter += 1
@@ -27,7 +27,7 @@ final class AdmissionGate: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isAdmitted: Bool? = state.withLock { state in
-                    // The handler below may have run already, and found nobody.
+                    // The handler below may have run already, and found no waiting task.
                     if Task.isCancelled { return false }
                     if state.free > 0 {
                         state.free -= 1
@@ -46,7 +46,7 @@ final class AdmissionGate: Sendable {
         }
     }
 
-    /// Gives the admission back, to who has waited longest.
+    /// Releases the admission to the task that has waited longest.
     func leave() {
         let next = state.withLock { state in
             if state.waiters.isEmpty {

@@ -1,26 +1,28 @@
 public import Foundation
 public import HTTPTypes
 
-/// What carries out HTTP requests for a ``ServerConnection``.
+/// Performs HTTP requests for a ``ServerConnection``.
 ///
-/// ``URLSessionExecutor`` is the one for apps; tests script their own. An executor makes one attempt and does not judge
-/// statuses. It follows no redirect, keeps no cookies and caches nothing: requests carry credentials.
+/// ``URLSessionExecutor`` is the implementation for apps; tests script their own. An executor makes one attempt and
+/// does not interpret statuses. It follows no redirects, keeps no cookies and caches nothing: requests carry
+/// credentials.
 public protocol HTTPExecutor: Sendable {
     /// Sends a request and waits for the whole reply.
     ///
-    /// If the surrounding task is cancelled the transfer ends at once and the failure is ``TransportFailure/Kind/cancelled``.
-    /// - Parameter progress: called while the bodies of large transfers move; any thread, in order.
-    /// - Throws: ``TransportFailure`` if there is no complete reply, whatever its status would have been.
+    /// If the surrounding task is cancelled, the transfer ends at once and the failure is
+    /// ``TransportFailure/Kind/cancelled``.
+    /// - Parameter progress: called while the bodies of large transfers are transferred; on any thread, in order.
+    /// - Throws: ``TransportFailure`` if there is no complete reply, regardless of its status.
     func execute(
         _ exchange: HTTPExchange, progress: (@Sendable (TransferProgress) -> Void)?
     ) async throws(TransportFailure) -> HTTPReply
 }
 
-/// One request with its body, and what shall become of the reply's.
+/// A request with its body, and the destination of the reply's body.
 public struct HTTPExchange: Sendable {
     /// The body of a request.
     public enum Body: Sendable, Hashable {
-        /// None; a method that may have one says `Content-Length: 0`.
+        /// No body; methods that allow one send `Content-Length: 0`.
         case none
         /// Bytes in memory.
         case bytes(Data)
@@ -28,18 +30,18 @@ public struct HTTPExchange: Sendable {
         case file(URL)
     }
 
-    /// Method, address and headers.
+    /// Method, URL and headers.
     public var request: HTTPRequest
     /// The body.
     public var body: Body
-    /// Where the body of a reply with the status 200 goes; an existing file is replaced. Nil: into memory.
+    /// The file for the body of a reply with the status 200; an existing file is replaced. Nil: kept in memory.
     public var destination: URL?
-    /// Longest time without any progress.
+    /// Maximum time without progress.
     public var idleTimeout: Duration
-    /// By what a transfer is recognised if it outlives the process; see ``UnattendedTransfer``.
+    /// Identifies a transfer if it outlives the process; see ``UnattendedTransfer``.
     public var label: String?
 
-    /// Collects the parts.
+    /// Creates an exchange.
     public init(
         request: HTTPRequest, body: Body = .none, destination: URL? = nil, idleTimeout: Duration = .seconds(60),
         label: String? = nil
@@ -52,16 +54,17 @@ public struct HTTPExchange: Sendable {
     }
 }
 
-/// A reply that arrived as a whole. It can be kept beyond the life of the process.
+/// A complete reply. It can be stored beyond the lifetime of the process.
 public struct HTTPReply: Sendable, Hashable, Codable {
     /// Status and headers.
     public var response: HTTPResponse
-    /// The body; empty if it went into a file.
+    /// The body; empty if it was written to a file.
     public var body: Data
-    /// How many bytes went into the file; nil if it was not written, as the status was not 200 or memory was asked for.
+    /// The number of bytes written to the file; nil if it was not written, because the status was not 200 or no file
+    /// was requested.
     public var fileLength: Int64?
 
-    /// Collects the parts.
+    /// Creates a reply.
     public init(response: HTTPResponse, body: Data = Data(), fileLength: Int64? = nil) {
         self.response = response
         self.body = body
@@ -72,16 +75,16 @@ public struct HTTPReply: Sendable, Hashable, Codable {
     func header(_ name: HTTPField.Name) -> String? { response.headerFields[name] }
 }
 
-/// How far a transfer is.
+/// The progress of a transfer.
 public struct TransferProgress: Sendable, Hashable {
-    /// Bytes of the request's body that were handed to the network.
+    /// Bytes of the request's body handed to the network so far.
     public var sentBytes: Int64
-    /// Bytes of the reply's body that arrived.
+    /// Bytes of the reply's body received so far.
     public var receivedBytes: Int64
-    /// How many bytes there are in the direction that matters; nil if nobody said so.
+    /// The total number of bytes in the direction of the transfer; nil if unknown.
     public var totalBytes: Int64?
 
-    /// Puts it together.
+    /// Creates a progress value.
     public init(sentBytes: Int64 = 0, receivedBytes: Int64 = 0, totalBytes: Int64? = nil) {
         self.sentBytes = sentBytes
         self.receivedBytes = receivedBytes
@@ -91,23 +94,23 @@ public struct TransferProgress: Sendable, Hashable {
 
 /// Why there is no reply.
 public struct TransportFailure: Error, Sendable {
-    /// What the caller can make of it.
+    /// The kinds of failures, by what the caller can conclude.
     public enum Kind: Sendable, Hashable, CaseIterable {
-        /// No way to the server: nothing of the request was sent.
+        /// No connection to the server: nothing of the request was sent.
         case notConnected
-        /// The connection ended on the way: the server may have carried the request out.
+        /// The connection was lost: the server may have processed the request.
         case interrupted
-        /// Nothing moved for too long: the server may have carried the request out.
+        /// No progress for too long: the server may have processed the request.
         case timedOut
-        /// The task was cancelled: the server may have carried the request out.
+        /// The task was cancelled: the server may have processed the request.
         case cancelled
-        /// The server did not prove who it is: nothing was sent.
+        /// The server's identity could not be verified: nothing was sent.
         case untrusted
         /// The file to be sent cannot be read.
         case fileUnreadable
         /// The received bytes cannot be stored.
         case fileUnwritable
-        /// What came is not HTTP as it should be.
+        /// The reply is not valid HTTP.
         case malformed
 
         /// Whether the server cannot have seen the request.
@@ -119,12 +122,12 @@ public struct TransportFailure: Error, Sendable {
         }
     }
 
-    /// What the caller can make of it.
+    /// The kind of failure.
     public var kind: Kind
     /// The system's error, for a log.
     public var underlying: (any Error)?
 
-    /// Puts it together.
+    /// Creates a failure.
     public init(_ kind: Kind, underlying: (any Error)? = nil) {
         self.kind = kind
         self.underlying = underlying

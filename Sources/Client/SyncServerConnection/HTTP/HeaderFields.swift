@@ -10,7 +10,7 @@ extension RequestHeader {
 }
 
 extension ResponseHeader {
-    /// The header for swift-http-types, which compares names without regard to case.
+    /// The header for swift-http-types, which compares names case-insensitively.
     var fieldName: HTTPField.Name {
         guard let name = HTTPField.Name(rawValue) else { preconditionFailure("\(rawValue) is no header name") }
         return name

@@ -3,7 +3,7 @@ import SyncProtocol
 
 /// The value of `Retry-After` (RFC 9110, section 10.2.3).
 enum RetryAfter {
-    /// How long to wait from `now` on; nil if the value is neither seconds nor a date. A date in the past is no time at all.
+    /// How long to wait from `now`; nil if the value is neither seconds nor a date. A date in the past means zero.
     static func duration(_ value: String, now: Date) -> Duration? {
         let text = value.trimmingCharacters(in: .whitespaces)
         if let seconds = Int64(text) { return .seconds(max(0, seconds)) }
@@ -11,7 +11,8 @@ enum RetryAfter {
         return .seconds(max(0, date.secondsSince1970 - Int64(now.timeIntervalSince1970)))
     }
 
-    /// Parses an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`, the only form that may be sent today (section 5.6.7).
+    /// Parses an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`, the only form that senders may generate today (section
+    /// 5.6.7).
     private static func date(_ text: String) -> WireDate? {
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         let parts = text.split(separator: " ")

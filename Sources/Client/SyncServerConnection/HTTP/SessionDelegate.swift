@@ -6,16 +6,16 @@ import Synchronization
     import FoundationNetworking
 #endif
 
-/// A task in progress, and who waits for it.
+/// A task in progress, and the caller that waits for it.
 struct RunningTask {
-    /// Longest body of a reply that is not for a file: an index of half a million files.
+    /// Maximum size of a reply body kept in memory: an index of half a million files.
     static let maximumBodyBytes = 256 << 20
-    /// Longest body of an error reply that is read from a file.
+    /// Maximum size of an error reply's body that is read from a file.
     static let maximumErrorBytes = 64 << 10
 
     let destination: URL?
     let progress: (@Sendable (TransferProgress) -> Void)?
-    /// Nil if the task was begun by an earlier process.
+    /// Nil if an earlier process started the task.
     let continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>?
     var body = Data()
     var fileLength: Int64?
@@ -31,7 +31,7 @@ struct RunningTask {
         self.continuation = continuation
     }
 
-    /// What the waiting caller is told at the end.
+    /// The result for the waiting caller.
     func result(_ response: URLResponse?, _ error: (any Error)?) -> Result<HTTPReply, TransportFailure> {
         if let failure { return .failure(failure) }
         if let error { return .failure(TransportFailure(error)) }
@@ -42,7 +42,7 @@ struct RunningTask {
 
 /// The tasks in progress of both sessions.
 final class TaskRegistry: Sendable {
-    /// Who is told of transfers that nobody waits for; without it these are ignored.
+    /// Receives transfers that no caller waits for; if nil, these are ignored.
     let unattended: UnattendedTransfers?
     private let tasks = Mutex([ObjectIdentifier: RunningTask]())
 
@@ -54,7 +54,7 @@ final class TaskRegistry: Sendable {
         tasks.withLock { $0[ObjectIdentifier(task)] = running }
     }
 
-    /// Changes what is known of a task; nothing if nobody wants to know of it.
+    /// Updates the record of a task; does nothing if the task is not of interest.
     func update<Result: Sendable>(_ task: URLSessionTask, _ body: (inout RunningTask) -> Result) -> Result? {
         let new = newUnattended()
         return tasks.withLock { tasks in
@@ -68,13 +68,13 @@ final class TaskRegistry: Sendable {
         tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) } ?? newUnattended()
     }
 
-    /// What is known of a task of an earlier process at the first sign of it.
+    /// The initial record of a task of an earlier process.
     private func newUnattended() -> RunningTask? {
         unattended.map { RunningTask(destination: $0.newFile(), progress: nil, continuation: nil) }
     }
 }
 
-/// Collects what the session reports of its tasks.
+/// Collects what the session reports about its tasks.
 ///
 /// `URLSession` calls it on one queue, one call after the other.
 final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
@@ -84,7 +84,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
         self.tasks = tasks
     }
 
-    /// There are no redirects in the protocol, and no other address must see the credentials.
+    /// There are no redirects in the protocol, and no other host must receive the credentials.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
@@ -123,7 +123,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
         }
     }
 
-    /// The file at `location` is removed by the system after this call.
+    /// The system removes the file at `location` after this call.
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
@@ -154,7 +154,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
     }
 
     #if !canImport(FoundationNetworking)
-        /// The system waits for the app's word that it has taken note of everything.
+        /// The system waits until the app confirms that it has processed all events.
         func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
             tasks.unattended?.allReported()
         }
@@ -168,7 +168,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
         if let report { report.0?(report.1) }
     }
 
-    /// Puts a file into its place and returns its length; one that is there is replaced.
+    /// Moves a file to its destination and returns its length; an existing file is replaced.
     private static func move(_ location: URL, to destination: URL) throws -> Int64 {
         let files = FileManager.default
         try? files.removeItem(at: destination)
@@ -185,7 +185,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
 }
 
 extension HTTPResponse {
-    /// Status and headers of a reply; a header whose name or value HTTP does not allow is left out.
+    /// Status and headers of a reply; headers with names or values that HTTP does not allow are omitted.
     init(_ response: HTTPURLResponse) {
         var fields = HTTPFields()
         for (name, value) in response.allHeaderFields {
@@ -199,7 +199,7 @@ extension HTTPResponse {
 }
 
 extension TransportFailure {
-    /// Sorts the errors of `URLSession` (URLError.Code in Apple's documentation of Foundation).
+    /// Classifies the errors of `URLSession` (URLError.Code in Apple's documentation of Foundation).
     init(_ error: any Error) {
         let kind: Kind =
             switch (error as? URLError)?.code {
@@ -223,7 +223,7 @@ extension TransportFailure {
             default: .interrupted
             }
         #if canImport(FoundationNetworking)
-            // It knows no code for certificates that libcurl does not accept (CURLE_PEER_FAILED_VERIFICATION).
+            // There is no error code for certificates that libcurl does not accept (CURLE_PEER_FAILED_VERIFICATION).
             if kind == .interrupted, String(reflecting: error).contains("SSL certificate problem") {
                 self.init(.untrusted, underlying: Self.withoutAddress(error))
                 return
@@ -232,7 +232,7 @@ extension TransportFailure {
         self.init(kind, underlying: Self.withoutAddress(error))
     }
 
-    /// The error without the address, whose query may hold what must not be logged.
+    /// The error without the URL, whose query may contain data that must not be logged.
     private static func withoutAddress(_ error: any Error) -> any Error {
         let error = error as NSError
         return NSError(

@@ -7,13 +7,13 @@ import HTTPTypes
     public import Foundation
 #endif
 
-/// Carries out requests with `URLSession`: uploads from files, downloads to files.
+/// Performs requests with `URLSession`: uploads from files, downloads to files.
 ///
-/// At most 6 short requests, and as many transfers as told, are in progress at once; others wait for their turn, which no
-/// timeout counts.
+/// At most 6 short requests, and the configured number of transfers, are in progress at once; others wait for their
+/// turn, which does not count towards any timeout.
 ///
-/// Two sessions, so that an app can let its transfers go on in the background while short requests need no more than the
-/// app's own time. The sessions end with the executor, and what they still do with them.
+/// Uses two sessions, so that an app can let its transfers continue in the background while short requests run only
+/// while the app does. The sessions end with the executor, as does what is still in progress in them.
 public final class URLSessionExecutor: HTTPExecutor {
     private let requests: URLSession
     private let transfers: URLSession
@@ -21,16 +21,17 @@ public final class URLSessionExecutor: HTTPExecutor {
     private let requestGate = AdmissionGate(6)
     private let transferGate: AdmissionGate
 
-    /// How many transfers can be in progress at once; servers let one user have no more, unless they are told to.
+    /// The allowed number of concurrent transfers; servers allow a user no more, unless configured to.
     public static let possibleTransfers = 1...32
 
-    /// Makes the sessions.
+    /// Creates the sessions.
     /// - Parameters:
-    ///   - maximumTransfers: How many transfers are in progress at most; the nearest of ``possibleTransfers`` counts.
-    ///   - requests: for requests with bodies in memory.
-    ///   - transfers: for bodies in files; may be a background configuration where the system has such.
-    ///   - unattended: who is told of transfers that an earlier process of the app has begun; with a background configuration
-    ///     only.
+    ///   - maximumTransfers: The maximum number of concurrent transfers; clamped to ``possibleTransfers``.
+    ///   - requests: the configuration for requests with bodies in memory.
+    ///   - transfers: the configuration for bodies in files; may be a background configuration where the system
+    ///     supports these.
+    ///   - unattended: receives transfers that an earlier process of the app has started; with a background
+    ///     configuration only.
     public init(
         maximumTransfers: Int = 4,
         requests: URLSessionConfiguration = URLSessionExecutor.configuration(),
@@ -48,19 +49,19 @@ public final class URLSessionExecutor: HTTPExecutor {
 
     deinit {
         requests.invalidateAndCancel()
-        // What goes on without the app shall do so.
+        // Transfers that can continue without the app must do so.
         if tasks.unattended == nil { transfers.invalidateAndCancel() } else { transfers.finishTasksAndInvalidate() }
     }
 
-    /// The labels of the transfers in progress, those that an earlier process has begun included.
+    /// The labels of the transfers in progress, including those that an earlier process has started.
     public func labelsOfTransfers() async -> Set<String> {
         await withCheckedContinuation { continuation in
             transfers.getAllTasks { continuation.resume(returning: Set($0.compactMap(\.taskDescription))) }
         }
     }
 
-    /// The configuration of both sessions unless an app brings its own: no cookies, cache or stored credentials; a transfer
-    /// may take 7 days in all.
+    /// The configuration of both sessions unless an app supplies its own: no cookies, cache or stored credentials; a
+    /// transfer may take 7 days in total.
     public static func configuration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil
@@ -70,7 +71,7 @@ public final class URLSessionExecutor: HTTPExecutor {
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.timeoutIntervalForRequest = 60
         configuration.timeoutIntervalForResource = 7 * 24 * 3_600
-        // More than are ever used: see AdmissionGate.
+        // More than are ever used; see AdmissionGate.
         configuration.httpMaximumConnectionsPerHost = 64
         return configuration
     }
@@ -91,7 +92,7 @@ public final class URLSessionExecutor: HTTPExecutor {
                     task, RunningTask(destination: exchange.destination, progress: progress, continuation: continuation)
                 )
                 task.resume()
-                // The handler may have run before there was anything to cancel.
+                // The handler may have run before there was a task to cancel.
                 if Task.isCancelled { task.cancel() }
             }
         } onCancel: {
@@ -103,9 +104,9 @@ public final class URLSessionExecutor: HTTPExecutor {
     #if canImport(FoundationNetworking)
         /// The bytes of a file of at most 256 MiB; nil if it is larger.
         ///
-        /// FoundationNetworking (Swift 6.3) reads a file beside the transfer, and ends the process if a transfer is over, refused
-        /// or cancelled, when bytes of the file arrive (`EasyHandle.unpauseSend`). It does not with bytes in memory,
-        /// at the price of that memory.
+        /// FoundationNetworking (Swift 6.3) reads a file concurrently with the transfer, and crashes the process if
+        /// bytes of the file arrive after a transfer has ended, was refused or was cancelled
+        /// (`EasyHandle.unpauseSend`). It does not crash with bytes in memory, at the cost of that memory.
         private static func bytes(of file: URL) -> Data? {
             let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber
             guard let size, size.intValue <= 256 << 20 else { return nil }
@@ -119,7 +120,7 @@ public final class URLSessionExecutor: HTTPExecutor {
         request.httpShouldHandleCookies = false
         switch exchange.body {
         case .file(let file):
-            // Otherwise some systems send an empty body in its place.
+            // Otherwise some systems send an empty body instead.
             guard FileManager.default.isReadableFile(atPath: file.path) else { throw TransportFailure(.fileUnreadable) }
             #if canImport(FoundationNetworking)
                 if let bytes = Self.bytes(of: file) { return transfers.uploadTask(with: request, from: bytes) }
@@ -135,7 +136,7 @@ public final class URLSessionExecutor: HTTPExecutor {
 }
 
 extension HTTPExchange {
-    /// Whether a body is in a file.
+    /// Whether the request's or the reply's body is in a file.
     fileprivate var movesFile: Bool {
         if case .file = body { return true }
         return destination != nil
@@ -143,7 +144,7 @@ extension HTTPExchange {
 }
 
 extension URLRequest {
-    /// The request without its body; nil if the address is not one of HTTP.
+    /// The request without its body; nil if the URL is not an HTTP URL.
     fileprivate init?(_ request: HTTPRequest) {
         guard let scheme = request.scheme, let authority = request.authority,
             let url = URL(string: "\(scheme)://\(authority)\(request.path ?? "/")")

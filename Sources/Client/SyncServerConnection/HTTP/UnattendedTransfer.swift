@@ -1,17 +1,17 @@
 public import Foundation
 
-/// A transfer that ended while nobody waited for it: the process that began it is gone.
+/// A transfer that ended while no caller waited for it: the process that started it has ended.
 ///
-/// ``ServerConnection/uploadOutcome(of:)`` and ``ServerConnection/downloadOutcome(of:in:)`` tell what came of it.
+/// ``ServerConnection/uploadOutcome(of:)`` and ``ServerConnection/downloadOutcome(of:in:)`` return its outcome.
 public struct UnattendedTransfer: Sendable {
-    /// The label of its ``HTTPExchange``.
+    /// The label of the transfer's ``HTTPExchange``.
     public var label: String?
     /// Its reply, or why there is none.
     public var result: Result<HTTPReply, TransportFailure>
-    /// The file with the downloaded bytes, which is the app's from now on; nil if there are none.
+    /// The file with the downloaded bytes, which the app owns from now on; nil if there are none.
     public var file: URL?
 
-    /// Puts it together.
+    /// Creates a transfer.
     public init(label: String?, result: Result<HTTPReply, TransportFailure>, file: URL? = nil) {
         self.label = label
         self.result = result
@@ -19,18 +19,19 @@ public struct UnattendedTransfer: Sendable {
     }
 }
 
-/// Who is told of transfers that outlived the process that began them.
+/// Receives transfers that outlived the process that started them.
 public struct UnattendedTransfers: Sendable {
-    /// Where downloaded bytes are put, each under a name of its own.
+    /// The folder for downloaded files, each with a unique name.
     public var folder: URL
-    /// Called when a transfer has ended; one call after the other. What it returns from must be kept.
+    /// Called when a transfer has ended; one call after the other. The app must have stored the transfer when it
+    /// returns.
     public var ended: @Sendable (UnattendedTransfer) -> Void
-    /// Called when all that ended while the app did not run has been told: call the completion handler of
-    /// `application(_:handleEventsForBackgroundURLSession:completionHandler:)` then. Systems without background sessions never
-    /// call it.
+    /// Called when all transfers that ended while the app was not running have been reported: then call the completion
+    /// handler of `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Never called on systems
+    /// without background sessions.
     public var allReported: @Sendable () -> Void
 
-    /// Collects the parts.
+    /// Creates the handlers.
     public init(
         folder: URL, ended: @escaping @Sendable (UnattendedTransfer) -> Void,
         allReported: @escaping @Sendable () -> Void = {}

@@ -1,12 +1,12 @@
 public import SyncProtocol
 
-/// What became of a request that names the group's master version.
+/// The outcome of a request that names the group's master version.
 public enum Outcome<Value: Sendable>: Sendable {
-    /// It was carried out.
+    /// The request was carried out.
     case success(Value)
-    /// The master version is not the group's. Nothing was done: read the index, and try again.
+    /// The master version is stale. Nothing was done: read the index, and retry.
     case stale(current: MasterVersion)
-    /// What the request is about is out of reach for good.
+    /// The object of the request is permanently out of reach.
     case gone(Gone)
 
     /// The value of a success; nil otherwise.
@@ -17,19 +17,19 @@ public enum Outcome<Value: Sendable>: Sendable {
 
 extension Outcome: Equatable where Value: Equatable {}
 
-/// What is known of something that is out of reach for good.
+/// What is known about something that is permanently out of reach.
 public struct Gone: Sendable, Hashable {
-    /// Why.
+    /// The reason.
     public var reason: GoneReason
-    /// More precisely, if the server says so: ``ServerErrorCode/notAMember`` and ``ServerErrorCode/ownerRemoved`` have the
-    /// same reason.
+    /// The more precise reason, if the server reports one: ``ServerErrorCode/notAMember`` and
+    /// ``ServerErrorCode/ownerRemoved`` have the same reason.
     public var serverCode: ServerErrorCode?
-    /// The file's metadata, of a download whose bytes are gone.
+    /// The file's metadata, for a download whose contents are gone.
     public var appMetaData: String?
-    /// The storage in which the bytes were, of a download.
+    /// The storage that held the contents, for a download.
     public var cloudStorageType: CloudStorageType?
 
-    /// Puts it together.
+    /// Creates a value.
     public init(
         _ reason: GoneReason, serverCode: ServerErrorCode? = nil, appMetaData: String? = nil,
         cloudStorageType: CloudStorageType? = nil
@@ -41,27 +41,27 @@ public struct Gone: Sendable, Hashable {
     }
 }
 
-/// A change that waits for its commit.
+/// A change that waits to be committed.
 public struct StagedChange: Sendable, Hashable {
-    /// If it was the last of its batch: the master version as which the batch was committed.
+    /// If the change was the last of its batch: the master version with which the batch was committed.
     public var committedMasterVersion: MasterVersion?
 
-    /// Puts it together.
+    /// Creates a value.
     public init(committedMasterVersion: MasterVersion? = nil) {
         self.committedMasterVersion = committedMasterVersion
     }
 }
 
-/// A file that waits for its commit.
+/// A file that waits to be committed.
 public struct StagedFile: Sendable, Hashable {
     /// When version 0 of the file was staged, by the server's clock.
     public var creationDate: WireDate
     /// When this version was staged, by the server's clock.
     public var updateDate: WireDate
-    /// If it was the last of its batch: the master version as which the batch was committed.
+    /// If the file was the last of its batch: the master version with which the batch was committed.
     public var committedMasterVersion: MasterVersion?
 
-    /// Puts it together.
+    /// Creates a value.
     public init(creationDate: WireDate, updateDate: WireDate, committedMasterVersion: MasterVersion? = nil) {
         self.creationDate = creationDate
         self.updateDate = updateDate
@@ -69,20 +69,20 @@ public struct StagedFile: Sendable, Hashable {
     }
 }
 
-/// A file that was downloaded and found to be what the server announced.
+/// A file that was downloaded, and verified against what the server announced.
 public struct DownloadedFile: Sendable, Hashable {
     /// The app's metadata; nil if the file has none.
     public var appMetaData: String?
     /// The storage of the file's owner.
     public var cloudStorageType: CloudStorageType
-    /// Of the bytes, in the flavour of that storage.
+    /// The checksum of the contents, in the flavour of that storage.
     public var checkSum: CheckSum
-    /// Whether the owner has changed the bytes behind the server's back.
+    /// Whether the owner has changed the contents in the storage directly, without the server.
     public var contentsChanged: Bool
-    /// How many bytes there are.
+    /// The number of bytes.
     public var length: Int64
 
-    /// Puts it together.
+    /// Creates a value.
     public init(
         appMetaData: String?, cloudStorageType: CloudStorageType, checkSum: CheckSum, contentsChanged: Bool,
         length: Int64
@@ -95,25 +95,26 @@ public struct DownloadedFile: Sendable, Hashable {
     }
 }
 
-/// What became of a question for the index.
+/// The outcome of an index request.
 public enum IndexOutcome: Sendable, Hashable {
-    /// The groups, and the files if a group was named. `entityTag` names this state; nil if the server has no such.
+    /// The groups, and the files if a group was named. `entityTag` identifies this state; nil if the server has no
+    /// entity tags.
     case changed(IndexResponse, entityTag: String?)
     /// Nothing has changed since the reply with the entity tag that the request had.
     case unchanged
 }
 
-/// A user as the server knows them now.
+/// A user as currently known to the server.
 public struct SignedInUser: Sendable, Hashable {
-    /// The server's number.
+    /// The server's identifier of the user.
     public var userID: UserID
     /// A token that lives longer, to be used from now on (Facebook).
     public var accessToken: Secret?
-    /// Whether the server can use the person's storage only as long as the access token lives: ask them for the consent that
-    /// brings a refresh token.
+    /// Whether the server can use the user's storage only as long as the access token is valid: ask the user for the
+    /// consent that grants a refresh token.
     public var lacksOfflineAccess: Bool
 
-    /// Puts it together.
+    /// Creates a value.
     public init(userID: UserID, accessToken: Secret? = nil, lacksOfflineAccess: Bool = false) {
         self.userID = userID
         self.accessToken = accessToken
@@ -121,20 +122,20 @@ public struct SignedInUser: Sendable, Hashable {
     }
 }
 
-/// What became of a check of the credentials.
+/// The outcome of a check of the credentials.
 public enum SignInOutcome: Sendable, Hashable {
-    /// The person has a user.
+    /// The account has a user.
     case user(SignedInUser)
-    /// They have none, or the token is not accepted; servers of older generations do not say which.
+    /// The account has no user, or the token is not accepted; servers of older generations do not say which.
     case noUser(ServerErrorCode?)
 }
 
-/// What became of a redeemed invitation.
+/// The outcome of redeeming an invitation.
 public enum RedemptionOutcome: Sendable, Hashable {
     /// The caller is a member of this group.
     case joined(SignedInUser, SharingGroupUUID)
-    /// The invitation admits only accounts with cloud storage.
+    /// The invitation accepts only accounts with cloud storage.
     case storageAccountRequired
-    /// It never existed, is used up, or expired.
+    /// The invitation never existed, is used up, or expired.
     case invitationUnknown
 }

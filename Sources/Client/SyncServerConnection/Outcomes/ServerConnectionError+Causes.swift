@@ -19,7 +19,7 @@ extension ServerConnectionError {
         self.init(code, endpoint: endpoint, isRetryable: isRetryable, underlyingError: failure.underlying)
     }
 
-    /// The error that a reply without success stands for.
+    /// The error for a reply that is not a success.
     init(_ reply: HTTPReply, endpoint: EndpointName, now: Date) {
         let body = try? JSONDecoder().decode(ReceivedErrorBody.self, from: reply.body)
         let serverCode = reply.header(.errorCode) ?? body?.code
@@ -32,11 +32,11 @@ extension ServerConnectionError {
             goneReason: body?.goneReason, detail: body?.error ?? body?.detail)
     }
 
-    /// Sorts the statuses of docs/protocol.md, section 4.1.
+    /// Classifies the statuses of docs/protocol.md, section 4.1.
     private static func code(_ status: Int, _ serverCode: String?, _ endpoint: EndpointName) -> Code {
         switch status {
         case 401: .signInRequired
-        // An older server knows neither the path nor the code for that.
+        // An older server knows neither the path nor this error code.
         case 404, 405:
             endpoint.isExtension && (serverCode == nil || serverCode == ServerErrorCode.endpointUnknown.rawValue)
                 ? .notSupported : .refused
@@ -49,7 +49,7 @@ extension ServerConnectionError {
         }
     }
 
-    /// For servers that do not say it: what is the client's fault stays so.
+    /// For servers that do not say so: client errors are not retryable.
     private static func isRetryable(_ status: Int) -> Bool {
         switch status {
         case 408, 429: true

@@ -1,27 +1,27 @@
 import SyncProtocol
 
-/// The `code` of an error reply (docs/protocol.md, section 4.2): stable, machine-readable, and open for new ones.
+/// The `code` of an error reply (docs/protocol.md, section 4.2): stable, machine-readable, and extensible.
 ///
-/// Only those that a client acts upon have a name here.
+/// Only the codes that a client acts upon are named here.
 public struct ServerErrorCode: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-    /// The code as it came.
+    /// The code as received.
     public let rawValue: String
 
-    /// Takes a code over.
+    /// Creates a code.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
 
     private init(_ code: ErrorCode) { rawValue = code.rawValue }
 
-    /// The code as it came.
+    /// The code as received.
     public var description: String { rawValue }
 
-    /// 401: a good token, but no such user.
+    /// 401: a valid token, but no such user.
     public static let userUnknown = Self(.userUnknown)
     /// 401: the account's provider refuses the token.
     public static let credentialsRejected = Self(.credentialsRejected)
-    /// 403: the invitation admits only accounts with cloud storage.
+    /// 403: the invitation accepts only accounts with cloud storage.
     public static let storageAccountRequired = Self(.storageAccountRequired)
     /// 404: the server has no such endpoint.
     public static let endpointUnknown = Self(.endpointUnknown)
@@ -31,35 +31,35 @@ public struct ServerErrorCode: RawRepresentable, Sendable, Hashable, CustomStrin
     public static let appMetaDataUnknown = Self(.appMetaDataUnknown)
     /// 404: redeeming an invitation that never existed, is used up, or expired.
     public static let invitationUnknown = Self(.invitationUnknown)
-    /// 404: Index of a group in which the caller is not.
+    /// 404: Index of a group that the caller is not a member of.
     public static let groupUnknown = Self(.groupUnknown)
     /// 404: the user to be changed or removed is not a member.
     public static let memberUnknown = Self(.memberUnknown)
-    /// 409: member, but the permission does not suffice.
+    /// 409: the caller is a member, but lacks the permission.
     public static let permissionTooLow = Self(.permissionTooLow)
     /// 409: the UUID of a new group is taken.
     public static let groupExists = Self(.groupExists)
-    /// 409: the account has a user already.
+    /// 409: the account already has a user.
     public static let userExists = Self(.userExists)
-    /// 409: an account without storage tries what only owners may.
+    /// 409: an account without storage tries something that requires an owning account.
     public static let owningAccountRequired = Self(.owningAccountRequired)
-    /// 409: redeeming an invitation to one's own group.
+    /// 409: redeeming an invitation to a group that the caller is already a member of.
     public static let alreadyMember = Self(.alreadyMember)
-    /// 409: another version of the file is asked for.
+    /// 409: a different version of the file is requested.
     public static let fileVersionMismatch = Self(.fileVersionMismatch)
-    /// 409: another version of the app metadata is asked for.
+    /// 409: a different version of the app metadata is requested.
     public static let appMetaDataVersionMismatch = Self(.appMetaDataVersionMismatch)
     /// 409: the file is deleted and the request does not undelete it.
     public static let fileDeleted = Self(.fileDeleted)
     /// 409: the `commitId` belongs to another commit.
     public static let commitIDReused = Self(.commitIdReused)
-    /// 409: the batch is another one than the request says.
+    /// 409: the batch differs from what the request says.
     public static let batchMismatch = Self(.batchMismatch)
     /// 409: the group would be left without an admin.
     public static let lastAdmin = Self(.lastAdmin)
-    /// 410: the caller is not, or no longer, in the group.
+    /// 410: the caller is not, or is no longer, a member of the group.
     public static let notAMember = Self(.notAMember)
-    /// 410: whoever would own the file is gone.
+    /// 410: the user who would own the file was removed.
     public static let ownerRemoved = Self(.ownerRemoved)
     /// 410: the owner must sign in again.
     public static let cloudAuthorizationRevoked = Self(.cloudAuthorizationRevoked)

@@ -8,7 +8,7 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Hands out everything about one person.
+/// Exports all data about one person.
 struct ExportUser: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "export-user", abstract: "Writes down everything that is stored about a user, for them.",
@@ -31,7 +31,7 @@ struct ExportUser: ReportingCommand {
 
     func run() throws {
         let report = try report()
-        // Without a folder the data are the result, which only programs read.
+        // Without a folder the data itself is the result, which only programs read.
         try Output.write(report, asJSON: options.isJSON || to == nil)
         if !report.isGood { throw ExitCode(ExitStatus.foundSomething.rawValue) }
     }

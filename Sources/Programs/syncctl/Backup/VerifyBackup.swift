@@ -5,7 +5,7 @@ import OpenSSLCrypto
 import Operations
 import Vault
 
-/// Proves that a backup is good.
+/// Verifies a backup.
 struct VerifyBackup: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify-backup", abstract: "Checks that a backup is whole, or that it can be restored.",

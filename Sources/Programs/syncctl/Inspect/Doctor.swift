@@ -61,7 +61,7 @@ struct Doctor: ReportingCommand {
         return diagnoses.isEmpty ? [Diagnosis("configuration", .good, "\(path) is good")] : diagnoses
     }
 
-    /// Reachable, the right schema, the same clock, and work that gets done.
+    /// Checks that the database is reachable, the schema right, the clocks in sync, and jobs are processed.
     private func database(_ configuration: ServerConfiguration) -> [Diagnosis] {
         ClientLibrary.initialize()
         do {

@@ -3,7 +3,7 @@ import Operations
 public import Store
 import SyncProtocol
 
-/// Work that waits in the outbox.
+/// Pending work in the outbox.
 struct Jobs: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Lists the work that waits in the outbox, has it done now, or drops it.",
@@ -51,7 +51,7 @@ struct JobsShow: ReportingCommand {
     }
 }
 
-/// Which jobs an order is about.
+/// Which jobs a command applies to.
 struct JobSelection: ParsableArguments {
     @Argument(help: "The jobs' numbers.") var jobs: [Int64] = []
     @Flag(name: .customLong("failing"), help: "All that have failed before.") var areFailing = false

@@ -3,7 +3,7 @@ import Configuration
 import Operations
 import Store
 
-/// Counts what there is, and the work that waits.
+/// Counts the stored data and the pending work.
 struct StatusCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Counts users, groups, files, and the work that waits.")

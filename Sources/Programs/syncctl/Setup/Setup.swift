@@ -4,7 +4,7 @@ import MariaDB
 import Operations
 import Posix
 
-/// Makes a server out of a host with the packages on it.
+/// Turns a host with the packages installed into a server.
 struct Setup: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "setup",
@@ -98,7 +98,7 @@ struct Setup: ParsableCommand {
                 report.add(.skipped, sentence)
             } catch let failure as SetupFailure {
                 report.add(.failed, sentence)
-                // nginx shall start again, with whatever else it serves.
+                // nginx must be able to start again, with whatever else it serves.
                 if action == .check(.nginx) { host.undoLinks(among: done) }
                 throw SetupFailure("\(failure.sentence)\nPut it right, and run setup again: what is done is kept.")
             }

@@ -5,5 +5,5 @@ struct SetupFailure: Error {
     init(_ sentence: String) { self.sentence = sentence }
 }
 
-/// A step needs a running system, and there is none: a folder stands for the host, or systemd does not run.
+/// A step needs a running system, and there is none: a folder stands in for the host, or systemd is not running.
 struct NoRunningSystem: Error {}

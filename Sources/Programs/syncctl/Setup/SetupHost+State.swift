@@ -4,9 +4,9 @@ import Operations
 import Posix
 
 extension SetupHost {
-    /// Looks at what is there; changes nothing.
+    /// Examines the current state; changes nothing.
     ///
-    /// Where there is a configuration, its database counts and not that of the answers.
+    /// If a configuration exists, its database takes precedence over that of the answers.
     /// - Throws: ``SetupFailure``.
     func observe(_ answers: inout SetupAnswers) throws -> HostState {
         var state = HostState()
@@ -79,7 +79,7 @@ extension SetupHost {
         }
     }
 
-    /// Runs statements as whoever may make databases and accounts.
+    /// Runs statements as the account that may create databases and accounts.
     func withAdministrator<Value>(
         _ body: (inout Connection) throws(MariaDBError) -> Value
     ) throws -> Value {
@@ -93,7 +93,7 @@ extension SetupHost {
         }
     }
 
-    /// The database's own words, which quote no password.
+    /// The database's own message, which quotes no password.
     static func detail(of error: MariaDBError) -> String {
         switch error {
         case .unavailable(let code, let message), .accessDenied(let code, let message): "\(message) (\(code))"

@@ -7,14 +7,14 @@ import Operations
 import Posix
 import Store
 
-/// The host that setup works on, or a folder that stands for its root.
+/// The host that setup works on, or a folder that stands in for its root.
 struct SetupHost {
     private static let healthTime: Duration = .seconds(30)
     private static let httpsPort = 443
 
-    /// What is put before each absolute path; empty for the host itself.
+    /// The prefix of each absolute path; empty for the host itself.
     let root: String
-    /// Who may make databases and accounts; `nil` if they are to be left alone.
+    /// The account that may create databases and accounts; `nil` if these must not be changed.
     let administrator: ConnectionSettings?
     let typedSecrets: [String: Secret]
 
@@ -24,8 +24,9 @@ struct SetupHost {
     private var isRunning: Bool { root.isEmpty && AtomicFile.exists("/run/systemd/system") }
 
     /// Does one step.
-    /// - Returns: something that a person should know, if there is anything.
-    /// - Throws: ``SetupFailure``; what the step makes is not there then. ``NoRunningSystem`` for what only that can do.
+    /// - Returns: something that a person should know, if anything.
+    /// - Throws: ``SetupFailure``; the step's result does not exist then. ``NoRunningSystem`` for steps that need a
+    ///   running system.
     func perform(_ action: SetupPlan.Action, _ answers: SetupAnswers) throws -> String? {
         do {
             switch action {
@@ -43,7 +44,7 @@ struct SetupHost {
             case .migrate: return try migrate()
             case .reloadNginx: return try call(["systemctl", "reload-or-restart", "nginx.service"])
             case .startUnits:
-                // The generator has the units follow the configuration.
+                // The generator updates the units from the configuration.
                 _ = try call(["systemctl", "daemon-reload"])
                 return try call(["systemctl", "enable", "--now", "syncd.target"])
             case .check(let check): return try perform(check, answers)
@@ -56,7 +57,7 @@ struct SetupHost {
 
     // MARK: Files
 
-    /// Makes a folder that everybody may look into, and those above it.
+    /// Creates a world-readable folder and its parents.
     private func makeFolder(_ path: String) throws {
         guard !path.isEmpty, !AtomicFile.exists(place(path)) else { return }
         try makeFolder(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
@@ -69,7 +70,7 @@ struct SetupHost {
         try AtomicFile.link(place(path), to: target)
     }
 
-    /// Takes back the links that these steps have made.
+    /// Removes the links that these steps have created.
     func undoLinks(among actions: [SetupPlan.Action]) {
         if actions.contains(.enableSite) { try? Directory.removeFile(place(SetupPaths.siteLink)) }
         if actions.contains(.enableSandboxSite) { try? Directory.removeFile(place(SetupPaths.sandboxSiteLink)) }
@@ -101,7 +102,7 @@ struct SetupHost {
         }
     }
 
-    /// Why the server would not start with what `plan` writes; nothing is written for that.
+    /// Why the server would not start with what `plan` writes; writes nothing.
     func objections(to plan: SetupPlan) -> [String] {
         var text: String?
         var secrets: [String: Secret] = [:]
@@ -125,7 +126,7 @@ struct SetupHost {
             _ = try ServerConfiguration(proposed: text, at: place(SetupPaths.configuration), secrets: secrets)
             return []
         } catch {
-            // Their places are in a file that nobody has seen.
+            // Their line numbers refer to a file that does not exist yet.
             return error.problems.map(\.sentence)
         }
     }
@@ -203,7 +204,7 @@ struct SetupHost {
         }
     }
 
-    /// Asks until a responder answers, by the host's name and this machine's address.
+    /// Polls until a responder answers, using the host's name and this machine's address.
     private func checkHealth(_ answers: SetupAnswers) throws -> String? {
         guard isRunning else { throw NoRunningSystem() }
         CurlLibrary.initialize()
@@ -224,7 +225,7 @@ struct SetupHost {
         }
     }
 
-    /// A certificate that this machine does not trust may still be the right one: of an authority of one's own.
+    /// A certificate that this machine does not trust may still be valid: issued by a private authority.
     private func checkHealthByOwnCertificate(_ answers: SetupAnswers) throws -> String? {
         let file = SiteText.files(of: answers.certificate, host: answers.host).certificate
         let status: Int

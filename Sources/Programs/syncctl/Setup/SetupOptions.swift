@@ -1,7 +1,8 @@
 import ArgumentParser
 import Operations
 
-/// What `syncctl setup` can be told about the server. Secrets are given as files, since others can read a command line.
+/// The options of `syncctl setup` about the server. Secrets are passed as files, since other users can read a command
+/// line.
 struct SetupOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The name in DNS by which phones reach this server.", valueName: "name"))
     var host: String?
@@ -115,7 +116,7 @@ struct SetupOptions: ParsableArguments {
         }
     }
 
-    /// The answers that are among the options.
+    /// The answers given as options.
     var answers: SetupAnswers {
         var answers = SetupAnswers()
         answers.host = host ?? ""

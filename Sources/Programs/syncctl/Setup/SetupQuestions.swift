@@ -4,13 +4,13 @@ import Posix
 
 /// Asks the person at the terminal for what the options leave open.
 struct SetupQuestions {
-    /// The input ended before all was answered.
+    /// The input ended before all questions were answered.
     struct Unanswered: Error {}
 
-    /// Secrets that were typed in, by the name of their file.
+    /// Typed-in secrets, by file name.
     private(set) var typed: [String: Secret] = [:]
 
-    /// - Parameter asksForProviders: whether there is no configuration yet.
+    /// - Parameter asksForProviders: true if there is no configuration yet.
     mutating func complete(_ answers: inout SetupAnswers, asksForProviders: Bool) throws {
         if answers.host.isEmpty {
             answers.host = try ask("The name in DNS by which phones will reach this server (sync.example.com): ")

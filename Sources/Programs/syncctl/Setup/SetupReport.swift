@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// What setup did, and what remains; said step by step to people, or at the end to programs.
+/// What setup did, and what remains; reported step by step to people, or at the end to programs.
 struct SetupReport: Encodable {
     enum Outcome: String, Encodable {
-        /// Was there already, and stays as it is.
+        /// Existed already, and is unchanged.
         case kept
         case done
-        /// Not done, as this is no running system.
+        /// Not done, since this is not a running system.
         case skipped
         /// Only planned, in a dry run.
         case would
@@ -39,7 +39,7 @@ struct SetupReport: Encodable {
         if let remark { Output.write(Self.lines("           " + remark, indentedBy: 11)) }
     }
 
-    /// Says what is to be said at the end.
+    /// Reports the outcome at the end.
     func finish() throws {
         guard !isJSON else {
             let encoder = JSONEncoder()
@@ -51,7 +51,7 @@ struct SetupReport: Encodable {
         for sentence in remaining { Output.write(Self.lines("  - " + sentence, indentedBy: 4)) }
     }
 
-    /// The lines of a text, of which all but the first stand further to the right.
+    /// The lines of a text, all but the first indented.
     private static func lines(_ text: String, indentedBy count: Int) -> [String] {
         let lines = text.split(separator: "\n")
         return lines.prefix(1).map(String.init)

@@ -2,7 +2,7 @@ import Foundation
 import SyncAccounts
 import SyncClient
 
-/// Who is signed in under a name.
+/// The account that is signed in under a name.
 struct Account: Codable {
     /// How the person signed in.
     enum Kind: String, Codable {
@@ -11,19 +11,19 @@ struct Account: Codable {
 
     var server: String
     var kind: Kind
-    /// For people to read.
+    /// For display.
     var person: String
     /// The sandbox's control interface, and the account's name there.
     var sandbox: String?
     var sandboxAccount: String?
 }
 
-/// The files of the account of a name.
+/// The files of the account with a given name.
 struct AccountFiles {
     let folder: URL
     private var file: URL { folder.appending(path: "account.json") }
     var credentials: URL { folder.appending(path: "credentials.json") }
-    /// The library's store for what is about no directory.
+    /// The library's store for operations not tied to a directory.
     var store: URL { folder.appending(path: "store") }
 
     init(_ folders: Folders, _ name: String) {

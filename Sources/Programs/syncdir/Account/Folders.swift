@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where the program keeps things, after the XDG Base Directory Specification.
+/// Where the program keeps its files, according to the XDG Base Directory Specification.
 struct Folders {
     /// For `config.json`.
     let configuration: URL
@@ -24,7 +24,7 @@ struct Folders {
     }
 }
 
-/// What is in `config.json`; all of it may be missing.
+/// The contents of `config.json`; every member is optional.
 struct Configuration: Codable {
     struct Google: Codable {
         var clientID: String
@@ -43,14 +43,14 @@ struct Configuration: Codable {
         var clientID: String
     }
 
-    /// Where the server answers.
+    /// The server's address.
     var server: String?
     var google: Google?
     var dropbox: Dropbox?
     var microsoft: Microsoft?
-    /// The folder in the storage of accounts that need one; `SyncServer` without it.
+    /// The folder in the storage of accounts that need one; `SyncServer` by default.
     var cloudFolderName: String?
-    /// Kinds of files by their names' extensions, beside those that every server knows.
+    /// MIME types by file name extension, in addition to those that every server knows.
     var mimeTypes: [String: String]?
 
     /// Reads the file; empty if there is none.

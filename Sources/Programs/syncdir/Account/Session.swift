@@ -2,7 +2,7 @@ import Foundation
 import SyncAccounts
 import SyncClient
 
-/// The signed-in account, and what talks to its server.
+/// The signed-in account, and the client of its server.
 struct Session {
     let account: Account
     let files: AccountFiles
@@ -64,7 +64,7 @@ struct Session {
         return try SyncServer(configuration: settings, credentialProvider: credentials)
     }
 
-    /// The client library for what is about no directory, while `body` runs.
+    /// The client library for operations not tied to a directory, while `body` runs.
     func withServer<Value>(_ body: (SyncServer) async throws -> Value) async throws -> Value {
         let server = try server(storeFolder: files.store)
         do {

@@ -3,7 +3,7 @@ import Foundation
 import SyncClient
 import SyncDirectory
 
-/// What the commands on a directory take.
+/// The options of commands on a directory.
 struct DirectoryOptions: ParsableArguments {
     @Argument(help: "The directory.", completion: .directory)
     var directory = "."
@@ -12,7 +12,7 @@ struct DirectoryOptions: ParsableArguments {
     var group: String?
 }
 
-/// What the commands take that move files.
+/// The options of commands that transfer files.
 struct TransferOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How many files are sent, or fetched, at the same time.", valueName: "number"))
     var transfers = 4
@@ -27,7 +27,7 @@ struct SyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sync", abstract: "Makes a directory and its group equal, once.")
 
-    /// Rounds that are made at most; files that change all the time must not keep the command for ever.
+    /// Maximum number of rounds; files that change constantly must not keep the command running for ever.
     private static let maximumRounds = 1_000
 
     @OptionGroup var options: CommonOptions
@@ -46,7 +46,7 @@ struct SyncCommand: AsyncParsableCommand {
                 report.add(round)
                 if !options.json { report.tell(round) }
                 guard round.hasMore else { break }
-                // What was just written becomes quiet meanwhile.
+                // Gives files that were just written time to settle.
                 try await Task.sleep(for: .milliseconds(150))
             }
         } catch {

@@ -9,7 +9,7 @@ enum ExitStatus: Int32, Codable {
     case failed = 1
     /// The server, or the account's provider, cannot be reached.
     case unavailable = 69
-    /// Another process works with the directory or the account.
+    /// Another process is using the directory or the account.
     case busy = 75
     /// Nobody is signed in, or something is not allowed.
     case noPermission = 77
@@ -27,7 +27,7 @@ struct Failure: Error {
         self.message = message
     }
 
-    /// What an error means for whoever ran the command; nil for errors of the command line itself.
+    /// The failure to report for an error; nil for errors of the command line itself.
     init?(_ error: any Error) {
         switch error {
         case let error as Failure: self = error
@@ -81,7 +81,7 @@ struct Failure: Error {
         }
     }
 
-    /// Whether the same may work later by itself.
+    /// Whether a later retry may succeed.
     static func isTemporary(_ error: any Error) -> Bool {
         switch error {
         case let error as SyncError: error.recovery == .retryLater

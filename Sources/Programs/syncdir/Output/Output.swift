@@ -7,7 +7,7 @@ import Synchronization
     import Glibc
 #endif
 
-/// What the program says: results on standard output, the rest on standard error.
+/// The program's output: results on standard output, the rest on standard error.
 enum Output {
     private static let lock = Mutex<Void>(())
 
@@ -17,7 +17,7 @@ enum Output {
         if !line.isEmpty { write(line + "\n", to: STDOUT_FILENO) }
     }
 
-    /// Says why nothing came of it.
+    /// Reports why the command failed.
     static func complain(_ failure: Failure, asJSON: Bool) {
         if asJSON {
             struct Complaint: Encodable {
@@ -30,16 +30,16 @@ enum Output {
         }
     }
 
-    /// Says something beside the result.
+    /// Writes a message in addition to the result.
     static func note(_ text: String) { write(text + "\n", to: STDERR_FILENO) }
 
-    /// Draws over the line of the terminal on which the cursor is; empty text only clears it.
+    /// Redraws the terminal's current line; empty text only clears it.
     static func draw(_ text: String) { write("\r\u{1B}[K" + text, to: STDERR_FILENO) }
 
-    /// Whether a person looks at standard error.
+    /// Whether standard error is a terminal.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Text of others without what a terminal could take for a command.
+    /// Foreign text without anything that a terminal could interpret as a command.
     static func printable(_ text: String) -> String {
         String(
             String.UnicodeScalarView(

@@ -1,6 +1,6 @@
 import SyncDirectory
 
-/// What several rounds came to.
+/// The totals of several rounds.
 struct RoundReport: Encodable {
     var sent: [DirectorySynchronizer.Change] = []
     var received: [DirectorySynchronizer.Change] = []
@@ -16,7 +16,7 @@ struct RoundReport: Encodable {
         skipped = Self.changes(round.skipped)
     }
 
-    /// Says what a round did, for people.
+    /// Reports what a round did, for people.
     func tell(_ round: DirectorySynchronizer.Round) {
         for change in round.sent { Output.note("↑ \(Self.line(change))") }
         for change in round.received { Output.note("↓ \(Self.line(change))") }

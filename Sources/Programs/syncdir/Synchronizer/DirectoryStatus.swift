@@ -1,13 +1,13 @@
 import Foundation
 import SyncDirectory
 
-/// What `syncdir status` tells.
+/// The output of `syncdir status`.
 struct DirectoryStatus: Encodable {
     var directory: String
     var group: String
     /// Files that are recorded.
     var files: Int
-    /// What is to be sent.
+    /// The changes to be sent.
     var pending: [DirectorySynchronizer.Change]
     var conflicts: [DirectoryConflict]
 

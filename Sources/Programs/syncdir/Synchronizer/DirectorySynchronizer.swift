@@ -2,12 +2,12 @@ import Foundation
 import SyncClient
 import SyncDirectory
 
-/// Joins a directory's keeper with the client library: hands over what changed here, and takes what others changed.
+/// Connects a directory's keeper to the client library: queues local changes, and applies changes by others.
 ///
-/// The library asks its delegate only during a sync, and work is handed over only between syncs; so what the keeper
-/// remembers and what the library has queued always agree.
+/// The library asks its delegate only during a sync, and work is handed over only between syncs; so the keeper's record
+/// and the library's queue always agree.
 actor DirectorySynchronizer: SyncServerDelegate {
-    /// What one round came to.
+    /// The result of one round.
     struct Round: Sendable {
         var sent: [Change] = []
         var received: [Change] = []
@@ -15,29 +15,29 @@ actor DirectorySynchronizer: SyncServerDelegate {
         var skipped: [DirectoryScan.Skipped] = []
         /// Files that could not be sent, and why.
         var problems: [Change] = []
-        /// Whether another round has something to do at once.
+        /// Whether another round has work to do immediately.
         var hasMore = false
     }
 
     /// Something that happened to a file.
     struct Change: Sendable, Hashable, Encodable {
         var path: String
-        /// `contents`, `path` or `deletion`; of problems a reason.
+        /// `contents`, `path` or `deletion`; for problems, a reason.
         var what: String
     }
 
-    /// Most files that are handed over for one commit.
+    /// Maximum number of files queued for one commit.
     private static let filesOfCommit = 100
 
     private let keeper: DirectoryKeeper
     let group: SharingGroupUUID
     private var server: SyncServer?
     private var round = Round()
-    /// Why the server refused files for good.
+    /// Why the server permanently rejected files.
     private var refusals: [FileUUID: String] = [:]
     /// Files whose contents are missing here.
     private var wanted: [FileUUID] = []
-    /// Whether the library has not heard of the group yet.
+    /// Whether the library does not know the group yet.
     private var needsGroups = false
     /// The folders of the directory as of the last round, absolute.
     private(set) var folders: [String]
@@ -48,11 +48,11 @@ actor DirectorySynchronizer: SyncServerDelegate {
         self.group = group
     }
 
-    /// Begins: finishes what the last process left, and closes what it had queued.
+    /// Starts: finishes what the last process left unfinished, and closes what it had queued.
     func begin(with server: SyncServer) throws {
         self.server = server
         try keeper.recover()
-        // The server may take now what it refused before.
+        // The server may now accept what it rejected before.
         for change in server.pendingReport().changes where change.isDead {
             if let file = change.fileUUID { try? server.retryUpload(forFileUUID: file) }
         }
@@ -64,9 +64,9 @@ actor DirectorySynchronizer: SyncServerDelegate {
         }
     }
 
-    /// Looks at the directory, and syncs.
-    /// - Parameter asksServer: whether changes by others are asked for even if nothing is to be sent.
-    /// - Throws: ``SyncError``, ``DirectoryError``, ``DiskError``, ``RecordError``; what was done until then stays done.
+    /// Scans the directory, and syncs.
+    /// - Parameter asksServer: whether to fetch changes by others even if there is nothing to send.
+    /// - Throws: ``SyncError``, ``DirectoryError``, ``DiskError``, ``RecordError``; what was done before is kept.
     func perform(asksServer: Bool = true) async throws -> Round {
         guard let server else { return Round() }
         round = Round()
@@ -92,7 +92,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         return round
     }
 
-    /// Gives work to the library, as much as belongs into one commit; the number of files.
+    /// Queues work in the library, as much as belongs in one commit; returns the number of files.
     private func handOver(to server: SyncServer) throws -> Int {
         guard let group = server.sharingGroups.first(where: { $0.sharingGroupUUID == group }) else {
             throw SyncError(.notAMember, sharingGroupUUID: group)
@@ -152,7 +152,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         }
     }
 
-    /// The files that the server refused, and that nothing has replaced since.
+    /// The files that the server rejected and that have not been replaced since.
     var refused: [Change] {
         let waiting = Set(server?.pendingReport().changes.filter(\.isDead).compactMap(\.fileUUID) ?? [])
         return refusals.filter { waiting.contains($0.key) }
@@ -160,8 +160,8 @@ actor DirectorySynchronizer: SyncServerDelegate {
             .sorted { $0.path < $1.path }
     }
 
-    /// What becomes of work that the library does not take.
-    /// - Returns: Whether something has changed by that.
+    /// Handles work that the library does not accept.
+    /// - Returns: Whether this changed anything.
     private func settle(_ error: SyncError, of work: DirectoryKeeper.Work) throws -> Bool {
         switch (work, error.code) {
         case (.delete, .deletingUnknownFile), (.delete, .fileAlreadyDeleted), (.delete, .fileQueuedForDeletion):
@@ -172,7 +172,7 @@ actor DirectorySynchronizer: SyncServerDelegate {
         case (.describe, .couldNotFindFileUUID):
             try keeper.mustUpload(work.file.fileUUID)
         case (.upload, .fileManagerError):
-            // Gone, or changing; the next look tells.
+            // Deleted, or being changed; the next scan will show.
             return false
         case (_, .fileIsGone):
             round.problems.append(Change(path: work.file.path.text, what: "the server cannot reach its contents"))

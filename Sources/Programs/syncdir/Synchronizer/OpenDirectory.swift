@@ -8,12 +8,12 @@ struct OpenDirectory {
     let server: SyncServer
     let synchronizer: DirectorySynchronizer
 
-    /// Opens a directory; the first time with a group.
+    /// Opens a directory; `group` is given the first time.
     /// - Throws: ``Failure``; `SyncError` with `storeInUse` if another process has it.
     init(_ session: Session, path: String, group: String?, maximumTransfers: Int) async throws {
         root = try DirectoryRoot(path: path)
         let state = URL(filePath: root.statePath, directoryHint: .isDirectory)
-        // First of all: it keeps other processes away.
+        // First, since it locks out other processes.
         let server = try session.server(
             storeFolder: state.appending(path: "store"), maximumTransfers: maximumTransfers)
         do {
@@ -36,7 +36,7 @@ struct OpenDirectory {
 
     /// The record's file in the program's folder.
     static let recordName = "record.sqlite"
-    /// The record's word for the group.
+    /// The record's key for the group.
     static let groupSetting = "group"
 
     private static func group(
@@ -57,14 +57,14 @@ struct OpenDirectory {
         return uuid
     }
 
-    /// Gives the directory free.
+    /// Releases the directory.
     func close() async { await server.close() }
 }
 
 /// The kinds of files, by the extensions of their names.
 ///
-/// Servers know text/plain, image/jpeg and application/x-url unless they are told of more, so anything else goes as text;
-/// its bytes stay as they are.
+/// Servers know text/plain, image/jpeg and application/x-url unless configured otherwise, so anything else is sent as
+/// text; its bytes are unchanged.
 struct FileKinds: Sendable {
     private let table: [String: String]
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Wakes one waiting task: when time is up, or when somebody rings, also if that was before the wait.
+/// Wakes one waiting task when its time is up or when ``ring()`` is called, even before the wait.
 final class Alarm: Sendable {
     private struct State {
         var isRung = false
@@ -21,7 +21,7 @@ final class Alarm: Sendable {
         waiting?.resume()
     }
 
-    /// Waits until somebody rings, at most `limit`.
+    /// Waits until ``ring()`` is called, at most `limit`.
     func wait(upTo limit: Duration) async {
         let number = state.withLock { state in
             state.number += 1
@@ -43,7 +43,7 @@ final class Alarm: Sendable {
         state.withLock { $0.isRung = false }
     }
 
-    /// Of a wait that is over already nothing comes.
+    /// Does nothing if that wait has already ended.
     private func timeIsUp(_ number: Int) {
         let waiting = state.withLock { state in
             guard state.number == number else { return nil as CheckedContinuation<Void, Never>? }

@@ -8,9 +8,9 @@ import SyncDirectory
 #if os(Linux)
     import Dispatch
 
-    /// Tells when something in a directory changes: inotify(7).
+    /// Reports when something in a directory changes: inotify(7).
     ///
-    /// What it misses, such as what happens in a new folder before that is watched, is found by looking now and then.
+    /// Changes that it misses, such as those in a new folder before it is watched, are found by periodic scans.
     final class FolderWatcher: Sendable {
         private let descriptor: Int32
         private nonisolated(unsafe) let source: any DispatchSourceRead
@@ -32,7 +32,7 @@ import SyncDirectory
 
         deinit { unsafe source.cancel() }
 
-        /// Watches these folders too; a folder that is watched already costs nothing but the call.
+        /// Watches these folders too; a folder that is already watched costs only the call.
         func watch(_ folders: [String]) {
             let mask = UInt32(
                 IN_CREATE | IN_DELETE | IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR
@@ -41,7 +41,7 @@ import SyncDirectory
         }
     }
 #else
-    /// Where the system does not tell of changes, the directory is looked at often.
+    /// For systems without change notifications: the directory is scanned often.
     final class FolderWatcher: Sendable {
         init?(_ body: @escaping @Sendable () -> Void) { return nil }
         func watch(_ folders: [String]) {}

@@ -7,7 +7,7 @@ import Synchronization
     import Glibc
 #endif
 
-/// SIGINT and SIGTERM as a wish to end; the second one ends at once.
+/// SIGINT and SIGTERM as a request to stop; the second one exits immediately.
 final class Interruption: Sendable {
     private let isWanted = Mutex(false)
     private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
@@ -30,6 +30,6 @@ final class Interruption: Sendable {
         }
     }
 
-    /// Whether a signal came.
+    /// Whether a signal was received.
     var isRequested: Bool { isWanted.withLock { $0 } }
 }

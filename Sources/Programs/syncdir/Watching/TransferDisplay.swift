@@ -1,7 +1,7 @@
 import Foundation
 import SyncClient
 
-/// A bar for the file that is on its way, on a terminal and only for transfers that take a while.
+/// A progress bar for the current file, shown on a terminal and only for transfers that take a while.
 struct TransferDisplay {
     private static let patience: TimeInterval = 0.5
     private static let width = 24

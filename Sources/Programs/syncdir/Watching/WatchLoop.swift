@@ -2,15 +2,15 @@ import Foundation
 import SyncClient
 import SyncDirectory
 
-/// Rounds of a directory, one after the other: after changes here, now and then for changes by others, and later if the
-/// server is out of reach.
+/// Rounds of a directory, one after the other: after local changes, periodically for changes by others, and with
+/// back-off if the server is unreachable.
 struct WatchLoop {
     private let directory: OpenDirectory
     private let interval: Duration
     private let asJSON: Bool
     /// Longest pause after failures.
     private static let longestPause = Duration.seconds(60)
-    /// Pause until what was just written is quiet.
+    /// Delay for files that were just written to settle.
     private static let settling = Duration.milliseconds(150)
 
     init(_ directory: OpenDirectory, interval: Duration, asJSON: Bool) {
@@ -30,13 +30,13 @@ struct WatchLoop {
     }
 
     /// Runs until the process is asked to end.
-    /// - Throws: What only a person can mend.
+    /// - Throws: errors that only a person can fix.
     func run() async throws {
         let alarm = Alarm()
         let server = directory.server
         let interruption = Interruption {
             alarm.ring()
-            // What is under way is interrupted, and goes on with the next start.
+            // Transfers in progress are interrupted, and resume at the next start.
             Task { await server.close() }
         }
         let watcher = FolderWatcher { alarm.ring() }
@@ -47,7 +47,7 @@ struct WatchLoop {
             var pause = interval
             do {
                 watcher?.watch(await directory.synchronizer.folders)
-                // A file that changes all the time is looked at often, but is no reason to ask the server as often.
+                // A file that changes constantly is scanned often, but the server need not be asked as often.
                 let asksServer = failures > 0 || ContinuousClock.now >= nextQuestion
                 let round = try await directory.synchronizer.perform(asksServer: asksServer)
                 if asksServer { nextQuestion = .now + interval }
@@ -75,7 +75,7 @@ struct WatchLoop {
         say(Event(event: "end"), nil)
     }
 
-    /// Doubles from a second on, and differs from one device to the next.
+    /// Exponential back-off starting at one second, with jitter so that devices differ.
     private func pauseAfter(_ failures: Int) -> Duration {
         let limit = min(Self.longestPause / .seconds(1), Double(1 << min(failures - 1, 10)))
         return .seconds(limit * Double.random(in: 0.5...1))

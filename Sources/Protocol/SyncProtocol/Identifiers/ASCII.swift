@@ -1,13 +1,13 @@
-/// Comparison of texts without regard to the case of ASCII letters.
+/// Compares texts, ignoring the case of ASCII letters.
 ///
 /// It works on UTF-8 bytes, so it neither normalises nor depends on a locale.
 package enum ASCIICase {
-    /// The lower-case form of an ASCII letter, any other byte as it is.
+    /// The lower-case form of an ASCII letter, any other byte unchanged.
     package static func folded(_ byte: UInt8) -> UInt8 {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
     }
 
-    /// Whether two texts differ in the case of ASCII letters at most.
+    /// Whether two texts differ at most in the case of ASCII letters.
     package static func equal(_ left: String, _ right: String) -> Bool {
         left.utf8.count == right.utf8.count
             && left.utf8.elementsEqual(right.utf8) { folded($0) == folded($1) }
@@ -44,9 +44,9 @@ package enum HexadecimalDigit {
     }
 }
 
-/// Decimal numbers without sign, blanks, exponent or anything else.
+/// Decimal numbers without signs, whitespace, exponents or anything else.
 package enum StrictDecimal {
-    /// The number that the digits in `text` stand for.
+    /// Parses the digits in `text` as a number.
     ///
     /// Nil if there is no digit, if there is any other byte (so `+5`, `-5` and ` 5` are refused), or if the number does
     /// not fit `type`. Leading zeros are accepted.

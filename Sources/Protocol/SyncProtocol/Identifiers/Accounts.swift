@@ -6,22 +6,22 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
     case google = "Google"
     /// Dropbox.
     case dropbox = "Dropbox"
-    /// Facebook; brings no storage.
+    /// Facebook; provides no storage.
     case facebook = "Facebook"
     /// Microsoft, with OneDrive.
     case microsoft = "Microsoft"
-    /// Sign in with Apple; brings no storage.
+    /// Sign in with Apple; provides no storage.
     case appleSignIn = "AppleSignIn"
 
-    /// Whether an account brings cloud storage of its own.
+    /// Whether an account has cloud storage of its own.
     public enum UserType: String, Sendable, Hashable, Codable {
-        /// Brings storage: new files go there.
+        /// Has storage: new files are stored there.
         case owning
-        /// Brings none: new files go to the storage of the member who invited.
+        /// Has no storage: new files are stored in the storage of the inviting member.
         case sharing
     }
 
-    /// The word that the request header `X-token-type` holds for this account type.
+    /// The value of the request header `X-token-type` for this account type.
     public var tokenType: String {
         switch self {
         case .google: "GoogleToken"
@@ -32,7 +32,7 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
         }
     }
 
-    /// Finds the account type by the word in `X-token-type`, which is case-sensitive.
+    /// Creates an account type from the value of `X-token-type`, which is case-sensitive.
     public init?(tokenType: String) {
         guard let type = Self.allCases.first(where: { $0.tokenType == tokenType }) else { return nil }
         self = type
@@ -48,12 +48,12 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
         }
     }
 
-    /// Owning if the type brings storage. An owning account stays so when it joins somebody else's group.
+    /// Owning if the type has storage. An owning account remains owning when it joins another user's group.
     public var userType: UserType {
         cloudStorageType == nil ? .sharing : .owning
     }
 
-    /// Whether creating a user of this type takes the name of a folder in the user's storage.
+    /// Whether creating a user of this type requires the name of a folder in the user's storage.
     public var needsCloudFolderName: Bool {
         self == .google
     }
@@ -95,7 +95,7 @@ public enum Permission: String, Sendable, Hashable, Comparable, Codable, CaseIte
         left.level < right.level
     }
 
-    /// Whether somebody with this permission may do what takes `needed`.
+    /// Whether a user with this permission may do what requires `needed`.
     public func allows(_ needed: Permission) -> Bool {
         self >= needed
     }

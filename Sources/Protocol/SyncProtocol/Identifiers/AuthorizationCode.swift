@@ -1,16 +1,16 @@
-/// A redirect URI that leads to a program on the machine where the browser runs (RFC 8252, section 7.3).
+/// A redirect URI that points to a program on the machine where the browser runs (RFC 8252, section 7.3).
 ///
-/// Always `http`, a loopback host, a port and perhaps a path: `http://127.0.0.1:49152/code`. The host is `127.0.0.1`,
-/// `[::1]` or `localhost`, which Microsoft wants (RFC 8252, section 8.3, advises against it).
+/// Always `http`, a loopback host, a port and optionally a path: `http://127.0.0.1:49152/code`. The host is
+/// `127.0.0.1`, `[::1]` or `localhost`, which Microsoft requires (RFC 8252, section 8.3, advises against it).
 public struct LoopbackRedirectURI: Sendable, Hashable {
-    /// The hosts that lead nowhere else, as they stand in a URI.
+    /// The loopback hosts, as written in a URI.
     public enum Host: String, Sendable, Hashable, CaseIterable {
         case ipv4 = "127.0.0.1"
         case ipv6 = "[::1]"
         case localhost
     }
 
-    /// Longest URI that is taken, in bytes.
+    /// Maximum length of an accepted URI, in bytes.
     public static let maximumLength = 255
     private static let scheme = "http://"
 
@@ -18,10 +18,11 @@ public struct LoopbackRedirectURI: Sendable, Hashable {
     public let rawValue: String
     public let host: Host
     public let port: UInt16
-    /// Empty, or begins with a slash; still percent-encoded.
+    /// The path: empty, or begins with a slash; still percent-encoded.
     public let path: String
 
-    /// Takes a URI over as it is; nil if it is of another form, has a query, a fragment or a user, or leads elsewhere.
+    /// Creates a redirect URI from text, unchanged; nil if it is of another form, has a query, a fragment or a user, or
+    /// does not point to loopback.
     public init?(_ text: String) {
         guard text.utf8.count <= Self.maximumLength, text.hasPrefix(Self.scheme) else { return nil }
         let authority = text.dropFirst(Self.scheme.count).prefix { $0 != "/" }
@@ -33,7 +34,7 @@ public struct LoopbackRedirectURI: Sendable, Hashable {
         (rawValue, self.host, self.port, self.path) = (text, host, port, path)
     }
 
-    /// The URI of a listener; nil if `path` is not one, or `port` is 0.
+    /// The URI of a listener; nil if `path` is not a valid path, or `port` is 0.
     public init?(host: Host, port: UInt16, path: String) {
         self.init("\(Self.scheme)\(host.rawValue):\(port)\(path)")
     }
@@ -57,20 +58,20 @@ public struct LoopbackRedirectURI: Sendable, Hashable {
     }
 }
 
-/// The secret that proves an authorization code to belong to whoever asked for it (RFC 7636, section 4.1).
+/// The secret that proves that an authorization code belongs to the client that requested it (RFC 7636, section 4.1).
 ///
 /// 43 to 128 unreserved characters: letters, digits, `-`, `.`, `_` and `~`.
 public struct CodeVerifier: Sendable, Hashable {
     /// The verifier as it is sent to the token endpoint.
     public let rawValue: String
 
-    /// Takes a verifier over; nil if it is too short, too long, or has other characters.
+    /// Creates a verifier; nil if it is too short, too long, or contains other characters.
     public init?(_ text: String) {
         guard (43...128).contains(text.utf8.count), text.utf8.allSatisfy(Self.isUnreserved) else { return nil }
         rawValue = text
     }
 
-    /// Whether a byte stands for an unreserved character (RFC 3986, section 2.3).
+    /// Whether a byte is an unreserved character (RFC 3986, section 2.3).
     static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

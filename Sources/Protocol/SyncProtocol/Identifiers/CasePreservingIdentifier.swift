@@ -1,18 +1,18 @@
-/// A textual identifier that keeps the letter case in which it came, and compares without regard to it.
+/// A textual identifier that preserves its letter case, and compares case-insensitively.
 ///
-/// Identifiers of this kind are made by clients, which are not consistent about letter case. The case is kept because
-/// it becomes part of names in cloud storage, which the client computes on its own. Equality, hashing and order
-/// fold the ASCII letters only, byte by byte, as UUIDs need no more.
+/// Clients generate identifiers of this kind, and are not consistent about letter case. The case is preserved because
+/// it becomes part of names in cloud storage, which the client computes independently. Equality, hashing and order fold
+/// only ASCII letters, byte by byte, which is sufficient for UUIDs.
 public protocol CasePreservingIdentifier: Sendable, Hashable, Comparable, Codable, CustomStringConvertible, QueryValue {
-    /// The text exactly as it came.
+    /// The text exactly as received.
     var rawValue: String { get }
 
-    /// Takes the text over as it is, or refuses it by returning nil.
+    /// Creates an identifier from the text, unchanged; nil if the text is not accepted.
     init?(_ text: String)
 }
 
 extension CasePreservingIdentifier {
-    /// Equal if the texts differ in the case of ASCII letters at most.
+    /// Equal if the texts differ at most in the case of ASCII letters.
     public static func == (left: Self, right: Self) -> Bool {
         ASCIICase.equal(left.rawValue, right.rawValue)
     }
@@ -28,7 +28,7 @@ extension CasePreservingIdentifier {
         ASCIICase.precedes(left.rawValue, right.rawValue)
     }
 
-    /// The text exactly as it came.
+    /// The text exactly as received.
     public var description: String { rawValue }
 
     /// Parses a query value.
@@ -36,7 +36,7 @@ extension CasePreservingIdentifier {
         self.init(queryText)
     }
 
-    /// The text as it travels in a query.
+    /// The text as sent in a query.
     public var queryText: String { rawValue }
 
     /// Decodes a JSON string.

@@ -1,7 +1,7 @@
 /// The checksum of a file's bytes, as hexadecimal text.
 ///
-/// Which algorithm it is follows from the storage in which the file is or goes, that of its owner; a request does not
-/// say it. Two checksums are equal if their digits are, without regard to letter case.
+/// The algorithm follows from the storage that holds or will hold the file, that of its owner; a request does not
+/// specify it. Two checksums are equal if their digits are, ignoring letter case.
 public struct CheckSum: CasePreservingIdentifier {
     /// An algorithm together with the written form that clients expect.
     public enum Flavour: Sendable, Hashable, CaseIterable {
@@ -22,20 +22,21 @@ public struct CheckSum: CasePreservingIdentifier {
             }
         }
 
-        /// Whether the canonical form has upper-case digits. Clients compare downloads exactly, case included.
+        /// Whether the canonical form has upper-case digits. Clients compare downloads exactly, including case.
         public var isUppercase: Bool { self == .sha1 }
     }
 
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.hexadecimal
 
-    /// Most digits accepted, more than any flavour has.
+    /// Maximum number of digits accepted, more than any flavour has.
     public static let maximumDigits = 128
 
-    /// The digits exactly as they came.
+    /// The digits exactly as received.
     public let rawValue: String
 
-    /// Takes hexadecimal digits over as they are; nil if there are none, more than 128, or any other character.
+    /// Creates a checksum from hexadecimal digits, unchanged; nil if there are none, more than 128, or any other
+    /// character.
     public init?(_ text: String) {
         guard (1...Self.maximumDigits).contains(text.utf8.count),
             text.utf8.allSatisfy({ HexadecimalDigit.value(of: $0) != nil })
@@ -43,14 +44,15 @@ public struct CheckSum: CasePreservingIdentifier {
         rawValue = text
     }
 
-    /// Writes a digest down in the canonical form of its flavour; nil if its length is not that of the flavour.
+    /// Creates a checksum from a digest, in the canonical form of its flavour; nil if its length is not that of the
+    /// flavour.
     public init?(digest: some Collection<UInt8>, flavour: Flavour) {
         guard digest.count * 2 == flavour.digitCount else { return nil }
         let digit = flavour.isUppercase ? HexadecimalDigit.uppercase : HexadecimalDigit.lowercase
         rawValue = String(decoding: digest.flatMap { [digit($0 >> 4), digit($0)] }, as: UTF8.self)
     }
 
-    /// The same checksum in the letter case of `flavour`; nil if it has not as many digits as the flavour.
+    /// The same checksum in the letter case of `flavour`; nil if it does not have as many digits as the flavour.
     public func canonical(as flavour: Flavour) -> CheckSum? {
         guard rawValue.utf8.count == flavour.digitCount else { return nil }
         return CheckSum(flavour.isUppercase ? rawValue.uppercased() : rawValue.lowercased())

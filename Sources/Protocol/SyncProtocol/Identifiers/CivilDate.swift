@@ -1,8 +1,8 @@
 /// A date of the proleptic Gregorian calendar.
 ///
 /// The conversions count years from 1 March, so that the leap day is the last day of a year, in eras of 400 years
-/// (146,097 days), of which each is like the other. Method: Howard Hinnant, "chrono-Compatible Low-Level Date
-/// Algorithms", https://howardhinnant.github.io/date_algorithms.html
+/// (146,097 days), all of which are alike. Method: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+/// https://howardhinnant.github.io/date_algorithms.html
 struct CivilDate: Equatable {
     var year: Int
     /// 1 to 12.
@@ -16,7 +16,7 @@ struct CivilDate: Equatable {
         self.day = day
     }
 
-    /// The date that lies `days` days after 1970-01-01, or before it if negative.
+    /// The date `days` days after 1970-01-01, or before it if negative.
     init(daysSince1970 days: Int) {
         let shifted = days + 719_468  // days since 0000-03-01
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097

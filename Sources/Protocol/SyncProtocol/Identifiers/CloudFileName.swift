@@ -1,9 +1,9 @@
 /// The name of one version of a file in its owner's cloud storage:
 /// `<fileUUID>.<deviceUUID>.<fileVersion>.<extension>`.
 ///
-/// The device is the one that uploaded this version, so the name changes when another device uploads the next. Letter
-/// case of the UUIDs is as the clients sent it. As both parts are well-formed UUIDs and the extension comes from
-/// ``MIMETypeTable``, the name holds only ASCII letters, digits, hyphens and dots.
+/// The device is the one that uploaded this version, so the name changes when another device uploads the next version.
+/// The UUIDs have the letter case in which the clients sent them. As both parts are well-formed UUIDs and the extension
+/// comes from ``MIMETypeTable``, the name contains only ASCII letters, digits, hyphens and dots.
 public struct CloudFileName: Sendable, Hashable, CustomStringConvertible {
     public let fileUUID: FileUUID
     public let deviceUUID: DeviceUUID
@@ -11,7 +11,7 @@ public struct CloudFileName: Sendable, Hashable, CustomStringConvertible {
     /// Without the dot.
     public let fileExtension: String
 
-    /// Puts the name together. `fileExtension` comes from ``MIMETypeTable/fileExtension(for:)``.
+    /// Creates a name. `fileExtension` comes from ``MIMETypeTable/fileExtension(for:)``.
     public init(fileUUID: FileUUID, deviceUUID: DeviceUUID, fileVersion: FileVersion, fileExtension: String) {
         self.fileUUID = fileUUID
         self.deviceUUID = deviceUUID
@@ -19,7 +19,7 @@ public struct CloudFileName: Sendable, Hashable, CustomStringConvertible {
         self.fileExtension = fileExtension
     }
 
-    /// Takes a name apart; nil if it is not of this form, such as that of the warning file.
+    /// Parses a name; nil if it is not of this form, such as that of the warning file.
     public init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 4, let file = FileUUID(String(parts[0])), let device = DeviceUUID(String(parts[1])),

@@ -1,24 +1,24 @@
-/// The kind of contents that a file has, for example `image/jpeg`; fixed for the life of a file.
+/// The type of a file's contents, for example `image/jpeg`; fixed for the lifetime of a file.
 ///
-/// Any text of 1 to 100 characters is a value; whether a type may be uploaded is decided by ``MIMETypeTable``.
-/// Compared exactly, as clients do.
+/// Any text of 1 to 100 characters is a value; ``MIMETypeTable`` decides whether a type may be uploaded. Compared
+/// exactly, as clients do.
 public struct MIMEType: Sendable, Hashable, Codable, CustomStringConvertible, QueryValue {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.mimeType
 
-    /// Longest accepted text, in Unicode scalars.
+    /// Maximum length of accepted text, in Unicode scalars.
     public static let maximumCharacters = 100
 
-    /// The type as it travels.
+    /// The type as sent in messages.
     public let rawValue: String
 
-    /// Takes the text over; nil if it is empty or longer than 100 characters.
+    /// Creates a type from its text; nil if it is empty or longer than 100 characters.
     public init?(_ text: String) {
         guard (1...Self.maximumCharacters).contains(text.unicodeScalars.count) else { return nil }
         rawValue = text
     }
 
-    /// The type as it travels.
+    /// The type as sent in messages.
     public var description: String { rawValue }
 
     /// Parses a query value.
@@ -26,7 +26,7 @@ public struct MIMEType: Sendable, Hashable, Codable, CustomStringConvertible, Qu
         self.init(queryText)
     }
 
-    /// The text as it travels in a query.
+    /// The text as sent in a query.
     public var queryText: String { rawValue }
 
     /// Decodes a JSON string.
@@ -48,8 +48,8 @@ public struct MIMEType: Sendable, Hashable, Codable, CustomStringConvertible, Qu
 
 /// The MIME types that may be uploaded, with the extensions that their files have in cloud storage.
 ///
-/// The standard table holds what every deployed client knows. A type that an installed client does not know stops that
-/// client from syncing the whole group, so any other type is a matter of configuration. `unknown`, a client's
+/// The standard table contains the types that every deployed client knows. A type that an installed client does not
+/// know stops that client from syncing the whole group, so any other type must be configured. `unknown`, a client's
 /// marker of an error, can never be added.
 public struct MIMETypeTable: Sendable {
     /// The three types that every client knows.
@@ -70,7 +70,7 @@ public struct MIMETypeTable: Sendable {
         return standard.fileExtension(for: type) ?? "dat"
     }
 
-    /// The table with more types in it, as configured: MIME type to extension without a dot.
+    /// The table with additional configured types: MIME type to extension without a dot.
     ///
     /// Nil if a type is `unknown`, empty or longer than 100 characters, or contradicts the standard table; or if an
     /// extension is not 1 to 16 lower-case ASCII letters or digits, since it becomes part of file names.

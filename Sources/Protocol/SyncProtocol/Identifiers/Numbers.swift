@@ -1,6 +1,7 @@
-/// A number with a meaning: an integer of fixed width that is never negative.
+/// A typed number: a fixed-width integer that is never negative.
 ///
-/// In JSON it is written as an integral number, never as a string, and read as either; in a query it is decimal digits.
+/// In JSON it is written as an integral number, never as a string, and accepted as either; in a query it is decimal
+/// digits.
 public protocol WireInteger: Sendable, Hashable, Comparable, Codable, CustomStringConvertible, QueryValue {
     /// `Int32` or `Int64`, the width that clients use.
     associatedtype RawValue: FixedWidthInteger & SignedInteger & Codable & Sendable
@@ -8,7 +9,7 @@ public protocol WireInteger: Sendable, Hashable, Comparable, Codable, CustomStri
     /// The number.
     var rawValue: RawValue { get }
 
-    /// Gives the number its meaning. The protocol has no negative ones; what arrives from outside is checked before.
+    /// Creates a value from its number. The protocol has no negative numbers; input from outside is checked before.
     init(_ rawValue: RawValue)
 }
 
@@ -26,13 +27,13 @@ extension WireInteger {
     /// The number in decimal.
     public var description: String { rawValue.description }
 
-    /// Parses decimal digits; nil for anything else and for what does not fit the width.
+    /// Parses decimal digits; nil for anything else and for numbers that do not fit the width.
     public init?(queryText: String) {
         guard let rawValue = StrictDecimal.parse(queryText.utf8, as: RawValue.self) else { return nil }
         self.init(rawValue)
     }
 
-    /// The number in decimal, as it travels in a query.
+    /// The number in decimal, as sent in a query.
     public var queryText: String { rawValue.description }
 
     /// Decodes a JSON number, or a string of decimal digits.
@@ -47,28 +48,28 @@ extension WireInteger {
     }
 }
 
-/// Names a user; given out by the server, never reused.
+/// Identifies a user; assigned by the server, never reused.
 public struct UserID: WireInteger {
     /// The number.
     public let rawValue: Int64
 
-    /// Gives the number its meaning.
+    /// Creates a value from its number.
     public init(_ rawValue: Int64) {
         self.rawValue = rawValue
     }
 }
 
-/// Counts the contents of one file: 0 for the first upload, one more with each later one.
+/// The version of a file's contents: 0 for the first upload, incremented with each later one.
 public struct FileVersion: WireInteger {
     /// The number.
     public let rawValue: Int32
 
-    /// Gives the number its meaning.
+    /// Creates a value from its number.
     public init(_ rawValue: Int32) {
         self.rawValue = rawValue
     }
 
-    /// The first version, that of a new one.
+    /// The first version, that of a new file.
     public static let first = Self(0)
 
     /// The version after this one; nil at the end of the 32-bit range.
@@ -77,17 +78,17 @@ public struct FileVersion: WireInteger {
     }
 }
 
-/// Counts the app metadata of one file, independently of its contents: 0 for the first, one more with each change.
+/// The version of a file's app metadata, independent of its contents: 0 for the first, incremented with each change.
 public struct AppMetaDataVersion: WireInteger {
     /// The number.
     public let rawValue: Int32
 
-    /// Gives the number its meaning.
+    /// Creates a value from its number.
     public init(_ rawValue: Int32) {
         self.rawValue = rawValue
     }
 
-    /// The first version, that of a new one.
+    /// The first version, that of new metadata.
     public static let first = Self(0)
 
     /// The version after this one; nil at the end of the 32-bit range.
@@ -101,15 +102,15 @@ public struct MasterVersion: WireInteger {
     /// The number.
     public let rawValue: Int64
 
-    /// Gives the number its meaning.
+    /// Creates a value from its number.
     public init(_ rawValue: Int64) {
         self.rawValue = rawValue
     }
 
-    /// The version of a group that was just created.
+    /// The version of a newly created group.
     public static let initial = Self(0)
 
-    /// The version after one more change. Stays where it is at the end of the 64-bit range, which no group reaches.
+    /// The version after one more change. Unchanged at the end of the 64-bit range, which no group reaches.
     public var next: Self {
         Self(rawValue == .max ? .max : rawValue + 1)
     }

@@ -1,4 +1,4 @@
-/// The version of a server or an app as the protocol's headers have it: three integers with dots.
+/// The version of a server or an app as written in the protocol's headers: three integers separated by dots.
 public struct ServerVersion: Sendable, Hashable, Comparable, RawRepresentable, CustomStringConvertible {
     /// The first number.
     public let major: Int
@@ -7,14 +7,14 @@ public struct ServerVersion: Sendable, Hashable, Comparable, RawRepresentable, C
     /// The third number.
     public let patch: Int
 
-    /// Puts a version together.
+    /// Creates a version.
     public init(_ major: Int, _ minor: Int, _ patch: Int) {
         self.major = major
         self.minor = minor
         self.patch = patch
     }
 
-    /// Parses `X.Y.Z`; nil for anything else, fewer or more parts and signs included.
+    /// Parses `X.Y.Z`; nil for anything else, including fewer or more parts and signs.
     public init?(rawValue: String) {
         let parts = rawValue.split(separator: ".", omittingEmptySubsequences: false)
         let numbers = parts.compactMap { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int($0) : nil }

@@ -1,4 +1,4 @@
-/// A point in time in whole seconds, UTC, as clients read it: `yyyy-MM-dd HH:mm:ss`.
+/// A point in time in whole seconds, UTC, in the form that clients read: `yyyy-MM-dd HH:mm:ss`.
 ///
 /// The calendar is the proleptic Gregorian one, computed here, so that neither a time zone database nor a formatter
 /// is needed. Leap seconds do not exist, as in POSIX time.
@@ -16,14 +16,16 @@ public struct WireDate: Sendable, Hashable, Comparable, Codable, CustomStringCon
         self.secondsSince1970 = secondsSince1970
     }
 
-    /// A date by its distance from 1970; what lies outside the years 1 to 9999 becomes the nearest date within.
+    /// Creates a date from its seconds since 1970; times outside the years 1 to 9999 are clamped to the nearest date in
+    /// range.
     public init(secondsSince1970: Int64) {
         let earliest = Self.earliest.secondsSince1970
         let latest = Self.latest.secondsSince1970
         self.init(unchecked: min(max(secondsSince1970, earliest), latest))
     }
 
-    /// A date by its parts; nil unless it is a real date of the years 1 to 9999 and a real time (no second 60).
+    /// Creates a date from its components; nil unless it is a real date of the years 1 to 9999 and a real time (no
+    /// second 60).
     public init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         guard (1...9999).contains(year), (1...12).contains(month), day >= 1,
             day <= CivilDate.daysInMonth(month, ofYear: year),
@@ -38,7 +40,7 @@ public struct WireDate: Sendable, Hashable, Comparable, Codable, CustomStringCon
         self.init(text: text.utf8)
     }
 
-    /// Parses the bytes of `yyyy-MM-dd HH:mm:ss`, such as a database column holds them.
+    /// Parses the bytes of `yyyy-MM-dd HH:mm:ss`, as stored in a database column.
     public init?(text: some Collection<UInt8>) {
         guard text.count == 19 else { return nil }
         var numbers = [0, 0, 0, 0, 0, 0]
@@ -59,12 +61,12 @@ public struct WireDate: Sendable, Hashable, Comparable, Codable, CustomStringCon
             hour: numbers[3], minute: numbers[4], second: numbers[5])
     }
 
-    /// The earlier date is less.
+    /// Earlier dates come first.
     public static func < (left: Self, right: Self) -> Bool {
         left.secondsSince1970 < right.secondsSince1970
     }
 
-    /// The date as clients read it, `yyyy-MM-dd HH:mm:ss`.
+    /// The date in the form that clients read, `yyyy-MM-dd HH:mm:ss`.
     public var description: String {
         var bytes: [UInt8] = []
         append(to: &bytes)

@@ -1,20 +1,20 @@
 /// Text that an app attaches to a file, with its version.
 ///
-/// The contents are opaque to the server; often they are JSON themselves. In a query the whole travels as JSON text of
-/// an object; in replies the contents travel alone, as a string.
+/// The contents are opaque to the server; often they are JSON themselves. In a query, the whole value is sent as the
+/// JSON text of an object; in replies, the contents are sent alone, as a string.
 public struct AppMetaData: Sendable, Hashable {
-    /// Longest contents, in bytes of UTF-8: what the database's column holds.
+    /// Maximum size of the contents, in bytes of UTF-8: the capacity of the database's column.
     public static let maximumContentsBytes = 65_535
 
-    /// Longest contents as they stand in a reply's header, ASCII only and escaped, in bytes.
+    /// Maximum size of the contents in a reply's header, ASCII only and escaped, in bytes.
     public static let maximumEscapedBytes = 240_000
 
-    /// Counts the metadata of one file.
+    /// The version of the file's metadata.
     public let version: AppMetaDataVersion
-    /// Any text, line ends and NUL included. Empty text is metadata too.
+    /// Any text, including line breaks and NUL. Empty text is metadata too.
     public let contents: String
 
-    /// Puts both together, without a check of the size.
+    /// Creates metadata, without checking the size.
     public init(version: AppMetaDataVersion, contents: String) {
         self.version = version
         self.contents = contents
@@ -22,10 +22,10 @@ public struct AppMetaData: Sendable, Hashable {
 
     /// Parses the JSON text of a query.
     ///
-    /// An object with the members `version` (an integer, or a string that holds one) and `contents` (a string), each
+    /// An object with the members `version` (an integer, or a string that contains one) and `contents` (a string), each
     /// exactly once, in any order; other members are ignored if they are JSON.
     /// - Throws: ``RequestError/malformed(_:expected:)``; ``RequestError/tooLarge(_:maximumBytes:)`` if the contents
-    ///   cannot be stored, or not be sent back in a header.
+    ///   cannot be stored, or cannot be returned in a header.
     public init(jsonText: String) throws(RequestError) {
         guard let parsed = try? Self.parse(jsonText) else {
             throw .malformed(.appMetaData, expected: .appMetaData)

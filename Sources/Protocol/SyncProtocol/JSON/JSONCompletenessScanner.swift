@@ -1,7 +1,7 @@
-/// Tells, byte by byte, whether the text so far is a complete JSON value.
+/// Determines, byte by byte, whether the text so far is a complete JSON value.
 ///
-/// It follows brackets, strings and escapes only. For text that is valid JSON as far as it goes the answer is exact;
-/// text that is not JSON may be called complete or not, and is refused by whoever parses it.
+/// It follows brackets, strings and escapes only. For text that is valid JSON so far, the answer is exact; text that is
+/// not JSON may be reported complete or not, and is rejected by its parser.
 struct JSONCompletenessScanner {
     private enum State {
         case beforeValue
@@ -16,12 +16,12 @@ struct JSONCompletenessScanner {
     private var state = State.beforeValue
     private var depth = 0
 
-    /// Whether the text scanned so far is a complete value, with blanks at most around it.
+    /// Whether the text scanned so far is a complete value, with at most whitespace around it.
     ///
-    /// A number or literal outside of any brackets counts as complete after each of its characters.
+    /// A number or literal outside any brackets counts as complete after each of its characters.
     var isComplete: Bool { state == .complete || state == .inScalar }
 
-    /// Takes the next byte.
+    /// Scans the next byte.
     mutating func scan(_ byte: UInt8) {
         switch state {
         case .inString:

@@ -1,12 +1,12 @@
 /// A strict parser of JSON text (RFC 8259), by recursive descent over UTF-8 bytes.
 ///
-/// It serves the few small objects that clients send. A lone surrogate in a string is an error, as it stands for
+/// It is meant for the few small objects that clients send. A lone surrogate in a string is an error, as it represents
 /// no character; `\u0000` is a character like any other. Values may nest 64 deep.
 struct JSONParser {
-    /// The text is not JSON, or not of the shape asked for.
+    /// The text is not JSON, or not of the expected shape.
     struct SyntaxError: Error {}
 
-    /// Deepest nesting of arrays and objects.
+    /// Maximum nesting depth of arrays and objects.
     static let maximumDepth = 64
 
     private let bytes: [UInt8]
@@ -16,7 +16,7 @@ struct JSONParser {
         bytes = Array(text.utf8)
     }
 
-    /// The next byte that is not blank, without taking it; nil at the end.
+    /// The next byte that is not whitespace, without consuming it; nil at the end.
     mutating func peek() -> UInt8? {
         while position < bytes.count {
             switch bytes[position] {
@@ -27,25 +27,25 @@ struct JSONParser {
         return nil
     }
 
-    /// Takes `scalar`, after blanks.
+    /// Consumes `scalar`, after whitespace.
     mutating func expect(_ scalar: Unicode.Scalar) throws(SyntaxError) {
         guard peek() == UInt8(ascii: scalar) else { throw SyntaxError() }
         position += 1
     }
 
-    /// Takes `scalar`, after blanks, if it is next.
+    /// Consumes `scalar`, after whitespace, if it is next.
     mutating func accept(_ scalar: Unicode.Scalar) -> Bool {
         guard peek() == UInt8(ascii: scalar) else { return false }
         position += 1
         return true
     }
 
-    /// Checks that only blanks are left.
+    /// Checks that only whitespace is left.
     mutating func expectEnd() throws(SyntaxError) {
         guard peek() == nil else { throw SyntaxError() }
     }
 
-    /// Parses an object, calling `member` with each name; it must take the value.
+    /// Parses an object, calling `member` with each name; it must consume the value.
     mutating func object(_ member: (String, inout JSONParser) throws(SyntaxError) -> Void) throws(SyntaxError) {
         try expect("{")
         if accept("}") { return }
@@ -72,7 +72,7 @@ struct JSONParser {
         }
     }
 
-    /// Takes the text of a number.
+    /// Consumes the text of a number.
     mutating func number() throws(SyntaxError) -> ArraySlice<UInt8> {
         _ = peek()
         let start = position

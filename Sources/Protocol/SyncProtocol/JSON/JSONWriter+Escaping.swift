@@ -1,12 +1,12 @@
 extension JSONWriter {
-    /// Whether a byte stands in a JSON string as it is, in either form.
+    /// Whether a byte appears unchanged in a JSON string, in either form.
     static func isPlainASCII(_ byte: UInt8) -> Bool {
         byte &- 0x20 < 0x5F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 
-    /// Appends text that stands between quotes.
+    /// Appends text inside quotes, escaped where needed.
     ///
-    /// The bytes are copied at once and looked at afterwards, since nearly all texts need no escaping.
+    /// The bytes are copied first and examined afterwards, since nearly all texts need no escaping.
     mutating func appendEscaped(_ text: String) {
         let form = form
         withBytes { bytes in
@@ -16,14 +16,15 @@ extension JSONWriter {
         }
     }
 
-    /// Appends text that stands between quotes.
+    /// Appends text inside quotes, escaped where needed.
     ///
-    /// Invalid UTF-8 is repaired after the first byte that needs escaping, and copied before; databases hold none.
+    /// Invalid UTF-8 is repaired after the first byte that needs escaping, and copied before it; databases contain
+    /// none.
     mutating func appendEscaped(_ text: borrowing RawSpan) {
         let form = form
         withBytes { bytes in
             let start = bytes.count
-            // The span vouches for its memory during this call; the bytes are copied, and the pointer goes nowhere.
+            // The span guarantees its memory during this call; the bytes are copied, and the pointer does not escape.
             unsafe text.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
             if form == .asciiOnly || Self.needsEscaping(text) {
                 Self.escapeTail(of: &bytes, from: start, form: form)
@@ -31,17 +32,17 @@ extension JSONWriter {
         }
     }
 
-    /// Whether any byte must not stand between quotes, in the form for bodies.
+    /// Whether any byte needs escaping inside quotes, in the form for bodies.
     ///
-    /// Looks at eight bytes at a time: subtracting 1 from a byte that is 0 sets its highest bit, which finds zeros
-    /// after an exclusive or with what is looked for; likewise for what is less than 32. A borrow reaches only bytes
-    /// above one that was found already.
+    /// Examines eight bytes at a time: subtracting 1 from a byte that is 0 sets its highest bit, which finds zeros
+    /// after an XOR with the searched byte; likewise for bytes less than 32. A borrow affects only bytes above one that
+    /// has already been found.
     private static func needsEscaping(_ text: borrowing RawSpan) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highBits: UInt64 = 0x8080_8080_8080_8080
         let wordCount = text.byteCount / 8
         for word in 0..<wordCount {
-            // Checked against the span's bounds; any eight bytes are a number.
+            // Checked against the span's bounds; any eight bytes are a valid number.
             let bytes = unsafe text.unsafeLoadUnaligned(fromByteOffset: word * 8, as: UInt64.self)
             let quotes = bytes ^ (ones &* 0x22)
             let backslashes = bytes ^ (ones &* 0x5C)
@@ -56,13 +57,13 @@ extension JSONWriter {
         return false
     }
 
-    /// Replaces what must not stand between quotes in `bytes[start...]`.
+    /// Escapes what needs escaping inside quotes in `bytes[start...]`.
     private static func escapeTail(of bytes: inout [UInt8], from start: Int, form: Form) {
         var position = start
         let end = bytes.count
         while position < end, isLeftAlone(bytes[position], form: form) { position += 1 }
         guard position < end else { return }
-        // From the first byte that needs it on; as that is never inside of a scalar, the rest is text by itself.
+        // From the first byte that needs escaping; as that is never inside a scalar, the rest is valid text by itself.
         let rest = String(decoding: bytes[position...], as: UTF8.self)
         bytes.removeSubrange(position...)
         for scalar in rest.unicodeScalars { append(scalar, to: &bytes, form: form) }
@@ -91,7 +92,7 @@ extension JSONWriter {
         }
     }
 
-    /// Number of bytes that `text` takes between the quotes of a string in the ASCII-only form.
+    /// The number of bytes that `text` occupies inside the quotes of a string in the ASCII-only form.
     static func asciiEscapedLength(of text: String) -> Int {
         text.unicodeScalars.reduce(into: 0) { length, scalar in
             switch scalar {

@@ -1,24 +1,25 @@
-/// Writes JSON (RFC 8259) straight into bytes, member by member, without a model in between.
+/// Writes JSON (RFC 8259) directly as bytes, member by member, without an intermediate model.
 ///
-/// Commas are placed by the writer; that each `begin` has its `end`, and that members have distinct names, is up to the
-/// caller. There are no line breaks and no blanks, so the text is always a single line.
+/// The writer inserts commas; the caller must match each `begin` with its `end`, and give members distinct names. There
+/// are no line breaks and no whitespace, so the text is always a single line.
 public struct JSONWriter: Sendable {
     /// How characters outside ASCII are written.
     public enum Form: Sendable, Hashable {
         /// As UTF-8: for bodies.
         case utf8
-        /// As `\uXXXX`, a pair of them beyond U+FFFF: for header values, which other encodings would not survive.
+        /// As `\uXXXX`, as a surrogate pair beyond U+FFFF: for header values, in which other encodings would be
+        /// corrupted.
         case asciiOnly
     }
 
-    /// What was written so far.
+    /// The bytes written so far.
     public private(set) var bytes: [UInt8] = []
     /// How characters outside ASCII are written.
     public let form: Form
-    /// Whether a value was completed, so that the next one on this level needs a comma.
+    /// Whether a value has been completed, so that the next one on this level needs a comma.
     private var needsComma = false
 
-    /// Starts with nothing.
+    /// Creates an empty writer.
     public init(form: Form = .utf8, reservingBytes: Int = 256) {
         self.form = form
         bytes.reserveCapacity(reservingBytes)
@@ -76,7 +77,7 @@ public struct JSONWriter: Sendable {
         closeString()
     }
 
-    /// Writes a string from bytes that are UTF-8; no `String` is made if they are plain ASCII.
+    /// Writes a string from bytes that are UTF-8; no `String` is created if they are plain ASCII.
     public mutating func value(text: borrowing RawSpan) {
         openString()
         appendEscaped(text)
@@ -97,7 +98,7 @@ public struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    /// Writes a number that may have a fraction; infinities and NaN, which JSON has not, become `null`.
+    /// Writes a number that may have a fraction; infinities and NaN, which JSON lacks, become `null`.
     public mutating func value(_ number: Double) {
         separate()
         bytes.append(contentsOf: (number.isFinite ? number.description : "null").utf8)
@@ -113,13 +114,14 @@ public struct JSONWriter: Sendable {
 
     // MARK: Draining
 
-    /// Hands over what was written so far and forgets it, keeping the memory; for replies too long to be kept whole.
+    /// Passes on what has been written so far and drops it, keeping the memory; for replies too long to be held as a
+    /// whole.
     public mutating func drain(_ consume: (borrowing [UInt8]) throws -> Void) rethrows {
         try consume(bytes)
         bytes.removeAll(keepingCapacity: true)
     }
 
-    /// Forgets the first `count` bytes, which have been sent, keeping the memory.
+    /// Drops the first `count` bytes, which have been sent, keeping the memory.
     public mutating func dropFirst(_ count: Int) {
         bytes.removeSubrange(..<count)
     }
@@ -154,7 +156,7 @@ public struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    /// Lets an extension append text between the quotes.
+    /// Lets an extension append text inside the quotes.
     mutating func withBytes(_ body: (inout [UInt8]) -> Void) {
         body(&bytes)
     }

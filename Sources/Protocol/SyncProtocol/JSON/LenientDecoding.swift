@@ -1,4 +1,5 @@
-/// A number of a reply, which may come as text: servers of older generations were not consistent, and clients read both.
+/// A number in a reply, which may be sent as text: servers of older generations were not consistent, and clients accept
+/// both.
 struct LenientNumber<Value: LosslessStringConvertible & Decodable & Sendable>: Decodable {
     let value: Value
 
@@ -15,8 +16,8 @@ struct LenientNumber<Value: LosslessStringConvertible & Decodable & Sendable>: D
     }
 }
 
-/// A word of a closed set in a reply; nil if it is one that this version does not know, so that a new word does not make the
-/// rest of the reply unreadable.
+/// A word of a closed set in a reply; nil if this version does not know it, so that a new word does not make the rest
+/// of the reply unreadable.
 struct LenientWord<Word: RawRepresentable & Sendable>: Decodable where Word.RawValue == String {
     let word: Word?
 
@@ -26,7 +27,7 @@ struct LenientWord<Word: RawRepresentable & Sendable>: Decodable where Word.RawV
 }
 
 extension KeyedDecodingContainer {
-    /// A number that must be there, as a number or as text.
+    /// A required number, as a number or as text.
     func number<Value: LosslessStringConvertible & Decodable & Sendable>(
         _ key: Key, as type: Value.Type = Value.self
     ) throws -> Value {

@@ -1,4 +1,4 @@
-/// Commits all that this user has staged on this device in one group.
+/// Commits everything that this user has staged on this device in one group.
 public struct DoneUploadsRequest: RequestMessage {
     public typealias Response = DoneUploadsResponse
     public typealias Access = MemberAccess
@@ -16,12 +16,13 @@ public struct DoneUploadsRequest: RequestMessage {
     public let sharingGroupName: String?
     /// Text to send to the other members.
     public let pushNotificationMessage: String?
-    /// Tells this commit from all others of this device in this group: a repeated id gets the reply of the first.
+    /// Distinguishes this commit from all others of this device in this group: a repeated id gets the reply of the
+    /// first.
     public let commitID: CommitID?
     /// Debug only: seconds to wait while holding the group's lock.
     public let testLockSync: Int32?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(
         masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil,
         pushNotificationMessage: String? = nil, commitID: CommitID? = nil, testLockSync: Int32? = nil
@@ -54,21 +55,21 @@ public struct DoneUploadsRequest: RequestMessage {
     }
 }
 
-/// The answer to a commit.
+/// The response to a commit.
 public enum DoneUploadsResponse: ResponseMessage {
-    /// All was committed. Counts uploads, metadata changes and deletions together; may be 0.
+    /// Everything was committed. Counts uploads, metadata changes and deletions together; may be 0.
     case committed(numberUploadsTransferred: Int32)
-    /// The client's master version is not the group's. Nothing was done.
+    /// The client's master version is stale. Nothing was done.
     case stale(current: MasterVersion)
 
-    /// Whether nothing was done because of another master version.
+    /// Whether nothing was done because of a stale master version.
     public var isStale: Bool { if case .stale = self { true } else { false } }
 
     private enum CodingKeys: String, CodingKey {
         case numberUploadsTransferred, masterVersionUpdate
     }
 
-    /// Decodes a reply; `numberUploadsTransferred` wins over `masterVersionUpdate`, here only.
+    /// Decodes a reply; `numberUploadsTransferred` takes precedence over `masterVersionUpdate`, here only.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let number = try container.optionalNumber(.numberUploadsTransferred, as: Int32.self) {

@@ -17,7 +17,7 @@ public struct DownloadFileRequest: RequestMessage {
     /// The version of the app metadata, which must be the current one; nil if there is none.
     public let appMetaDataVersion: AppMetaDataVersion?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(
         fileUUID: FileUUID, fileVersion: FileVersion, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
         appMetaDataVersion: AppMetaDataVersion? = nil
@@ -46,25 +46,25 @@ public struct DownloadFileRequest: RequestMessage {
     }
 }
 
-/// The answer to a download; it travels in a header, and the file's bytes are the body.
+/// The response to a download; it is sent in a header, and the file's bytes are the body.
 public enum DownloadFileResponse: ResponseMessage {
-    /// The bytes are in the body. `contentsChanged` says that they are not those that were uploaded, because the owner
+    /// The bytes are in the body. `contentsChanged` means that they are not those that were uploaded, because the owner
     /// changed the file in the cloud; `checkSum` is always that of the body, in its canonical form.
     case found(
         appMetaData: String?, cloudStorageType: CloudStorageType, checkSum: CheckSum, contentsChanged: Bool)
-    /// The bytes are out of reach for good; the body is empty.
+    /// The bytes are permanently out of reach; the body is empty.
     case gone(appMetaData: String?, cloudStorageType: CloudStorageType, reason: GoneReason)
-    /// The client's master version is not the group's. The body is empty.
+    /// The client's master version is stale. The body is empty.
     case stale(current: MasterVersion)
 
-    /// Whether nothing was done because of another master version.
+    /// Whether nothing was done because of a stale master version.
     public var isStale: Bool { if case .stale = self { true } else { false } }
 
     private enum CodingKeys: String, CodingKey {
         case appMetaData, cloudStorageType, checkSum, contentsChanged, gone, masterVersionUpdate
     }
 
-    /// Decodes a reply; any `masterVersionUpdate` means stale, and a word in `gone` that is not known is overlooked.
+    /// Decodes a reply; any `masterVersionUpdate` means stale, and an unknown word in `gone` is ignored.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let current = try container.decodeIfPresent(MasterVersion.self, forKey: .masterVersionUpdate) {
@@ -119,7 +119,7 @@ public struct DownloadAppMetaDataRequest: RequestMessage {
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(
         fileUUID: FileUUID, appMetaDataVersion: AppMetaDataVersion, masterVersion: MasterVersion,
         sharingGroupUUID: SharingGroupUUID
@@ -145,14 +145,14 @@ public struct DownloadAppMetaDataRequest: RequestMessage {
     }
 }
 
-/// The answer to a question for app metadata.
+/// The response to a request for app metadata.
 public enum DownloadAppMetaDataResponse: ResponseMessage {
     /// The contents.
     case found(appMetaData: String)
-    /// The client's master version is not the group's.
+    /// The client's master version is stale.
     case stale(current: MasterVersion)
 
-    /// Whether nothing was done because of another master version.
+    /// Whether nothing was done because of a stale master version.
     public var isStale: Bool { if case .stale = self { true } else { false } }
 
     private enum CodingKeys: String, CodingKey {
@@ -178,12 +178,12 @@ public enum DownloadAppMetaDataResponse: ResponseMessage {
     }
 }
 
-/// Why something is out of reach for good, in the words that clients know.
+/// Why something is permanently out of reach, in the words that clients know.
 public enum GoneReason: String, Sendable, Hashable, Codable, CaseIterable {
-    /// The owning user, or the caller's own membership, does not exist any more. In replies with status 410.
+    /// The owning user, or the caller's own membership, no longer exists. In replies with status 410.
     case userRemoved
-    /// The file is not in cloud storage any more. Only in the `gone` field of a DownloadFile reply with status 200.
+    /// The file is no longer in cloud storage. Only in the `gone` field of a DownloadFile reply with status 200.
     case fileRemovedOrRenamed
-    /// The owner's cloud token does not work any more and cannot be refreshed. In 410 replies and in `gone`.
+    /// The owner's cloud token no longer works and cannot be refreshed. In 410 replies and in `gone`.
     case authTokenExpiredOrRevoked
 }

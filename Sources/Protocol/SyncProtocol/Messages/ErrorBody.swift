@@ -1,29 +1,29 @@
 /// The body of every reply that is not a success, smaller than 1 KiB.
 ///
-/// It has to be small because clients parse it only if it arrives in one read. It is a problem details object (RFC 9457)
-/// too: `type` is left out, which means `about:blank`, and `code` says what `type` would say.
+/// It must be small because clients parse it only if it arrives in one read. It is also a problem details object (RFC
+/// 9457): `type` is omitted, which means `about:blank`, and `code` takes the role of `type`.
 public struct ErrorBody: ResponseMessage {
-    /// Largest body, in bytes.
+    /// Maximum size of the body, in bytes.
     public static let maximumBytes = 1_023
 
-    /// One sentence for people. Longer ones are cut so that the body stays within its limit.
+    /// A sentence for people. Longer ones are truncated so that the body stays within its limit.
     public let error: String
     /// Stable and machine-readable, such as `master_version_stale`; repeated in the header `syncserver-error-code`.
     public let code: String
-    /// Ties the reply to its lines in the server's log.
+    /// Links the reply to its lines in the server's log.
     public let requestId: String
     /// Whether the same request may succeed later.
     public let retryable: Bool
-    /// Why something is out of reach for good; only with status 410.
+    /// Why something is permanently out of reach; only with status 410.
     public let goneReason: GoneReason?
-    /// The reply's status once more; nil if the body came from a server that does not say it.
+    /// The reply's status, repeated; nil if the body came from a server that does not include it.
     public let status: Int?
-    /// What the status is called.
+    /// The name of the status.
     public let title: String?
-    /// The sentence of ``error`` once more, under the name that readers of `application/problem+json` look for.
+    /// The sentence of ``error``, repeated under the name that readers of `application/problem+json` expect.
     public let detail: String?
 
-    /// Puts the body together. `code` and `requestId` are cut to 64 characters of printable ASCII.
+    /// Creates a body. `code` and `requestId` are truncated to 64 characters of printable ASCII.
     /// - Parameter isProblem: whether it is sent as `application/problem+json`.
     public init(
         error: String, code: String, requestId: String, retryable: Bool, goneReason: GoneReason? = nil,
@@ -39,7 +39,7 @@ public struct ErrorBody: ResponseMessage {
         detail = isProblem ? error : nil
     }
 
-    /// Writes the object, with the sentence cut to what fits.
+    /// Writes the object, with the sentence truncated to fit.
     public func write(to writer: inout JSONWriter) {
         var rest = JSONWriter(form: writer.form)
         write(sentence: "", to: &rest)
@@ -71,33 +71,33 @@ public struct ErrorBody: ResponseMessage {
     }
 }
 
-/// The body of a reply that is not a success, as a client reads it; ``ErrorBody`` is what a server writes.
+/// The body of a reply that is not a success, as a client reads it; a server writes ``ErrorBody``.
 ///
-/// Everything may be missing: servers of older generations send no more than `error` and, if something is gone,
-/// `goneReason`, and what stands between client and server sends what it likes.
+/// Any member may be missing: servers of older generations send only `error` and, if something is gone, `goneReason`,
+/// and intermediaries between client and server may send anything.
 public struct ReceivedErrorBody: Sendable, Hashable, Decodable {
-    /// One sentence for people, as the server wrote it.
+    /// A sentence for people, as the server wrote it.
     public let error: String?
     /// Stable and machine-readable.
     public let code: String?
-    /// Under which the server logged the request.
+    /// The id under which the server logged the request.
     public let requestId: String?
     /// Whether the same request may succeed later.
     public let retryable: Bool?
-    /// Why something is out of reach for good; nil also for a reason that this version does not know.
+    /// Why something is permanently out of reach; nil also for a reason that this version does not know.
     public let goneReason: GoneReason?
-    /// The status once more.
+    /// The status, repeated.
     public let status: Int?
-    /// What the status is called.
+    /// The name of the status.
     public let title: String?
-    /// The sentence as problem details have it (RFC 9457, section 3.1.4).
+    /// The sentence in the form of problem details (RFC 9457, section 3.1.4).
     public let detail: String?
 
     private enum CodingKeys: String, CodingKey {
         case error, code, requestId, retryable, goneReason, status, title, detail
     }
 
-    /// Decodes a body; a member of another type than expected reads as if it were missing.
+    /// Decodes a body; a member of an unexpected type is treated as missing.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func member<Value: Decodable>(_ key: CodingKeys) -> Value? {

@@ -1,33 +1,33 @@
-/// A file as it stands in the replies to Index (committed) and GetUploads (staged).
+/// A file in the replies to Index (committed) and GetUploads (staged).
 public struct FileInfo: Sendable, Hashable, Decodable {
     /// The file.
     public var fileUUID: FileUUID
     /// Index: the device that uploaded the current version.
     public var deviceUUID: DeviceUUID?
-    /// Files that belong together.
+    /// The group of files that belong together.
     public var fileGroupUUID: FileGroupUUID?
     /// The group.
     public var sharingGroupUUID: SharingGroupUUID
-    /// When version 0 was staged. If it is given, `updateDate` must be too.
+    /// When version 0 was staged. If it is present, `updateDate` must be too.
     public var creationDate: WireDate?
     /// When the current contents were staged.
     public var updateDate: WireDate?
-    /// Kind of contents; absent for staged deletions and metadata.
+    /// The type of the contents; absent for staged deletions and metadata.
     public var mimeType: MIMEType?
-    /// Whether the file is deleted or, if staged, shall be.
+    /// Whether the file is deleted or, if staged, is to be deleted.
     public var deleted: Bool
-    /// Version of the app metadata; absent if there is none.
+    /// The version of the app metadata; absent if there is none.
     public var appMetaDataVersion: AppMetaDataVersion?
-    /// Version of the contents; absent for staged metadata.
+    /// The version of the contents; absent for staged metadata.
     public var fileVersion: FileVersion?
-    /// Index: the user in whose storage the file is.
+    /// Index: the user whose storage holds the file.
     public var owningUserId: UserID?
     /// Index: the kind of that storage.
     public var cloudStorageType: CloudStorageType?
     /// GetUploads: the batch that the change belongs to.
     public var batchUUID: BatchUUID?
 
-    /// Puts a file together from what is always there; the rest is set afterwards.
+    /// Creates a file from the required fields; the others are set afterwards.
     public init(fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID, deleted: Bool) {
         self.fileUUID = fileUUID
         self.sharingGroupUUID = sharingGroupUUID
@@ -39,7 +39,7 @@ public struct FileInfo: Sendable, Hashable, Decodable {
         case appMetaDataVersion, fileVersion, owningUserId, cloudStorageType, batchUUID
     }
 
-    /// Decodes an element of the list; a storage that this version does not know reads as none.
+    /// Decodes an element of the list; a storage that this version does not know is treated as missing.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         fileUUID = try container.decode(FileUUID.self, forKey: .fileUUID)

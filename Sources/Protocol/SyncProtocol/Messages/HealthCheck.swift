@@ -1,4 +1,4 @@
-/// Asks whether the server works; for load balancers too.
+/// Checks whether the server works; also for load balancers.
 public struct HealthCheckRequest: RequestMessage {
     public typealias Response = HealthCheckResponse
     public typealias Access = AnyoneAccess
@@ -13,7 +13,7 @@ public struct HealthCheckRequest: RequestMessage {
     public func encode(to encoder: inout QueryEncoder) {}
 }
 
-/// Tells that the server works, its database included.
+/// Reports that the server works, including its database.
 public struct HealthCheckResponse: ResponseMessage {
     /// The server's clock.
     public let currentServerDateTime: WireDate
@@ -24,7 +24,7 @@ public struct HealthCheckResponse: ResponseMessage {
     /// Counters for people, in the form `name: value; `.
     public let diagnostics: String?
 
-    /// Puts the answer together.
+    /// Creates a response.
     public init(
         currentServerDateTime: WireDate, serverUptime: Double, deployedGitTag: String, diagnostics: String? = nil
     ) {

@@ -1,4 +1,4 @@
-/// Lists the caller's sharing groups, and the files of one of them if asked for.
+/// Lists the caller's sharing groups, and the files of one of them if requested.
 public struct IndexRequest: RequestMessage {
     public typealias Response = IndexResponse
     public typealias Access = MemberAccess
@@ -6,14 +6,14 @@ public struct IndexRequest: RequestMessage {
     public static let parameters = ParameterList(
         optional: [.sharingGroupUUID, .since], debugOnly: [.testServerSleep])
 
-    /// The group whose files are wanted.
+    /// The group whose files are requested.
     public let sharingGroupUUID: SharingGroupUUID?
-    /// Only files that changed after this master version are wanted. Only with a group.
+    /// Requests only files that changed after this master version. Only with a group.
     public let since: MasterVersion?
-    /// Debug only: seconds to wait before answering.
+    /// Debug only: seconds to wait before replying.
     public let testServerSleep: Int32?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(
         sharingGroupUUID: SharingGroupUUID? = nil, since: MasterVersion? = nil, testServerSleep: Int32? = nil
     ) {
@@ -36,20 +36,20 @@ public struct IndexRequest: RequestMessage {
     }
 }
 
-/// Lists the caller's groups, and the files of one of them if asked for.
+/// Lists the caller's groups, and the files of one of them if requested.
 ///
 /// Servers normally write it with ``IndexResponseWriter``, without holding all files in memory.
 public struct IndexResponse: ResponseMessage {
-    /// The files of a group together with the master version that they are at.
+    /// The files of a group together with their master version.
     public struct Files: Sendable, Hashable {
-        /// Describes exactly the files listed.
+        /// The master version that exactly describes the listed files.
         public let masterVersion: MasterVersion
-        /// If given, only what changed after this master version is listed; else, all files.
+        /// If present, only what changed after this master version is listed; otherwise all files are.
         public let since: MasterVersion?
-        /// The files of the group, deleted ones included.
+        /// The files of the group, including deleted ones.
         public let fileIndex: [FileInfo]
 
-        /// Puts it together.
+        /// Creates a list of files.
         public init(masterVersion: MasterVersion, since: MasterVersion? = nil, fileIndex: [FileInfo]) {
             self.masterVersion = masterVersion
             self.since = since
@@ -57,16 +57,16 @@ public struct IndexResponse: ResponseMessage {
         }
     }
 
-    /// Only if a group was asked for.
+    /// Only if a group was requested.
     public let files: Files?
-    /// All groups of the caller; a group that is missing here tells the client that it was removed from it.
+    /// All groups of the caller; a missing group means that the client's user was removed from it.
     public let sharingGroups: [SharingGroupInfo]
 
     private enum CodingKeys: String, CodingKey {
         case masterVersion, since, fileIndex, sharingGroups
     }
 
-    /// Puts the answer together.
+    /// Creates a response.
     public init(files: Files?, sharingGroups: [SharingGroupInfo]) {
         self.files = files
         self.sharingGroups = sharingGroups

@@ -1,11 +1,10 @@
-/// Writes the reply to Index as the rows come from the database, without making a value of each.
+/// Writes the reply to Index as the rows arrive from the database, without creating a value for each.
 ///
-/// The order of calls: ``init(reservingBytes:)``; if a group was asked for, ``beginFiles(masterVersion:)``, then for
-/// each row ``beginFile()``, its fields and ``endFile()``, then ``endFiles()``; then ``beginGroups()``, all groups,
-/// and ``finish()``.
-/// Optional fields are left out by not calling their method. Texts are UTF-8.
+/// The order of calls: ``init(reservingBytes:)``; if a group was requested, ``beginFiles(masterVersion:)``, then for
+/// each row ``beginFile()``, its fields and ``endFile()``, then ``endFiles()``; then ``beginGroups()``, all groups, and
+/// ``finish()``. To omit an optional field, do not call its method. Texts are UTF-8.
 public struct IndexResponseWriter: Sendable {
-    /// What was written so far; may be drained between two rows.
+    /// The text written so far; may be drained between two rows.
     public var json: JSONWriter
 
     /// Starts the reply.
@@ -14,8 +13,8 @@ public struct IndexResponseWriter: Sendable {
         json.beginObject()
     }
 
-    /// Starts the list of the files of the group that was asked for.
-    /// - Parameter since: if given, the list holds only what changed after this master version.
+    /// Starts the list of the files of the requested group.
+    /// - Parameter since: if given, the list contains only what changed after this master version.
     public mutating func beginFiles(masterVersion: MasterVersion, since: MasterVersion? = nil) {
         json.key(Key.masterVersion)
         json.value(masterVersion.rawValue)
@@ -29,7 +28,7 @@ public struct IndexResponseWriter: Sendable {
         json.beginObject()
     }
 
-    /// Always there.
+    /// The file; required.
     public mutating func fileUUID(_ text: borrowing RawSpan) {
         json.field(Key.fileUUID, text: text)
     }
@@ -49,7 +48,7 @@ public struct IndexResponseWriter: Sendable {
         json.field(Key.sharingGroupUUID, text: text)
     }
 
-    /// The same for all rows, so it may come as text that was made once.
+    /// The group; the same for all rows, so it may be passed as text that was created once.
     public mutating func sharingGroupUUID(_ group: SharingGroupUUID) {
         json.field(Key.sharingGroupUUID, text: group.rawValue)
     }
@@ -74,12 +73,12 @@ public struct IndexResponseWriter: Sendable {
         json.field(Key.updateDate, text: text)
     }
 
-    /// Kind of contents; always there.
+    /// The type of the contents; required.
     public mutating func mimeType(_ text: borrowing RawSpan) {
         json.field(Key.mimeType, text: text)
     }
 
-    /// Always there.
+    /// Whether the file is deleted; required.
     public mutating func deleted(_ isDeleted: Bool) {
         json.field(Key.deleted, isDeleted)
     }
@@ -89,17 +88,17 @@ public struct IndexResponseWriter: Sendable {
         json.field(Key.appMetaDataVersion, version)
     }
 
-    /// Always there.
+    /// The version of the contents; required.
     public mutating func fileVersion(_ version: FileVersion) {
         json.field(Key.fileVersion, version)
     }
 
-    /// The user in whose storage the file is.
+    /// The user whose storage holds the file.
     public mutating func owningUserID(_ user: UserID) {
         json.field(Key.owningUserID, user)
     }
 
-    /// The kind of that storage; always there.
+    /// The kind of that storage; required.
     public mutating func cloudStorageType(_ type: CloudStorageType) {
         json.field(Key.cloudStorageType, type)
     }
@@ -114,7 +113,7 @@ public struct IndexResponseWriter: Sendable {
         json.endArray()
     }
 
-    /// Starts the list of groups; always there.
+    /// Starts the list of groups; required.
     public mutating func beginGroups() {
         json.key(Key.sharingGroups)
         json.beginArray()
@@ -125,7 +124,7 @@ public struct IndexResponseWriter: Sendable {
         group.write(to: &json)
     }
 
-    /// Ends the list of groups, and the reply; ``json`` now holds all, or all that was not drained.
+    /// Ends the list of groups, and the reply; ``json`` now contains everything that was not drained.
     public mutating func finish() {
         json.endArray()
         json.endObject()

@@ -1,4 +1,4 @@
-/// Creates an invitation to a sharing group, good for 24 hours.
+/// Creates an invitation to a sharing group, valid for 24 hours.
 public struct CreateSharingInvitationRequest: RequestMessage {
     public typealias Response = CreateSharingInvitationResponse
     public typealias Access = MemberAccess
@@ -6,10 +6,10 @@ public struct CreateSharingInvitationRequest: RequestMessage {
     public static let parameters = ParameterList(
         required: [.permission, .sharingGroupUUID], optional: [.allowSocialAcceptance, .numberOfAcceptors])
 
-    /// How many people one invitation may be for.
+    /// The allowed number of people for one invitation.
     public static let allowedNumberOfAcceptors: ClosedRange<Int32> = 1...10
 
-    /// What those who accept may do.
+    /// The permission of users who accept.
     public let permission: Permission
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
@@ -18,7 +18,7 @@ public struct CreateSharingInvitationRequest: RequestMessage {
     /// How many may accept, 1 to 10.
     public let numberOfAcceptors: Int32
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(
         permission: Permission, sharingGroupUUID: SharingGroupUUID, allowSocialAcceptance: Bool = true,
         numberOfAcceptors: Int32 = 1
@@ -48,12 +48,12 @@ public struct CreateSharingInvitationRequest: RequestMessage {
     }
 }
 
-/// Hands over the code of a new invitation.
+/// Returns the code of a new invitation.
 public struct CreateSharingInvitationResponse: ResponseMessage {
     /// The code that people pass on.
     public let sharingInvitationUUID: SharingInvitationUUID
 
-    /// Puts the answer together.
+    /// Creates a response.
     public init(sharingInvitationUUID: SharingInvitationUUID) {
         self.sharingInvitationUUID = sharingInvitationUUID
     }
@@ -75,7 +75,7 @@ public struct GetSharingInvitationInfoRequest: RequestMessage {
     /// The invitation.
     public let sharingInvitationUUID: SharingInvitationUUID
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingInvitationUUID: SharingInvitationUUID) {
         self.sharingInvitationUUID = sharingInvitationUUID
     }
@@ -89,14 +89,14 @@ public struct GetSharingInvitationInfoRequest: RequestMessage {
     }
 }
 
-/// Tells what an invitation offers. Clients crash if one of the two is missing.
+/// Describes what an invitation offers. Clients crash if one of the two members is missing.
 public struct GetSharingInvitationInfoResponse: ResponseMessage {
-    /// What those who accept may do.
+    /// The permission of users who accept.
     public let permission: Permission
     /// Whether accounts without cloud storage may accept.
     public let allowSocialAcceptance: Bool
 
-    /// Puts the answer together.
+    /// Creates a response.
     public init(permission: Permission, allowSocialAcceptance: Bool) {
         self.permission = permission
         self.allowSocialAcceptance = allowSocialAcceptance
@@ -122,7 +122,7 @@ public struct RedeemSharingInvitationRequest: RequestMessage {
     /// Folder at the root of the user's storage, at most 256 characters. Ignored unless the account type needs one.
     public let cloudFolderName: String?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingInvitationUUID: SharingInvitationUUID, cloudFolderName: String? = nil) {
         self.sharingInvitationUUID = sharingInvitationUUID
         self.cloudFolderName = cloudFolderName
@@ -139,14 +139,14 @@ public struct RedeemSharingInvitationRequest: RequestMessage {
     }
 }
 
-/// Tells who the caller is now, and of which group a member.
+/// Tells which user the caller is, and which group the caller is now a member of.
 public struct RedeemSharingInvitationResponse: ResponseMessage {
-    /// The caller, perhaps just created.
+    /// The caller, possibly just created.
     public let userId: UserID
     /// The group that was joined.
     public let sharingGroupUUID: SharingGroupUUID
 
-    /// Puts the answer together.
+    /// Creates a response.
     public init(userId: UserID, sharingGroupUUID: SharingGroupUUID) {
         self.userId = userId
         self.sharingGroupUUID = sharingGroupUUID
@@ -170,7 +170,7 @@ public struct GetSharingInvitationsRequest: RequestMessage {
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID) {
         self.sharingGroupUUID = sharingGroupUUID
     }
@@ -186,22 +186,22 @@ public struct GetSharingInvitationsRequest: RequestMessage {
 
 /// Invitations that are neither expired nor used up.
 public struct GetSharingInvitationsResponse: ResponseMessage {
-    /// One invitation as the group's admins see it.
+    /// One invitation as seen by the group's admins.
     public struct Invitation: Sendable, Hashable, Decodable {
         /// The code that people pass on.
         public let sharingInvitationUUID: SharingInvitationUUID
-        /// What those who accept may do.
+        /// The permission of users who accept.
         public let permission: Permission
         /// Whether accounts without cloud storage may accept.
         public let allowSocialAcceptance: Bool
         /// How many may still accept.
         public let numberOfAcceptors: Int32
-        /// Until when.
+        /// When the invitation expires.
         public let expirationDate: WireDate
-        /// Who made it.
+        /// The user who created it.
         public let invitingUserId: UserID
 
-        /// Puts an invitation together.
+        /// Creates an invitation.
         public init(
             sharingInvitationUUID: SharingInvitationUUID, permission: Permission, allowSocialAcceptance: Bool,
             numberOfAcceptors: Int32, expirationDate: WireDate, invitingUserId: UserID
@@ -231,10 +231,10 @@ public struct GetSharingInvitationsResponse: ResponseMessage {
         }
     }
 
-    /// The one that expires first comes first.
+    /// Sorted by expiration, the earliest first.
     public let sharingInvitations: [Invitation]
 
-    /// Puts the answer together.
+    /// Creates a response.
     public init(sharingInvitations: [Invitation]) {
         self.sharingInvitations = sharingInvitations
     }
@@ -258,7 +258,7 @@ public struct GetSharingInvitationsResponse: ResponseMessage {
     }
 }
 
-/// Withdraws an invitation, so that nobody can redeem it any more.
+/// Revokes an invitation, so that it can no longer be redeemed.
 public struct RevokeSharingInvitationRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = MemberAccess
@@ -270,7 +270,7 @@ public struct RevokeSharingInvitationRequest: RequestMessage {
     /// The invitation.
     public let sharingInvitationUUID: SharingInvitationUUID
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID, sharingInvitationUUID: SharingInvitationUUID) {
         self.sharingGroupUUID = sharingGroupUUID
         self.sharingInvitationUUID = sharingInvitationUUID

@@ -1,4 +1,4 @@
-/// Lists the members of a sharing group with what each may do.
+/// Lists the members of a sharing group with their permissions.
 public struct GetSharingGroupMembersRequest: RequestMessage {
     public typealias Response = GetSharingGroupMembersResponse
     public typealias Access = MemberAccess
@@ -8,7 +8,7 @@ public struct GetSharingGroupMembersRequest: RequestMessage {
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID) {
         self.sharingGroupUUID = sharingGroupUUID
     }
@@ -22,7 +22,7 @@ public struct GetSharingGroupMembersRequest: RequestMessage {
     }
 }
 
-/// The members of a group, together with the master version at which they were.
+/// The members of a group, together with the master version that they belong to.
 public struct GetSharingGroupMembersResponse: ResponseMessage {
     /// One member.
     public struct Member: Sendable, Hashable, Decodable {
@@ -30,12 +30,13 @@ public struct GetSharingGroupMembersResponse: ResponseMessage {
         public let userId: UserID
         /// Display name from the account's provider.
         public let name: String
-        /// What they may do.
+        /// The member's permission.
         public let permission: Permission
-        /// Whose storage takes their new files: their own number, or that of who invited them; nil once that user has left.
+        /// The user whose storage holds the member's new files: the member's own id, or that of the inviting user; nil
+        /// once that user has left.
         public let owningUserId: UserID?
 
-        /// Puts a member together.
+        /// Creates a member.
         public init(userId: UserID, name: String, permission: Permission, owningUserId: UserID?) {
             self.userId = userId
             self.name = name
@@ -44,12 +45,12 @@ public struct GetSharingGroupMembersResponse: ResponseMessage {
         }
     }
 
-    /// Of the group.
+    /// The group's master version.
     public let masterVersion: MasterVersion
-    /// In the order of their numbers.
+    /// The members, sorted by id.
     public let sharingGroupMembers: [Member]
 
-    /// Puts the answer together.
+    /// Creates a response.
     public init(masterVersion: MasterVersion, sharingGroupMembers: [Member]) {
         self.masterVersion = masterVersion
         self.sharingGroupMembers = sharingGroupMembers
@@ -73,7 +74,7 @@ public struct GetSharingGroupMembersResponse: ResponseMessage {
     }
 }
 
-/// Gives a member of a sharing group another permission.
+/// Changes the permission of a member of a sharing group.
 public struct UpdateSharingGroupMemberRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
     public typealias Access = MemberAccess
@@ -86,10 +87,10 @@ public struct UpdateSharingGroupMemberRequest: RequestMessage {
     public let masterVersion: MasterVersion
     /// The member.
     public let userID: UserID
-    /// What they may do from now on.
+    /// The new permission.
     public let permission: Permission
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(
         sharingGroupUUID: SharingGroupUUID, masterVersion: MasterVersion, userID: UserID, permission: Permission
     ) {
@@ -114,7 +115,7 @@ public struct UpdateSharingGroupMemberRequest: RequestMessage {
     }
 }
 
-/// Takes a member out of a sharing group.
+/// Removes a member from a sharing group.
 public struct RemoveSharingGroupMemberRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
     public typealias Access = MemberAccess
@@ -128,7 +129,7 @@ public struct RemoveSharingGroupMemberRequest: RequestMessage {
     /// The member.
     public let userID: UserID
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID, masterVersion: MasterVersion, userID: UserID) {
         self.sharingGroupUUID = sharingGroupUUID
         self.masterVersion = masterVersion

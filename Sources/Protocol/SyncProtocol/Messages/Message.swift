@@ -1,12 +1,12 @@
-/// The request of one endpoint: what travels in its query.
+/// The request of one endpoint: the contents of its query.
 public protocol RequestMessage: Sendable, Hashable {
-    /// The answer in case of success.
+    /// The response in case of success.
     associatedtype Response: ResponseMessage
 
     /// Who may send it.
     associatedtype Access: EndpointAccess
 
-    /// The endpoint that takes this request.
+    /// The endpoint that accepts this request.
     static var endpoint: EndpointName { get }
 
     /// All parameters that the endpoint knows.
@@ -16,7 +16,7 @@ public protocol RequestMessage: Sendable, Hashable {
     /// - Throws: Every case of ``RequestError`` that concerns single parameters.
     init(_ query: DecodedQuery) throws(RequestError)
 
-    /// Hands the parameters to a client's encoder.
+    /// Passes the parameters to a client's encoder.
     func encode(to encoder: inout QueryEncoder)
 }
 
@@ -44,18 +44,18 @@ extension RequestMessage {
     }
 }
 
-/// The answer of one endpoint in case of success: one JSON object.
+/// The response of one endpoint in case of success: one JSON object.
 ///
-/// Servers write it, clients decode it; both sides meet in the tests.
+/// Servers write it, clients decode it; tests cover both sides together.
 public protocol ResponseMessage: Sendable, Hashable, Decodable {
     /// Writes the object.
     func write(to writer: inout JSONWriter)
-    /// Whether it says that the client's master version is not the group's, and that nothing was done.
+    /// Whether the response means that the client's master version is stale, and that nothing was done.
     var isStale: Bool { get }
 }
 
 extension ResponseMessage {
-    /// Most answers do not depend on a master version.
+    /// Most responses do not depend on a master version.
     public var isStale: Bool { false }
 
     /// The object as UTF-8, for a body.
@@ -73,25 +73,25 @@ extension ResponseMessage {
     }
 }
 
-/// The answer of an endpoint that has nothing to say: `{}`.
+/// The response of an endpoint without results: `{}`.
 public struct EmptyResponse: ResponseMessage {
-    /// The only answer there is.
+    /// Creates the response.
     public init() {}
 
-    /// Writes `{}`; an empty body would be a failure to clients.
+    /// Writes `{}`; clients would treat an empty body as a failure.
     public func write(to writer: inout JSONWriter) {
         writer.object { _ in }
     }
 }
 
-/// The answer of an endpoint that checks the master version and has nothing else to say.
+/// The response of an endpoint that checks the master version and has no other results.
 public enum MasterVersionCheckedResponse: ResponseMessage {
     /// The request was carried out.
     case accepted
-    /// The client's master version is not the group's. Nothing was done; the client reads the index and tries again.
+    /// The client's master version is stale. Nothing was done; the client reads the index and retries.
     case stale(current: MasterVersion)
 
-    /// Whether nothing was done because of another master version.
+    /// Whether nothing was done because of a stale master version.
     public var isStale: Bool { if case .stale = self { true } else { false } }
 
     private enum CodingKeys: String, CodingKey {
@@ -117,12 +117,12 @@ public enum MasterVersionCheckedResponse: ResponseMessage {
     }
 }
 
-/// Longest free texts, in Unicode scalars, which is how the database counts the characters of a column.
+/// Maximum lengths of free texts, in Unicode scalars, which is how the database counts the characters of a column.
 public enum TextLimit {
     /// A sharing group's name.
     public static let sharingGroupName = 255
     /// The name of the folder in a user's cloud storage.
     public static let cloudFolderName = 256
-    /// A device's token at its push service; the services' own have less than a tenth of it.
+    /// A device's token at its push service; the services' actual tokens have less than a tenth of it.
     public static let pushNotificationToken = 4_096
 }

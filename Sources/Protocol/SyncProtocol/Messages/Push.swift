@@ -9,12 +9,12 @@ public struct RegisterPushNotificationTokenRequest: RequestMessage {
 
     /// The device's token at its push service, at most 4,096 characters.
     public let pushNotificationToken: String
-    /// Whose push service; if it is not given the server decides, as it did for clients that knew only one.
+    /// The push service; if it is missing, the server decides, as it did for clients that knew only one.
     public let pushNotificationKind: PushNotificationKind?
-    /// Which world of Apple's push service the token is from, if the app knows.
+    /// The environment of Apple's push service that the token is from, if the app knows.
     public let pushNotificationEnvironment: PushNotificationEnvironment?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(
         pushNotificationToken: String, pushNotificationKind: PushNotificationKind? = nil,
         pushNotificationEnvironment: PushNotificationEnvironment? = nil
@@ -38,7 +38,7 @@ public struct RegisterPushNotificationTokenRequest: RequestMessage {
     }
 }
 
-/// Whose push service a device listens to.
+/// The push service that a device uses.
 public enum PushNotificationKind: String, Sendable, Hashable, CaseIterable, QueryValue {
     /// Apple Push Notification service.
     case apns
@@ -49,11 +49,12 @@ public enum PushNotificationKind: String, Sendable, Hashable, CaseIterable, Quer
     public static let expectedForm = ExpectedForm.pushNotificationKind
 }
 
-/// Which of its two worlds a token of the Apple Push Notification service is from; the other one does not know it.
+/// The environment that a token of the Apple Push Notification service is from; the other environment does not know the
+/// token.
 public enum PushNotificationEnvironment: String, Sendable, Hashable, CaseIterable, QueryValue {
     /// Apps from the App Store and from TestFlight.
     case production
-    /// Apps that a developer's machine has put on the device.
+    /// Apps installed from a developer's machine.
     case sandbox
 
     /// What a query value must look like.

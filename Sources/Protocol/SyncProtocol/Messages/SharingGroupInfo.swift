@@ -1,13 +1,13 @@
-/// A sharing group as it stands in the reply to Index, seen by one of its members.
+/// A sharing group in the reply to Index, as seen by one of its members.
 public struct SharingGroupInfo: Sendable, Hashable, Decodable {
-    /// A member as others see it.
+    /// A member as seen by others.
     public struct Member: Sendable, Hashable, Decodable {
         /// Display name from the account's provider.
         public let name: String
         /// The user.
         public let userId: UserID
 
-        /// Puts a member together.
+        /// Creates a member.
         public init(name: String, userId: UserID) {
             self.name = name
             self.userId = userId
@@ -20,16 +20,16 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
     public var sharingGroupName: String?
     /// Whether the group is removed.
     public var deleted: Bool
-    /// Counts the group's changes. Clients crash without it.
+    /// The group's master version. Clients crash without it.
     public var masterVersion: MasterVersion
-    /// What the caller may do. Clients crash without it.
+    /// The caller's permission. Clients crash without it.
     public var permission: Permission
-    /// All members, the caller included.
+    /// All members, including the caller.
     public var sharingGroupUsers: [Member]
-    /// The kind of storage that takes the caller's new files; only if the caller brings none and has an owner.
+    /// The kind of storage that holds the caller's new files; only if the caller has no storage and has an owner.
     public var cloudStorageType: CloudStorageType?
 
-    /// Puts a group together.
+    /// Creates a group.
     public init(
         sharingGroupUUID: SharingGroupUUID, sharingGroupName: String?, deleted: Bool, masterVersion: MasterVersion,
         permission: Permission, sharingGroupUsers: [Member], cloudStorageType: CloudStorageType?
@@ -49,7 +49,8 @@ public struct SharingGroupInfo: Sendable, Hashable, Decodable {
 
     /// Decodes an element of the list.
     ///
-    /// What deployed clients do without may be missing, and a storage that this version does not know reads as none.
+    /// Members that deployed clients do not require may be missing, and a storage that this version does not know is
+    /// treated as missing.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         sharingGroupUUID = try container.decode(SharingGroupUUID.self, forKey: .sharingGroupUUID)

@@ -1,4 +1,4 @@
-/// Creates a sharing group with the caller as its admin; takes an owning account.
+/// Creates a sharing group with the caller as its admin; requires an owning account.
 public struct CreateSharingGroupRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = UserAccess
@@ -10,7 +10,7 @@ public struct CreateSharingGroupRequest: RequestMessage {
     /// The group's name, at most 255 characters; free text, need not be unique.
     public let sharingGroupName: String?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil) {
         self.sharingGroupUUID = sharingGroupUUID
         self.sharingGroupName = sharingGroupName
@@ -42,7 +42,7 @@ public struct UpdateSharingGroupRequest: RequestMessage {
     /// The group's master version as the client knows it.
     public let masterVersion: MasterVersion
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID, sharingGroupName: String, masterVersion: MasterVersion) {
         self.sharingGroupUUID = sharingGroupUUID
         self.sharingGroupName = sharingGroupName
@@ -63,7 +63,7 @@ public struct UpdateSharingGroupRequest: RequestMessage {
     }
 }
 
-/// Removes a sharing group for all its members. Files in cloud storage stay.
+/// Removes a sharing group for all its members. Files in cloud storage are kept.
 public struct RemoveSharingGroupRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
     public typealias Access = MemberAccess
@@ -75,7 +75,7 @@ public struct RemoveSharingGroupRequest: RequestMessage {
     /// The group's master version as the client knows it.
     public let masterVersion: MasterVersion
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID, masterVersion: MasterVersion) {
         self.sharingGroupUUID = sharingGroupUUID
         self.masterVersion = masterVersion
@@ -92,7 +92,7 @@ public struct RemoveSharingGroupRequest: RequestMessage {
     }
 }
 
-/// Takes the caller out of a sharing group. Files in cloud storage stay.
+/// Removes the caller from a sharing group. Files in cloud storage are kept.
 public struct RemoveUserFromSharingGroupRequest: RequestMessage {
     public typealias Response = MasterVersionCheckedResponse
     public typealias Access = MemberAccess
@@ -104,7 +104,7 @@ public struct RemoveUserFromSharingGroupRequest: RequestMessage {
     /// The group's master version as the client knows it.
     public let masterVersion: MasterVersion
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID, masterVersion: MasterVersion) {
         self.sharingGroupUUID = sharingGroupUUID
         self.masterVersion = masterVersion

@@ -7,21 +7,22 @@ public struct UploadAppMetaDataRequest: RequestMessage {
         required: [.fileUUID, .masterVersion, .sharingGroupUUID],
         optional: [.appMetaData] + UploadBatch.parameters, alwaysEncoded: UploadBatch.texts)
 
-    /// Longest body with metadata that the query does not hold: the longest contents, each byte escaped, and some blanks.
+    /// Maximum size of a body with metadata that are not in the query: the longest contents, each byte escaped, and
+    /// some whitespace.
     public static let maximumBodyBytes = 512 * 1024
 
     /// The file.
     public let fileUUID: FileUUID
-    /// The new metadata; nil if they are the request's body.
+    /// The new metadata; nil if they are sent as the request's body.
     public let appMetaData: AppMetaData?
     /// The group's master version as the client knows it.
     public let masterVersion: MasterVersion
     /// The group.
     public let sharingGroupUUID: SharingGroupUUID
-    /// The batch that the change belongs to, if it shall not wait for ``DoneUploadsRequest``.
+    /// The batch that the change belongs to, if it is not to wait for ``DoneUploadsRequest``.
     public let batch: UploadBatch?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(
         fileUUID: FileUUID, appMetaData: AppMetaData?, masterVersion: MasterVersion,
         sharingGroupUUID: SharingGroupUUID, batch: UploadBatch? = nil
@@ -34,7 +35,7 @@ public struct UploadAppMetaDataRequest: RequestMessage {
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
-        // First, as broken metadata swallows what follows it in the query, which then seems to be missing.
+        // Decoded first, as malformed metadata swallows what follows it in the query, which then seems to be missing.
         appMetaData = try query.optionalAppMetaData()
         fileUUID = try query.required(.fileUUID)
         masterVersion = try query.required(.masterVersion)
@@ -70,10 +71,10 @@ public struct UploadDeletionRequest: RequestMessage {
     public let sharingGroupUUID: SharingGroupUUID
     /// Debug only: delete at once instead of staging.
     public let actualDeletion: Bool
-    /// The batch that the deletion belongs to, if it shall not wait for ``DoneUploadsRequest``.
+    /// The batch that the deletion belongs to, if it is not to wait for ``DoneUploadsRequest``.
     public let batch: UploadBatch?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(
         fileUUID: FileUUID, fileVersion: FileVersion, masterVersion: MasterVersion, sharingGroupUUID: SharingGroupUUID,
         actualDeletion: Bool = false, batch: UploadBatch? = nil
@@ -105,16 +106,16 @@ public struct UploadDeletionRequest: RequestMessage {
     }
 }
 
-/// The answer of an endpoint that stages a change of a file without bytes.
+/// The response of an endpoint that stages a change of a file without contents.
 public enum StagingResponse: ResponseMessage {
-    /// The change waits for its commit.
+    /// The change waits to be committed.
     case staged
-    /// It was the last of its batch: all of the batch is committed as this master version.
+    /// It was the last of its batch: the whole batch is committed as this master version.
     case committed(masterVersion: MasterVersion)
-    /// The client's master version is not the group's. Nothing was done; the client reads the index and tries again.
+    /// The client's master version is stale. Nothing was done; the client reads the index and retries.
     case stale(current: MasterVersion)
 
-    /// Whether nothing was done because of another master version.
+    /// Whether nothing was done because of a stale master version.
     public var isStale: Bool { if case .stale = self { true } else { false } }
 
     private enum CodingKeys: String, CodingKey {
@@ -133,7 +134,7 @@ public enum StagingResponse: ResponseMessage {
         }
     }
 
-    /// Writes `{}` if there is nothing to say.
+    /// Writes `{}` if there is nothing to report.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             switch self {
@@ -155,7 +156,7 @@ public struct GetUploadsRequest: RequestMessage {
     /// The group; here it must be a well-formed UUID.
     public let sharingGroupUUID: SharingGroupUUID
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID) {
         self.sharingGroupUUID = sharingGroupUUID
     }
@@ -169,12 +170,12 @@ public struct GetUploadsRequest: RequestMessage {
     }
 }
 
-/// Lists staged rows; none is an empty list.
+/// Lists staged rows; empty if there are none.
 public struct GetUploadsResponse: ResponseMessage {
     /// What is staged, in no particular order.
     public let uploads: [FileInfo]
 
-    /// Puts the answer together.
+    /// Creates a response.
     public init(uploads: [FileInfo]) {
         self.uploads = uploads
     }
@@ -189,14 +190,15 @@ public struct GetUploadsResponse: ResponseMessage {
     }
 }
 
-/// Withdraws what this user has staged on this device in one group: all of it, or that of some files, or of a batch.
+/// Discards what this user has staged on this device in one group: all of it, or the changes of some files or of a
+/// batch.
 public struct DiscardUploadsRequest: RequestMessage {
     public typealias Response = DiscardUploadsResponse
     public typealias Access = MemberAccess
     public static let endpoint = EndpointName.discardUploads
     public static let parameters = ParameterList(required: [.sharingGroupUUID], optional: [.fileUUIDs, .batchUUID])
 
-    /// How many files one request may name.
+    /// The maximum number of files that one request may name.
     public static let maximumFiles = 1_000
 
     /// The group; here it must be a well-formed UUID.
@@ -206,7 +208,7 @@ public struct DiscardUploadsRequest: RequestMessage {
     /// Only changes of this batch.
     public let batchUUID: BatchUUID?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID, fileUUIDs: [FileUUID]? = nil, batchUUID: BatchUUID? = nil) {
         self.sharingGroupUUID = sharingGroupUUID
         self.fileUUIDs = fileUUIDs
@@ -237,12 +239,12 @@ public struct DiscardUploadsRequest: RequestMessage {
     }
 }
 
-/// Tells how much was withdrawn.
+/// Tells how many changes were discarded.
 public struct DiscardUploadsResponse: ResponseMessage {
-    /// Uploads, metadata changes and deletions together; 0 if nothing was staged, or no longer.
+    /// Uploads, metadata changes and deletions together; 0 if nothing was staged, or nothing is any more.
     public let numberUploadsDiscarded: Int32
 
-    /// Puts the answer together.
+    /// Creates a response.
     public init(numberUploadsDiscarded: Int32) {
         self.numberUploadsDiscarded = numberUploadsDiscarded
     }

@@ -1,19 +1,19 @@
-/// A batch of staged changes that commits itself: the last one to arrive commits all of them.
+/// A self-committing batch of staged changes: the last one to arrive commits all of them.
 ///
-/// For transfers that go on while the app does not run, and so has no chance to send ``DoneUploadsRequest``.
+/// For transfers that continue while the app is not running, and therefore cannot send ``DoneUploadsRequest``.
 public struct UploadBatch: Sendable, Hashable {
-    /// How many files one batch may change.
+    /// The allowed number of files that one batch changes.
     public static let allowedCounts: ClosedRange<Int32> = 1...1_000
 
-    /// The batch; becomes the id of its commit.
+    /// The batch's id, which becomes the id of its commit.
     public let batchUUID: BatchUUID
-    /// How many files the batch changes; the same in all its requests.
+    /// The number of files that the batch changes; the same in all its requests.
     public let batchCount: Int32
-    /// Text to send to the other members when the batch is committed. One request of the batch suffices; if several bring
-    /// one, the last to arrive counts.
+    /// Text to send to the other members when the batch is committed. One request of the batch suffices; if several
+    /// contain one, the last to arrive counts.
     public let pushNotificationMessage: String?
 
-    /// Puts it together.
+    /// Creates a batch.
     public init(batchUUID: BatchUUID, batchCount: Int32, pushNotificationMessage: String? = nil) {
         self.batchUUID = batchUUID
         self.batchCount = batchCount

@@ -12,24 +12,24 @@ public struct UploadFileRequest: RequestMessage {
     public let fileUUID: FileUUID
     /// The group; here it must be a well-formed UUID.
     public let sharingGroupUUID: SharingGroupUUID
-    /// Kind of contents. Whether it may be uploaded is up to ``MIMETypeTable``.
+    /// The type of the contents. ``MIMETypeTable`` decides whether it may be uploaded.
     public let mimeType: MIMEType
-    /// 0 for a new file, else the committed version plus 1.
+    /// 0 for a new file, otherwise the committed version plus 1.
     public let fileVersion: FileVersion
     /// The group's master version as the client knows it.
     public let masterVersion: MasterVersion
-    /// Of the body, in the flavour of the owner's storage, in any letter case.
+    /// The checksum of the body, in the flavour of the owner's storage, in any letter case.
     public let checkSum: CheckSum
-    /// Files that belong together. Only with version 0.
+    /// The group of files that belong together. Only with version 0.
     public let fileGroupUUID: FileGroupUUID?
-    /// New app metadata; nil leaves it as it is.
+    /// New app metadata; nil keeps the current one.
     public let appMetaData: AppMetaData?
-    /// Whether a deleted file shall live again with these contents.
+    /// Whether to undelete a deleted file with these contents.
     public let undeleteServerFile: Bool
-    /// The batch that the upload belongs to, if it shall not wait for ``DoneUploadsRequest``.
+    /// The batch that the upload belongs to, if it is not to wait for ``DoneUploadsRequest``.
     public let batch: UploadBatch?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(
         fileUUID: FileUUID, sharingGroupUUID: SharingGroupUUID, mimeType: MIMEType, fileVersion: FileVersion,
         masterVersion: MasterVersion, checkSum: CheckSum, fileGroupUUID: FileGroupUUID? = nil,
@@ -48,7 +48,7 @@ public struct UploadFileRequest: RequestMessage {
     }
 
     public init(_ query: DecodedQuery) throws(RequestError) {
-        // First, as broken metadata swallows what follows it in the query, which then seems to be missing.
+        // Decoded first, as malformed metadata swallows what follows it in the query, which then seems to be missing.
         appMetaData = try query.optionalAppMetaData()
         fileUUID = try query.required(.fileUUID)
         sharingGroupUUID = try query.requiredGroupAsUUID()
@@ -75,16 +75,16 @@ public struct UploadFileRequest: RequestMessage {
     }
 }
 
-/// The answer to an upload; it travels in a header.
+/// The response to an upload; it is sent in a header.
 public enum UploadFileResponse: ResponseMessage {
     /// The file is staged. `creationDate` is that of its version 0, `updateDate` that of this upload.
     case staged(creationDate: WireDate, updateDate: WireDate)
-    /// The same, and the batch is complete: all of it is committed as this master version.
+    /// The same, and the batch is complete: the whole batch is committed as this master version.
     case committed(creationDate: WireDate, updateDate: WireDate, masterVersion: MasterVersion)
-    /// The client's master version is not the group's. Nothing was done.
+    /// The client's master version is stale. Nothing was done.
     case stale(current: MasterVersion)
 
-    /// Whether nothing was done because of another master version.
+    /// Whether nothing was done because of a stale master version.
     public var isStale: Bool { if case .stale = self { true } else { false } }
 
     private enum CodingKeys: String, CodingKey {

@@ -1,4 +1,4 @@
-/// Asks who the caller is: the way to sign in an existing user.
+/// Asks who the caller is; signs in an existing user.
 public struct CheckCredsRequest: RequestMessage {
     public typealias Response = UserIDResponse
     public typealias Access = UserAccess
@@ -13,7 +13,7 @@ public struct CheckCredsRequest: RequestMessage {
     public func encode(to encoder: inout QueryEncoder) {}
 }
 
-/// Asks whether a third-party token is valid; debug builds only.
+/// Checks whether a third-party token is valid; debug builds only.
 public struct CheckPrimaryCredsRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = SignedInAccess
@@ -43,7 +43,7 @@ public struct AddUserRequest: RequestMessage {
     /// Folder at the root of the user's storage, at most 256 characters. Ignored unless the account type needs one.
     public let cloudFolderName: String?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(sharingGroupUUID: SharingGroupUUID, sharingGroupName: String? = nil, cloudFolderName: String? = nil) {
         self.sharingGroupUUID = sharingGroupUUID
         self.sharingGroupName = sharingGroupName
@@ -64,7 +64,7 @@ public struct AddUserRequest: RequestMessage {
     }
 }
 
-/// Removes the caller from the server. Files in the caller's cloud storage stay.
+/// Removes the caller from the server. Files in the caller's cloud storage are kept.
 public struct RemoveUserRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = UserAccess
@@ -79,12 +79,12 @@ public struct RemoveUserRequest: RequestMessage {
     public func encode(to encoder: inout QueryEncoder) {}
 }
 
-/// Tells the caller's user id; the answer to CheckCreds and AddUser.
+/// Contains the caller's user id; the response to CheckCreds and AddUser.
 public struct UserIDResponse: ResponseMessage {
     /// The caller. Clients crash without it.
     public let userId: UserID
 
-    /// Puts the answer together.
+    /// Creates a response.
     public init(userId: UserID) {
         self.userId = userId
     }
@@ -96,9 +96,9 @@ public struct UserIDResponse: ResponseMessage {
     }
 }
 
-/// Tells the server, from Apple, that a person has withdrawn their consent or deleted their account there.
+/// Apple's notification to the server that a person has withdrawn their consent or deleted their Apple account.
 ///
-/// The body is JSON with the text `payload`, a token that Apple has signed; there are no parameters.
+/// The body is JSON with the string `payload`, a token signed by Apple; there are no parameters.
 public struct AppleNotificationsRequest: RequestMessage {
     public typealias Response = EmptyResponse
     public typealias Access = AnyoneAccess

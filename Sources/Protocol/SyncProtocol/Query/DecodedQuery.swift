@@ -12,7 +12,7 @@ public struct DecodedQuery: Sendable {
         values.first { $0.name == name }?.text
     }
 
-    /// The value of a parameter that may be left out.
+    /// The value of a parameter that may be omitted.
     /// - Throws: ``RequestError/malformed(_:expected:)``.
     public func optional<Value: QueryValue>(
         _ name: ParameterName, as type: Value.Type = Value.self
@@ -22,7 +22,7 @@ public struct DecodedQuery: Sendable {
         return value
     }
 
-    /// The value of a parameter that must be given.
+    /// The value of a required parameter.
     /// - Throws: ``RequestError/missing(_:)``, ``RequestError/malformed(_:expected:)``.
     public func required<Value: QueryValue>(
         _ name: ParameterName, as type: Value.Type = Value.self
@@ -31,7 +31,7 @@ public struct DecodedQuery: Sendable {
         return value
     }
 
-    /// Free text that may be left out, of at most `maximumCharacters` Unicode scalars.
+    /// Free text that may be omitted, of at most `maximumCharacters` Unicode scalars.
     /// - Throws: ``RequestError/tooLong(_:maximumCharacters:)``.
     public func optionalText(_ name: ParameterName, maximumCharacters: Int) throws(RequestError) -> String? {
         guard let text = text(name) else { return nil }
@@ -41,14 +41,14 @@ public struct DecodedQuery: Sendable {
         return text
     }
 
-    /// Free text that must be given, of at most `maximumCharacters` Unicode scalars.
+    /// Required free text of at most `maximumCharacters` Unicode scalars.
     /// - Throws: ``RequestError/missing(_:)``, ``RequestError/tooLong(_:maximumCharacters:)``.
     public func requiredText(_ name: ParameterName, maximumCharacters: Int) throws(RequestError) -> String {
         guard let text = try optionalText(name, maximumCharacters: maximumCharacters) else { throw .missing(name) }
         return text
     }
 
-    /// A sharing group that must be given as a hyphenated UUID, not just as any text.
+    /// A required sharing group, which must be a hyphenated UUID, not just any text.
     /// - Throws: ``RequestError/missing(_:)``, ``RequestError/malformed(_:expected:)``.
     public func requiredGroupAsUUID() throws(RequestError) -> SharingGroupUUID {
         let group: SharingGroupUUID = try required(.sharingGroupUUID)
@@ -56,7 +56,7 @@ public struct DecodedQuery: Sendable {
         return group
     }
 
-    /// App metadata that may be left out.
+    /// App metadata that may be omitted.
     /// - Throws: ``RequestError/malformed(_:expected:)``, ``RequestError/tooLarge(_:maximumBytes:)``.
     public func optionalAppMetaData() throws(RequestError) -> AppMetaData? {
         guard let text = text(.appMetaData) else { return nil }

@@ -2,7 +2,7 @@
 public enum ExpectedForm: Sendable, Hashable, CaseIterable, CustomStringConvertible {
     /// A hyphenated UUID.
     case uuid
-    /// Hyphenated UUIDs with commas between them.
+    /// Hyphenated UUIDs separated by commas.
     case uuids
     /// 1 to 36 characters of text.
     case identifier

@@ -1,8 +1,8 @@
 /// The closed list of the parameters that one endpoint knows.
 ///
-/// Decoding a query depends on it: clients do not encode `&`, and only the list tells a separator from text.
+/// Decoding a query depends on it: clients do not encode `&`, and only the list distinguishes a separator from text.
 public struct ParameterList: Sendable {
-    /// One parameter with what decoding needs to know about it.
+    /// One parameter with the information that decoding needs.
     struct Entry: Sendable {
         let name: ParameterName
         let bytes: [UInt8]
@@ -14,11 +14,11 @@ public struct ParameterList: Sendable {
     let entries: [Entry]
     let hasFreeText: Bool
 
-    /// Lists the parameters.
+    /// Creates a list of parameters.
     ///
-    /// `debugOnly` are those with an effect in debug builds at most; they have to be listed all the same, lest
-    /// they be taken for text. `alwaysEncoded` are texts that deployed clients do not send to this endpoint: whoever sends
-    /// them encodes a `&` inside, so that none needs to be recovered.
+    /// `debugOnly` are parameters that have an effect at most in debug builds; they must be listed anyway, or they
+    /// would be taken for text. `alwaysEncoded` are texts that deployed clients do not send to this endpoint: clients
+    /// that send them encode a `&` in the text, so that none needs to be recovered.
     public init(
         required: [ParameterName] = [], optional: [ParameterName] = [], debugOnly: [ParameterName] = [],
         alwaysEncoded: [ParameterName] = []
@@ -37,7 +37,7 @@ public struct ParameterList: Sendable {
     /// All names, in ascending order.
     public var names: [ParameterName] { entries.map(\.name) }
 
-    /// Whether a request must have this parameter.
+    /// Whether this parameter is required.
     public func requires(_ name: ParameterName) -> Bool {
         entries.contains { $0.name == name && $0.isRequired }
     }

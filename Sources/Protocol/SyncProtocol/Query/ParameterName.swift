@@ -28,7 +28,7 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
     case since
     /// Debug only: seconds to wait while holding the group's lock.
     case testLockSync
-    /// Debug only: seconds to wait before answering.
+    /// Debug only: seconds to wait before replying.
     case testServerSleep
     case undeleteServerFile
     case userId
@@ -38,7 +38,8 @@ public enum ParameterName: String, Sendable, Hashable, CaseIterable, Comparable 
         left.rawValue < right.rawValue
     }
 
-    /// Whether the value is text that a person wrote or that is opaque to us, so that it may hold a bare `&`.
+    /// Whether the value is text that a person wrote or that is opaque to the server, so that it may contain an
+    /// unescaped `&`.
     public var isFreeText: Bool {
         switch self {
         case .cloudFolderName, .pushNotificationMessage, .pushNotificationToken, .sharingGroupName: true

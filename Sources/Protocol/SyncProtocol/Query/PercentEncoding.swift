@@ -1,16 +1,16 @@
 /// Percent-encoding of texts in URLs and forms (RFC 3986, section 2.1).
 public enum PercentEncoding {
-    /// Which bytes stay as they are, beside ASCII letters and digits.
+    /// Which bytes are left unencoded, in addition to ASCII letters and digits.
     public enum Form: Sendable, Hashable {
         /// As deployed clients write the values of queries: ``!$&'()*+,-.;=_~``.
         case deployedClients
-        /// The same but `&`, `+` and `=`, so that no server can misread a value.
+        /// The same except `&`, `+` and `=`, so that no server can misread a value.
         case unambiguous
         /// `-._~`, so that the result fits any part of a URL or a form (RFC 3986, section 2.3).
         case unreserved
     }
 
-    /// `text` with everything but unreserved characters encoded.
+    /// `text` with everything except unreserved characters encoded.
     public static func encode(_ text: String) -> String {
         var bytes: [UInt8] = []
         encode(text.utf8, into: &bytes, form: .unreserved)
@@ -30,7 +30,7 @@ public enum PercentEncoding {
         }
     }
 
-    /// Decodes once; `+` stays a plus sign. Calls `body` with each byte.
+    /// Decodes once; `+` remains a plus sign. Calls `body` with each byte.
     /// - Throws: ``RequestError/brokenEscape``.
     @inline(__always)
     static func decode(_ text: ArraySlice<UInt8>, _ body: (UInt8) -> Void) throws(RequestError) {
@@ -58,7 +58,7 @@ public enum PercentEncoding {
         bytes.reserveCapacity(text.count)
         try decode(text) { bytes.append($0) }
         let decoded = String(decoding: bytes, as: UTF8.self)
-        // Decoding replaces what is invalid; so the bytes are the same exactly if nothing was.
+        // Decoding replaces invalid UTF-8; so the bytes are equal exactly if the text was valid.
         guard decoded.utf8.count == bytes.count, decoded.utf8.elementsEqual(bytes) else { throw .invalidUTF8 }
         return decoded
     }

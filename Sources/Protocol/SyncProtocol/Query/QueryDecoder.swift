@@ -1,32 +1,32 @@
-/// Takes a query string apart into the parameters of one endpoint.
+/// Parses a query string into the parameters of one endpoint.
 ///
 /// The rules are those of the protocol, section 1.2, and differ from those of HTML forms, because clients encode
 /// neither `+` nor `&`:
 ///
 /// - A piece between two `&` starts a parameter only if it begins with one of the endpoint's names and `=`. Any other
-///   piece belongs to the value before it if that is free text, with its `&` restored; else it is unknown and ignored.
+///   piece belongs to the value before it if that is free text, with its `&` restored; otherwise it is unknown and
+///   ignored.
 /// - As long as the text of `appMetaData` is not a complete JSON value, the next piece belongs to it, whatever it is.
-/// - Names and values are percent-decoded exactly once, after splitting; `+` is a plus sign. A broken escape or invalid
-///   UTF-8 anywhere is an error.
+/// - Names and values are percent-decoded exactly once, after splitting; `+` is a plus sign. A malformed escape or
+///   invalid UTF-8 anywhere is an error.
 /// - If a parameter is repeated, see ``RepeatedParameterRecovery``.
 ///
 /// The work is linear in the length of the query.
 public enum QueryDecoder {
-    /// Longest query looked at, in bytes: what FastCGI parameters can carry when nginx forwards them.
+    /// Maximum length of a query, in bytes: what FastCGI parameters can hold when nginx forwards them.
     public static let maximumQueryBytes = 65_535
 
-    /// Where the value of a parameter lies in the query, both ends in bytes of the raw text.
+    /// The range of a parameter's value in the query, in bytes of the raw text.
     struct Assignment: Equatable {
         let entry: Int
         let start: Int
         var end: Int
     }
 
-    /// Takes a query apart.
+    /// Parses a query.
     /// - Parameter query: The raw query, without the `?`; `QUERY_STRING` of FastCGI.
     /// - Throws: ``RequestError/brokenEscape``, ``RequestError/invalidUTF8``, ``RequestError/repeated(_:)``,
-    ///   ``RequestError/queryTooLong(maximumBytes:)``. Whether parameters are missing or malformed shows when they are
-    ///   asked for.
+    ///   ``RequestError/queryTooLong(maximumBytes:)``. Missing or malformed parameters are reported when they are read.
     public static func decode(
         _ query: [UInt8], parameters: ParameterList
     ) throws(RequestError) -> DecodedQuery {
@@ -42,7 +42,7 @@ public enum QueryDecoder {
         return DecodedQuery(values: values)
     }
 
-    /// Takes a query apart; see ``decode(_:parameters:)-([UInt8],_)``.
+    /// Parses a query; see ``decode(_:parameters:)-([UInt8],_)``.
     public static func decode(
         _ query: some StringProtocol, parameters: ParameterList
     ) throws(RequestError) -> DecodedQuery {

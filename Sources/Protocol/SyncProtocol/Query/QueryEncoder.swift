@@ -3,13 +3,13 @@ public struct QueryEncoder {
     private let form: PercentEncoding.Form
     private var parameters: [(name: ParameterName, text: String)] = []
 
-    /// Starts without parameters.
-    /// - Parameter form: of the values.
+    /// Creates an encoder without parameters.
+    /// - Parameter form: the encoding of the values.
     public init(form: PercentEncoding.Form = .deployedClients) {
         self.form = form
     }
 
-    /// Adds a parameter; one without a value is left out.
+    /// Adds a parameter; a parameter without a value is omitted.
     public mutating func add(_ name: ParameterName, _ value: (some QueryValue)?) {
         guard let value else { return }
         parameters.append((name, value.queryText))

@@ -1,4 +1,4 @@
-/// What lies between two `&` of a query.
+/// The text between two `&` of a query.
 struct QueryPiece: Equatable {
     /// First byte of the piece.
     let start: Int
@@ -9,7 +9,7 @@ struct QueryPiece: Equatable {
     /// First byte after the first `=`; meaningful only if there is an `entry`.
     let valueStart: Int
 
-    /// Splits at every `&`, and looks the names up.
+    /// Splits at every `&`, and looks up the names.
     ///
     /// A name may itself be percent-encoded, although no known client does that.
     static func split(_ query: [UInt8], parameters: ParameterList) -> [QueryPiece] {

@@ -1,6 +1,6 @@
-/// A type that travels as the value of a query parameter.
+/// A type that can be the value of a query parameter.
 public protocol QueryValue: Sendable {
-    /// What the text must look like, for the error if it does not.
+    /// What the text must look like, for error messages.
     static var expectedForm: ExpectedForm { get }
 
     /// Parses the decoded text of a value; nil if it is not of the expected form.
@@ -41,7 +41,7 @@ extension Int32: QueryValue {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.integer32
 
-    /// Parses decimal digits that fit 32 bits.
+    /// Parses decimal digits that fit into 32 bits.
     public init?(queryText: String) {
         guard let number = StrictDecimal.parse(queryText.utf8, as: Int32.self) else { return nil }
         self = number
@@ -55,11 +55,11 @@ extension String: QueryValue {
     /// What a query value must look like.
     public static let expectedForm = ExpectedForm.text
 
-    /// Takes the text as it is; empty text is a value, and any character is allowed, line ends and NUL too.
+    /// Uses the text unchanged; empty text is a value, and any character is allowed, including line breaks and NUL.
     public init?(queryText: String) {
         self = queryText
     }
 
-    /// The text as it is.
+    /// The text, unchanged.
     public var queryText: String { self }
 }

@@ -1,18 +1,18 @@
-/// What is wrong with the parameters of a request, from the view of the one who sent it.
+/// What is wrong with the parameters of a request, from the sender's point of view.
 ///
 /// `description` is safe to show: it names the parameter and what was expected, and never repeats a value.
 public enum RequestError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// A required parameter was left out: send it.
+    /// A required parameter is missing: send it.
     case missing(ParameterName)
-    /// A parameter came more than once, and nothing says which one counts: send it once.
+    /// A parameter was sent more than once, and it is ambiguous which one counts: send it once.
     case repeated(ParameterName)
-    /// The value has not the form of its type.
+    /// The value does not have the form of its type.
     case malformed(ParameterName, expected: ExpectedForm)
-    /// The number has the right form, and lies outside of what is allowed.
+    /// The number has the right form, but is outside the allowed range.
     case outOfRange(ParameterName, allowed: ClosedRange<Int64>)
     /// The text has more characters (Unicode scalars) than can be stored.
     case tooLong(ParameterName, maximumCharacters: Int)
-    /// The app metadata is larger than what can be stored and sent back: split it, or put it into a file (413).
+    /// The app metadata is larger than can be stored and returned: split it, or put it into a file (413).
     case tooLarge(ParameterName, maximumBytes: Int)
     /// The query has a `%` that is not followed by two hexadecimal digits.
     case brokenEscape

@@ -1,9 +1,8 @@
-/// Who may call an endpoint: the type says what a caller has to show, the value what is checked about a sharing group.
-///
-/// Each ``RequestMessage`` names its type, so that a row of ``EndpointRoute``'s table and the server's implementation must
-/// agree to compile.
+/// Who may call an endpoint: the type says which authentication a caller needs, the value what is checked about a
+/// sharing group.  Each ``RequestMessage`` names its type, so that a row of ``EndpointRoute``'s table and the server's
+/// implementation must agree to compile.
 public protocol EndpointAccess: Sendable, Hashable {
-    /// What a caller has to show.
+    /// The authentication that a caller needs.
     static var authentication: EndpointRoute.Authentication { get }
     /// What is checked about the sharing group.
     var groupAccess: EndpointRoute.GroupAccess { get }
@@ -13,28 +12,28 @@ extension EndpointAccess {
     public var groupAccess: EndpointRoute.GroupAccess { .none }
 }
 
-/// Anybody: credentials are not even looked at.
+/// Anyone: credentials are ignored.
 public struct AnyoneAccess: EndpointAccess {
     public static let authentication = EndpointRoute.Authentication.none
     /// The only value.
     public static let anyone = AnyoneAccess()
 }
 
-/// Whoever presents a valid third-party token; need not be a user yet.
+/// Callers with a valid third-party token; they need not be users yet.
 public struct SignedInAccess: EndpointAccess {
     public static let authentication = EndpointRoute.Authentication.primary
     /// The only value.
     public static let signedIn = SignedInAccess()
 }
 
-/// Users, about themselves or a group that is just being made.
+/// Users, about themselves or a group that is being created.
 public struct UserAccess: EndpointAccess {
     public static let authentication = EndpointRoute.Authentication.secondary
     /// The only value.
     public static let user = UserAccess()
 }
 
-/// Users, about a sharing group in which they are.
+/// Users, about a sharing group that they are members of.
 public struct MemberAccess: EndpointAccess {
     public static let authentication = EndpointRoute.Authentication.secondary
     public let groupAccess: EndpointRoute.GroupAccess

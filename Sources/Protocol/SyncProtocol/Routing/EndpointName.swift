@@ -1,4 +1,4 @@
-/// All endpoints, with the spelling that they have in paths.
+/// All endpoints, as spelled in paths.
 public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case healthCheck = "HealthCheck"
     /// Exists in debug builds only.
@@ -31,6 +31,6 @@ public enum EndpointName: String, Sendable, Hashable, CaseIterable {
     case updateSharingGroupMember = "UpdateSharingGroupMember"
     case removeSharingGroupMember = "RemoveSharingGroupMember"
 
-    /// How the endpoint is called and answered.
+    /// How the endpoint is called, and how it responds.
     public var route: EndpointRoute { EndpointRoute(self) }
 }

@@ -1,6 +1,6 @@
-/// How one endpoint is called, who may call it, and how it is answered.
+/// How one endpoint is called, who may call it, and how it responds.
 public struct EndpointRoute: Sendable, Hashable {
-    /// The HTTP methods in use.
+    /// The HTTP methods used.
     public enum Method: String, Sendable, Hashable {
         case get = "GET"
         case post = "POST"
@@ -8,9 +8,9 @@ public struct EndpointRoute: Sendable, Hashable {
         case delete = "DELETE"
     }
 
-    /// What a caller has to show.
+    /// The authentication that a caller needs.
     public enum Authentication: Sendable, Hashable {
-        /// Nothing; credentials are not even looked at.
+        /// None; credentials are ignored.
         case none
         /// A valid third-party token. The user need not exist yet.
         case primary
@@ -18,7 +18,7 @@ public struct EndpointRoute: Sendable, Hashable {
         case secondary
     }
 
-    /// Where the reply's JSON object stands.
+    /// The location of the reply's JSON object.
     public enum ResponseKind: Sendable, Hashable {
         /// In the body.
         case json
@@ -30,7 +30,7 @@ public struct EndpointRoute: Sendable, Hashable {
 
     /// What is checked about the sharing group that a request names.
     public enum GroupAccess: Sendable, Hashable {
-        /// Nothing: there is no group, or it is just being made.
+        /// Nothing: there is no group, or it is being created.
         case none
         /// Membership, with any permission, if a group is named; otherwise 404.
         case membershipIfNamed
@@ -44,11 +44,11 @@ public struct EndpointRoute: Sendable, Hashable {
     public let endpoint: EndpointName
     /// The only method with which it may be called.
     public let method: Method
-    /// What a caller has to show.
+    /// The authentication that a caller needs.
     public let authentication: Authentication
     /// What is checked about the sharing group.
     public let groupAccess: GroupAccess
-    /// Where the reply's JSON object stands.
+    /// The location of the reply's JSON object.
     public let responseKind: ResponseKind
 
     /// Whether the endpoint exists in debug builds only.
@@ -89,7 +89,7 @@ public struct EndpointRoute: Sendable, Hashable {
             }
     }
 
-    /// One row: who may call is of the type that the message names.
+    /// Creates a row: its access has the type that the message names.
     private init<Message: RequestMessage>(
         _ message: Message.Type, _ method: Method, _ access: Message.Access, _ responseKind: ResponseKind
     ) {

@@ -1,6 +1,6 @@
-/// The codes of error replies, and what goes with each: one row of the protocol's table (docs/protocol.md, section 4.2).
+/// The codes of error replies, and their properties: one row of the protocol's table (docs/protocol.md, section 4.2).
 ///
-/// The server, nginx's files, the OpenAPI document and the client library go by these rows.
+/// The server, nginx's files, the OpenAPI document and the client library are based on these rows.
 public enum ErrorCode: String, CaseIterable, Sendable {
     case missingParameter = "missing_parameter"
     case repeatedParameter = "repeated_parameter"
@@ -202,10 +202,10 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         }
     }
 
-    /// The HTTP status that goes with the code.
+    /// The HTTP status of the code.
     public var status: Int { row.status }
-    /// Whether the same request may succeed later without anybody changing anything.
+    /// Whether the same request may succeed later without any other change.
     public var isRetryable: Bool { row.isRetryable }
-    /// What is the matter, for developers; an error that knows more may say so instead.
+    /// A description for developers; a more specific error may replace it.
     public var sentence: String { row.sentence }
 }

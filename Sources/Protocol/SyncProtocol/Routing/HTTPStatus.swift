@@ -1,6 +1,6 @@
 /// The statuses of replies.
 package enum HTTPStatus {
-    /// What a status is called (RFC 9110, section 15; RFC 6585, section 4; RFC 4918, section 11.5).
+    /// The name of a status (RFC 9110, section 15; RFC 6585, section 4; RFC 4918, section 11.5).
     package static func phrase(_ status: Int) -> String {
         switch status {
         case 200: "OK"

@@ -1,4 +1,4 @@
-/// The request headers that the protocol knows. Names of request headers are compared without regard to case.
+/// The request headers that the protocol knows. Names of request headers are case-insensitive.
 public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     /// The kind of account: ``AccountType/tokenType``.
     case tokenType = "X-token-type"
@@ -10,10 +10,10 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     case authorizationCode = "SyncServer-authorization-code"
     /// Obsolete spelling of ``authorizationCode``.
     case googleServerAuthCode = "SyncServer-Google-server-auth-code"
-    /// The redirect URI with which ``authorizationCode`` was asked for: a ``LoopbackRedirectURI``, or one that the server
-    /// knows.
+    /// The redirect URI with which ``authorizationCode`` was requested: a ``LoopbackRedirectURI``, or one that the
+    /// server knows.
     case redirectURI = "SyncServer-redirect-uri"
-    /// The ``CodeVerifier`` of the challenge with which ``authorizationCode`` was asked for.
+    /// The ``CodeVerifier`` of the challenge with which ``authorizationCode`` was requested.
     case codeVerifier = "SyncServer-code-verifier"
     /// Dropbox: the account id.
     case accountID = "X-account-id"
@@ -26,10 +26,10 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
 
     /// Index: the state that the client has; see ``ResponseHeader/entityTag``.
     case ifNoneMatch = "If-None-Match"
-    /// Errors: whether they are wanted as `application/problem+json`.
+    /// Errors: whether they are requested as `application/problem+json`.
     case accept = "Accept"
 
-    /// The name under which FastCGI hands the header over (RFC 3875, section 4.1.18).
+    /// The name under which FastCGI passes the header (RFC 3875, section 4.1.18).
     public var fastCGIParameter: String {
         "HTTP_" + rawValue.uppercased().split(separator: "-", omittingEmptySubsequences: false).joined(separator: "_")
     }

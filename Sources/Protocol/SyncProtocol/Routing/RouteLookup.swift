@@ -1,17 +1,17 @@
-/// The outcome of looking for the endpoint that a request means.
+/// The outcome of looking up the endpoint of a request.
 public enum RouteLookup: Sendable, Hashable {
-    /// The endpoint that was meant.
+    /// The endpoint of the request.
     case found(EndpointRoute)
-    /// The path is known, and wants another method (405); the value belongs into the `Allow` header.
+    /// The path is known, but requires another method (405); the value belongs in the `Allow` header.
     case methodNotAllowed(allowed: EndpointRoute.Method)
     /// There is no such path (404).
     case unknownPath
 
-    /// Looks an endpoint up by method and path, both case-sensitive.
+    /// Looks up an endpoint by method and path, both case-sensitive.
     /// - Parameters:
-    ///   - method: The HTTP method, in capitals as it comes.
+    ///   - method: The HTTP method, in capitals as received.
     ///   - path: The decoded path without query: `/Index/` as clients send it, or `/Index`.
-    ///   - prefix: What stands before the endpoint's name in all paths, without a slash at its end; normally nothing.
+    ///   - prefix: What precedes the endpoint's name in all paths, without a trailing slash; normally empty.
     ///   - debug: Whether endpoints of debug builds exist.
     public init(method: String, path: String, prefix: String = "", debug: Bool = false) {
         guard path.hasPrefix(prefix) else {

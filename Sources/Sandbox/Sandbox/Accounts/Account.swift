@@ -10,18 +10,18 @@ enum TokenHolder: String, Sendable {
     case device, server, program
 }
 
-/// An access token and what it is good for.
+/// An access token and its permissions.
 struct AccessToken: Sendable {
     let value: String
     let holder: TokenHolder
-    /// The client id or app id for which it was made.
+    /// The client id or app id for which it was issued.
     let audience: String
     let issuedAt: Date
     var expiresAt: Date
     var isRevoked = false
-    /// What it permits; `nil` for all that the account grants.
+    /// Its scopes; `nil` for all that the account grants.
     var scopes: [String]?
-    /// Dropbox: the refresh token that it came from or with; `nil` for one that stands alone, as a device's does.
+    /// Dropbox: the refresh token that it came from or with; `nil` for one without, such as a device's.
     var refreshToken: String?
 }
 
@@ -31,9 +31,9 @@ struct RefreshToken: Sendable {
     let clientID: String
     let holder: TokenHolder
     var isRevoked = false
-    /// What it stands for; `nil` for all that the account grants.
+    /// The scopes granted; `nil` for all that the account grants.
     var scopes: [String]?
-    /// Microsoft: the token in whose stead this one was given; it ends when this one is first used.
+    /// Microsoft: the token that this one replaces; it is revoked when this one is first used.
     var predecessor: String?
 }
 
@@ -44,15 +44,15 @@ struct AuthorizationCode: Sendable {
     let value: String
     let clientID: String
     let expiresAt: Date
-    /// Whether the user was asked for consent again, which earns another refresh token.
+    /// Whether the user was asked for consent again, which yields another refresh token.
     let promptsConsent: Bool
-    /// PKCE's challenge, if the code was asked for with one.
+    /// The PKCE challenge, if the code was requested with one.
     var challenge: CodeChallenge?
-    /// The redirect URI with which the code was asked for.
+    /// The redirect URI with which the code was requested.
     var redirect: String?
     /// What the person granted on the page in the browser; `nil` for codes of apps on devices.
     var scopes: [String]?
-    /// Whether it was asked for with offline access.
+    /// Whether it was requested with offline access.
     var isOffline = true
     var isUsed = false
 }
@@ -65,7 +65,7 @@ struct Account: Sendable {
     let name: String
     let email: String
     let createdAt: Date
-    /// The client id (Google), app id (Facebook) or app key (Dropbox) for which device tokens are made.
+    /// The client id (Google), app id (Facebook) or app key (Dropbox) for which device tokens are issued.
     let audience: String
     /// What the user granted.
     let scopes: [String]
@@ -73,14 +73,14 @@ struct Account: Sendable {
     let tokenType: String
     /// Storage the account has, in bytes.
     var quotaBytes: Int
-    /// Whether the app's server has had its refresh token.
+    /// Whether the app's server has received its refresh token.
     var hasConsented = false
     var accessTokens: [AccessToken] = []
     var refreshTokens: [RefreshToken] = []
     var codes: [AuthorizationCode] = []
 
     static let organisationTokenType = "WORK"
-    /// Microsoft: whether it is one of an organisation, with a drive that differs from people's own.
+    /// Microsoft: whether it belongs to an organisation, whose drives differ from personal ones.
     var isOfOrganisation: Bool { provider == .microsoft && tokenType == Self.organisationTokenType }
 
     /// The device's newest token that still works at `now`; of that audience, if one is named.
@@ -102,7 +102,7 @@ struct Account: Sendable {
         }
     }
 
-    /// Takes back what the user granted to the named holder (`nil`: to all); the next sign-in asks for consent again.
+    /// Revokes what the user granted to the named holder (`nil`: to all); the next sign-in asks for consent again.
     mutating func revoke(_ holder: TokenHolder?) {
         for index in accessTokens.indices where holder == nil || accessTokens[index].holder == holder {
             accessTokens[index].isRevoked = true
@@ -117,7 +117,7 @@ struct Account: Sendable {
         hasConsented = false
     }
 
-    /// Ends one access token, and if it has a refresh token, that and the access tokens that came from it.
+    /// Revokes one access token and, if it has a refresh token, that token and all access tokens issued from it.
     mutating func revoke(_ token: AccessToken) {
         for index in accessTokens.indices
         where accessTokens[index].value == token.value

@@ -5,14 +5,14 @@ internal import Synchronization
 
 /// The keys with which an emulated provider signs identity tokens.
 ///
-/// Each generation is one RSA key, made when it is first needed and kept on disk. Published are the present one and the one
-/// before it, since tokens outlive a change of keys.
+/// Each generation is one RSA key, created on first use and kept on disk. The current and the previous key are
+/// published, since tokens outlive a key rotation.
 final class IdentityTokenKeys: Sendable {
     /// One key and its name.
     struct Current: Sendable {
         let id: String
         let key: PrivateKey
-        /// Whether it signs wrongly on purpose.
+        /// Whether it deliberately creates invalid signatures.
         var isWrong = false
 
         /// A token of these claims (RFC 7515, section 7.1), signed with RS256.

@@ -1,4 +1,4 @@
-/// The app maker's registrations at the emulated providers: fixed, and no secret to anybody.
+/// The app maker's registrations at the emulated providers: fixed and public.
 public enum RegisteredApps {
     /// Google OAuth client of the server.
     public static let googleServerClientID = "1234567890-server.apps.googleusercontent.com"
@@ -8,7 +8,7 @@ public enum RegisteredApps {
     public static let googleIOSClientID = "1234567890-ios.apps.googleusercontent.com"
     /// Google OAuth client of programs on computers, of the same Cloud project; of the type "Desktop app".
     public static let googleDesktopClientID = "1234567890-desktop.apps.googleusercontent.com"
-    /// Its secret, which is in every copy of the program and so none ("… for Mobile & Desktop Apps").
+    /// Its secret, which is in every copy of the program and therefore not secret ("… for Mobile & Desktop Apps").
     public static let googleDesktopSecret = "sandbox-google-desktop-secret"
     /// Facebook app id.
     public static let facebookAppID = "123456789012345"
@@ -18,7 +18,7 @@ public enum RegisteredApps {
     public static let appleClientID = "com.example.sandbox"
     /// The app maker's team at Apple.
     public static let appleTeamID = "SANDBOX123"
-    /// The name of the key for client secrets; the key itself lies in the state directory.
+    /// The name of the key for client secrets; the key itself is stored in the state directory.
     public static let appleKeyID = "SANDBOXKEY"
     /// Microsoft application (client) id, of the app and of the server alike.
     public static let microsoftClientID = "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"
@@ -26,7 +26,7 @@ public enum RegisteredApps {
     public static let microsoftSecret = "sandbox~microsoft+secret/="
     /// The name of the app's folder in OneDrive.
     public static let microsoftAppName = "Sandbox App"
-    /// Scopes that a Microsoft account grants if it is not told otherwise.
+    /// Scopes that a Microsoft account grants by default.
     public static let microsoftScopes = [
         "openid", "profile", "email", "offline_access", "User.Read", "Files.ReadWrite.AppFolder",
     ]
@@ -36,7 +36,7 @@ public enum RegisteredApps {
     public static let dropboxSecret = "sandbox-dropbox-secret"
     /// The key of somebody else's Dropbox app.
     public static let otherDropboxAppKey = "anotherdropboxkey"
-    /// Scopes that a Dropbox account grants if it is not told otherwise.
+    /// Scopes that a Dropbox account grants by default.
     public static let dropboxScopes = [
         "account_info.read", "files.metadata.read", "files.content.read", "files.content.write",
     ]
@@ -50,13 +50,13 @@ public enum RegisteredApps {
     public static let fcmProject = "sandbox-project"
     /// The service account of the server; its key is a file as well.
     public static let fcmServiceAccount = "syncserver@sandbox-project.iam.gserviceaccount.com"
-    /// Scopes that a Google account grants if it is not told otherwise.
+    /// Scopes that a Google account grants by default.
     public static let googleScopes = [
         "openid", "https://www.googleapis.com/auth/userinfo.email", "https://www.googleapis.com/auth/userinfo.profile",
         "https://www.googleapis.com/auth/drive.file",
     ]
 
-    /// The app for which an account's tokens are made if it is not told otherwise.
+    /// The app for which an account's tokens are issued by default.
     static func standardAudience(_ provider: Provider) -> String {
         switch provider {
         case .google: googleIOSClientID
@@ -67,7 +67,7 @@ public enum RegisteredApps {
         }
     }
 
-    /// What an account grants if it is not told otherwise.
+    /// The scopes that an account grants by default.
     static func standardScopes(_ provider: Provider) -> [String] {
         switch provider {
         case .google: googleScopes
@@ -77,10 +77,10 @@ public enum RegisteredApps {
         }
     }
 
-    /// The Cloud project of a Google client id: what stands before the first hyphen.
+    /// The Cloud project of a Google client id: the part before the first hyphen.
     static func project(of clientID: String) -> String { String(clientID.prefix { $0 != "-" }) }
 
-    /// The client for which an app's authorization codes are made: its project's server.
+    /// The client for which an app's authorization codes are issued: its project's server.
     static func serverClientID(for audience: String) -> String {
         project(of: audience) == project(of: googleServerClientID)
             ? googleServerClientID : project(of: audience) + "-server.apps.googleusercontent.com"

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 
 extension Account {
-    /// Tokens kept per account; beyond that the oldest are forgotten, as providers do.
+    /// Tokens kept per account; beyond that the oldest are dropped, as providers do.
     private static let tokensKept = 100
 
     /// Adds an access token.
@@ -22,12 +22,12 @@ extension Account {
         if codes.count > Self.tokensKept { codes.removeFirst(codes.count - Self.tokensKept) }
     }
 
-    /// Signs in on the device at `now`, if the last sign-in no longer serves: a token that works for a while, and for
-    /// Google a code that was not used yet.
-    /// - Returns: whether anything was made.
+    /// Signs in on the device at `now`, if the last sign-in is no longer usable: a token that stays valid for a while,
+    /// and for Google an unused code.
+    /// - Returns: whether anything was created.
     mutating func signInIfNeeded(at now: Date, keys: IdentityTokenKeys.Current) -> Bool {
         var hasChanged = false
-        // What expires within a minute would be of little use to whoever asked.
+        // A token that expires within a minute would be of little use to the caller.
         let soon = now.addingTimeInterval(60)
         switch provider {
         case .google:
@@ -65,7 +65,7 @@ extension Account {
 }
 
 extension SandboxServer {
-    /// An id in the form that the provider gives its accounts.
+    /// An id in the format of the provider's account ids.
     private static func newAccountID(_ request: NewAccount) -> String {
         switch request.provider {
         case .google: RandomText.number(21)
@@ -76,7 +76,7 @@ extension SandboxServer {
         }
     }
 
-    /// Makes an account, signed in on a device.
+    /// Creates an account, signed in on a device.
     func makeAccount(_ request: NewAccount) throws(StorageError) -> Account {
         let time = now
         let keys = try microsoftKeys()
@@ -132,7 +132,7 @@ extension SandboxServer {
         }
     }
 
-    /// The account with credentials that work now: an expired device token or a used code is replaced.
+    /// The account with currently valid credentials: an expired device token or a used code is replaced.
     func signedInAccount(_ id: String) throws(StorageError) -> Account? {
         let time = now
         let keys = try microsoftKeys()
@@ -147,7 +147,7 @@ extension SandboxServer {
     }
 }
 
-/// What is needed to make an account.
+/// The parameters of a new account.
 struct NewAccount: Sendable {
     let provider: Provider
     let name: String
@@ -159,7 +159,7 @@ struct NewAccount: Sendable {
 }
 
 extension SandboxState {
-    /// What the state directory holds; unfinished uploads included.
+    /// Restores the contents of the state directory, including unfinished uploads.
     init(restoredFrom directory: StateDirectory) throws(StorageError) {
         self.init()
         if let json = directory.readJSON(directory.settingsPath) { settings.merge(json) }

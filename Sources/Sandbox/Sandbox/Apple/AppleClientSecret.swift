@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 internal import OpenSSLCrypto
 
-/// Checks the token with which the app's server proves itself to Apple ("Creating a client secret").
+/// Checks the token with which the app's server authenticates to Apple ("Creating a client secret").
 enum AppleClientSecret {
     /// The longest life that Apple allows, in seconds.
     static let longestLifeSeconds = 15_777_000
 
-    /// What is wrong with a client secret; `nil` if it is right.
+    /// What is wrong with a client secret; `nil` if it is valid.
     static func fault(in token: String, key: PublicKey, at now: Date) -> String? {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let header = json(parts[0]), let claims = json(parts[1]),

@@ -1,4 +1,4 @@
-/// The control routes that only accounts at Apple have.
+/// The control routes that exist only for Apple accounts.
 struct AppleControl {
     /// Their last segments.
     static let actions: Set = ["new-authorization-code", "identity-token", "notice"]

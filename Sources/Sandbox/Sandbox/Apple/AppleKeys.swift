@@ -3,10 +3,10 @@ internal import OpenSSLCrypto
 internal import Posix
 internal import Synchronization
 
-/// The keys of the emulated Apple: those that sign its tokens, and the app maker's key for client secrets.
+/// The keys of the emulated Apple: the keys that sign its tokens, and the app maker's key for client secrets.
 ///
-/// Apple publishes several keys at once. Here they are three: the one before, the present one, and the one that comes
-/// next, so that a change of keys never signs with one that was not published before. Kept on disk.
+/// Apple publishes several keys at once. Here there are three: the previous, the current and the next one, so that
+/// after a rotation the signing key has always been published before. Kept on disk.
 final class AppleKeys: Sendable {
     private struct Memory {
         var generation: Int?
@@ -50,7 +50,7 @@ final class AppleKeys: Sendable {
             })
     }
 
-    /// Lets the next key sign from now on.
+    /// Rotates the keys: the next key signs from now on.
     func rotate() throws(StorageError) {
         try memory.withLock { memory throws(StorageError) in
             let next = generation(&memory) + 1
@@ -59,7 +59,7 @@ final class AppleKeys: Sendable {
         }
     }
 
-    /// The key with which the app maker signs client secrets; made when it is first asked for.
+    /// The key with which the app maker signs client secrets; created on first use.
     func clientKey() throws(StorageError) -> PrivateKey {
         try memory.withLock { memory throws(StorageError) in
             if let known = memory.clientKey { return known }
@@ -115,6 +115,6 @@ final class AppleKeys: Sendable {
 }
 
 extension StateDirectory {
-    /// The app maker's private key for client secrets, in PEM; whoever sets up a server may put one there.
+    /// The app maker's private key for client secrets, in PEM; an operator may place one there.
     public var appleClientKeyPath: String { path + "/apple-client-key.pem" }
 }

@@ -82,7 +82,7 @@ struct AppleRoutes {
         }
     }
 
-    /// A refresh token is checked at most once a day; Apple may throttle whoever asks more often.
+    /// A refresh token is checked at most once a day; Apple may rate-limit clients that check more often.
     private func check(_ request: SandboxRequest, _ form: QueryItems) throws(AppleError) -> SandboxResponse {
         guard let value = form["refresh_token"] else {
             server.note(request, "refresh-token", "refresh_token is missing")
@@ -106,7 +106,7 @@ struct AppleRoutes {
             ])
     }
 
-    /// Says 200 even where there was nothing to revoke.
+    /// Returns 200 even if there was nothing to revoke.
     private func revoke(_ request: SandboxRequest) throws(AppleError) -> SandboxResponse {
         let form = try authenticatedForm(request)
         guard let value = form["token"] else {
@@ -137,14 +137,14 @@ struct AppleRoutes {
     }
 }
 
-/// Why one of Apple's routes refuses, or cannot go on.
+/// Why one of Apple's routes rejects a request, or fails.
 enum AppleError: Error {
-    /// The word of OAuth's error body (RFC 6749, section 5.2).
+    /// The error code of OAuth's error body (RFC 6749, section 5.2).
     case refused(String)
     case failed(any Error)
 
     /// The answer.
-    /// - Throws: what the sandbox itself failed of.
+    /// - Throws: the sandbox's own failure.
     func response() throws -> SandboxResponse {
         switch self {
         case .refused(let word): return SandboxResponse(400, json: ["error": .string(word)])

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import OpenSSLCrypto
 
-/// What the emulated Apple hands out: identity tokens, codes, notices, refresh tokens.
+/// What the emulated Apple issues: identity tokens, codes, notifications, refresh tokens.
 struct AppleTokens {
     static let issuer = "https://appleid.apple.com"
     /// Life of an identity token, in seconds.
@@ -10,7 +10,7 @@ struct AppleTokens {
     static let codeSeconds = 300.0
     let keys: AppleKeys
 
-    /// How a token departs from what Apple would make; for tests of those who check tokens.
+    /// How a token deviates from Apple's; for tests of token validation.
     struct Oddity {
         var issuer = AppleTokens.issuer
         var audience: String?
@@ -19,7 +19,7 @@ struct AppleTokens {
         var lifeSeconds = AppleTokens.identityTokenSeconds
     }
 
-    /// A user id as Apple makes them.
+    /// A user id in Apple's format.
     static func userID() -> String {
         "00" + RandomText.number(4) + "." + RandomText.token(80).lowercased().filter(\.isHexDigit).prefix(32) + "."
             + RandomText.number(4)
@@ -32,7 +32,7 @@ struct AppleTokens {
             clientID: account.audience, expiresAt: now.addingTimeInterval(codeSeconds), promptsConsent: false)
     }
 
-    /// Signs in on the device at `now`: a code that was not used yet. Identity tokens are made whenever asked for.
+    /// Signs in on the device at `now`: an unused code. Identity tokens are created on request.
     static func signIn(_ account: inout Account, at now: Date, soon: Date) -> Bool {
         guard account.freshCode(at: soon) == nil else { return false }
         account.add(code(for: account, at: now))
@@ -47,13 +47,13 @@ struct AppleTokens {
                 "iss": .string(oddity.issuer), "aud": .string(oddity.audience ?? account.audience),
                 "exp": .int(issuedAt.addingTimeInterval(oddity.lifeSeconds).unixSeconds),
                 "iat": .int(issuedAt.unixSeconds), "sub": .string(account.id), "email": .string(account.email),
-                // Apple sends texts here, sometimes truth values.
+                // Apple sends strings here, sometimes booleans.
                 "email_verified": "true", "is_private_email": "false", "auth_time": .int(issuedAt.unixSeconds),
                 "nonce_supported": true,
             ], oddity.key)
     }
 
-    /// A notice to the app's server about what a person did, with `events` as a text or an object.
+    /// A notification to the app's server about a user's action, with `events` as a string or an object.
     func notice(
         _ type: String, about account: Account, identifier: String, isText: Bool, at now: Date, _ oddity: Oddity
     ) throws -> String {

@@ -1,22 +1,22 @@
-/// What an app asks a person for in the browser (RFC 6749, section 4.1.1), after the provider has found no fault in it.
+/// What an app asks a person for in the browser (RFC 6749, section 4.1.1), after the provider has validated it.
 struct AuthorizationRequest: Sendable {
     let clientID: String
-    /// How the page calls the app.
+    /// The app's name on the page.
     let appName: String
-    /// Where the browser goes afterwards; `nil` to show the code, for the person to carry by hand.
+    /// Where the browser goes afterwards; `nil` to show the code, for the person to copy.
     let redirectURI: String?
     let state: String?
-    /// What is asked for, in the provider's names.
+    /// The requested scopes, by the provider's names.
     let scopes: [String]
     let challenge: CodeChallenge?
-    /// Whether a refresh token is asked for.
+    /// Whether a refresh token is requested.
     let isOffline: Bool
-    /// Whether consent is asked for even if it was given before.
+    /// Whether consent is requested even if it was given before.
     let promptsConsent: Bool
-    /// Who is there already, by mail address.
+    /// The user who is already signed in, by email address.
     let loginHint: String?
 
-    /// The address to which the browser takes `items`; state comes last, if there is one.
+    /// The address to which the browser takes `items`; state comes last, if present.
     func redirect(_ items: [(name: String, value: String)]) -> String? {
         redirectURI.map { Self.address($0, items, state: state) }
     }
@@ -28,36 +28,36 @@ struct AuthorizationRequest: Sendable {
     }
 }
 
-/// Why a provider does not ask the person.
+/// Why a provider rejects an authorization request without asking the person.
 enum AuthorizationRefusal: Error, Equatable {
-    /// A page for whoever is in front of the browser: nothing is known about the app that could be trusted with an answer.
+    /// An error page for the person at the browser: nothing known about the app allows sending it an answer.
     case page(status: Int, code: String, text: String)
-    /// The app is told (RFC 6749, section 4.1.2.1).
+    /// The app is informed (RFC 6749, section 4.1.2.1).
     case redirect(to: String)
 }
 
-/// One provider's page on which people let apps in.
+/// One provider's page on which people authorize apps.
 protocol AuthorizationEndpoint {
     var server: SandboxServer { get }
     var provider: Provider { get }
 
-    /// What is asked for, if the provider would put it to a person.
+    /// The validated request, if the provider would show it to a person.
     func request(in query: QueryItems) throws(AuthorizationRefusal) -> AuthorizationRequest
 
-    /// The code for an account whose person has consented.
+    /// The code for an account whose owner has consented.
     func code(for request: AuthorizationRequest, account: Account) -> AuthorizationCode
 
-    /// What the app gets back with the code.
+    /// Additional parameters that the app receives with the code.
     func extras(for request: AuthorizationRequest, granted: [String]) -> [(name: String, value: String)]
 
-    /// What the app gets back if the person says no.
+    /// The parameters that the app receives if the person denies access.
     var denial: [(name: String, value: String)] { get }
 }
 
 extension AuthorizationEndpoint {
     func extras(for request: AuthorizationRequest, granted: [String]) -> [(name: String, value: String)] { [] }
 
-    /// Shows the page, or takes its form.
+    /// Shows the page, or processes its form.
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
         do throws(AuthorizationRefusal) {
             let asked = try self.request(in: request.query)
@@ -118,7 +118,7 @@ extension AuthorizationEndpoint {
 }
 
 extension SandboxResponse {
-    /// Sends a browser elsewhere.
+    /// Redirects a browser.
     static func redirect(_ address: String) -> SandboxResponse {
         SandboxResponse(302, headers: [("Location", address), ("Cache-Control", "no-store")])
     }

@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 internal import OpenSSLCrypto
 
-/// What a code was asked for with, to be answered by whoever redeems it (RFC 7636, section 4.2).
+/// The challenge with which a code was requested, to be answered by the client that redeems it (RFC 7636, section 4.2).
 struct CodeChallenge: Sendable, Equatable {
-    /// How the challenge is made of the verifier.
+    /// How the challenge is derived from the verifier.
     enum Method: String, Sendable {
         case plain
         case s256 = "S256"
@@ -31,7 +31,7 @@ struct CodeChallenge: Sendable, Equatable {
         }
     }
 
-    /// Whether the text may be a challenge or verifier: 43 to 128 unreserved characters.
+    /// Whether the text is a well-formed challenge or verifier: 43 to 128 unreserved characters.
     var isWellFormed: Bool {
         (43...128).contains(value.utf8.count)
             && value.utf8.allSatisfy { byte in

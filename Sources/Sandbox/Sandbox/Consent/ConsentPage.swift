@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// The page on which a person chooses an account and lets an app in, or does not: one form, without scripts.
+/// The page on which a person chooses an account and authorizes an app, or does not: one form, without scripts.
 struct ConsentPage {
     private let provider: Provider
     private let asked: AuthorizationRequest
@@ -15,7 +15,7 @@ struct ConsentPage {
         }
     }
 
-    /// The form, which goes back to where it came from.
+    /// The form, which is submitted to the URL it came from.
     func response(at request: SandboxRequest) -> SandboxResponse {
         let escape = SandboxPage.escape
         var html = "<h1>\(escape(asked.appName)) wants to use your \(Self.name(provider)) account</h1>"
@@ -34,13 +34,13 @@ struct ConsentPage {
         return Self.page(200, html, provider: provider)
     }
 
-    /// Says why nobody is asked.
+    /// Shows why the request was rejected.
     static func failure(_ status: Int, _ code: String, _ text: String, provider: Provider) -> SandboxResponse {
         let escape = SandboxPage.escape
         return page(status, "<h1>Error \(status): \(escape(code))</h1><p>\(escape(text))</p>", provider: provider)
     }
 
-    /// Says how it ended, where no app can be told.
+    /// Shows the outcome if no app can be informed.
     static func message(_ text: String, provider: Provider) -> SandboxResponse {
         page(200, "<p>\(SandboxPage.escape(text))</p>", provider: provider)
     }
@@ -55,7 +55,7 @@ struct ConsentPage {
             h1{font-size:1.3rem}button,select{font:inherit;padding:.3rem .8rem}</style><p>Sandbox: nothing here is real.</p>
 
             """
-        // No rule for where forms lead: browsers apply it to redirects, too, and this one leads to the app.
+        // No `form-action` directive: browsers apply it to redirects too, and this form redirects to the app.
         return SandboxResponse(
             status,
             headers: [

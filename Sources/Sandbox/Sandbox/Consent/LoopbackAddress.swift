@@ -1,8 +1,8 @@
-/// A redirect URI on the machine where the browser runs (RFC 8252, section 7.3), taken apart.
+/// A parsed redirect URI on the machine where the browser runs (RFC 8252, section 7.3).
 struct LoopbackAddress: Equatable {
     /// The URI without its port, which providers leave out when they compare.
     let withoutPort: String
-    /// Whether the host is a name, as Microsoft wants it.
+    /// Whether the host is a name, as Microsoft requires.
     let isNamed: Bool
     /// Empty, or begins with a slash.
     let path: String

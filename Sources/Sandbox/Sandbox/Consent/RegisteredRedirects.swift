@@ -1,6 +1,6 @@
-/// The redirect URIs that the app maker has registered at the emulated providers, where these have a list of them.
+/// The redirect URIs that the app maker has registered at the emulated providers, where these keep such a list.
 struct RegisteredRedirects: Sendable, Equatable {
-    /// Google: of the server's client, which is a web client. Dropbox: of the app. Each is compared as a whole.
+    /// Google: those of the server's client, which is a web client. Dropbox: those of the app. Compared in full.
     private(set) var exact: [Provider: [String]] = [
         .google: ["http://127.0.0.1:53682/server"],
         .dropbox: ["http://127.0.0.1:53682/server", "http://127.0.0.1:53682/program"],

@@ -42,7 +42,7 @@ struct AccountControl {
         }
     }
 
-    /// A code, as after the user has signed in once more.
+    /// A code, as after the user has signed in again.
     private func newCode(for account: Account, _ json: JSONValue) throws(ControlError) -> AuthorizationCode {
         switch account.provider {
         case .google:
@@ -132,7 +132,7 @@ struct AccountControl {
 }
 
 extension SandboxServer {
-    /// The account that `path` begins with. Looking at its files does not sign in again.
+    /// The account that `path` begins with. Viewing its files does not sign in again.
     fileprivate func signedInAccountUnlessFiles(_ path: [String]) throws(StorageError) -> Account? {
         if path.count == 1 { return try signedInAccount(path[0]) }
         return withState { $0.accounts[path[0]] }

@@ -1,4 +1,4 @@
-/// Why the control interface does not do what it is asked.
+/// Why the control interface rejects a request.
 enum ControlError: Error, Equatable {
     /// 400: the sentence says what is wrong.
     case badRequest(String)

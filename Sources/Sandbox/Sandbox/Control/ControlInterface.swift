@@ -1,7 +1,7 @@
 /// The sandbox's own routes below `/sandbox`, for tests and for people on this machine.
 ///
-/// Only loopback peers, only under a loopback host name, and POST only as `application/json`: so no page in somebody's
-/// browser can drive it, not even one whose name suddenly resolves to this machine.
+/// Only loopback peers, only under a loopback host name, and POST only as `application/json`: so no web page in a
+/// browser can use it, not even after DNS rebinding to this machine.
 struct ControlInterface {
     let server: SandboxServer
     private static let longestBody = 1 << 20

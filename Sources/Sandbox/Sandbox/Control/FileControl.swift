@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// The control routes below `/sandbox/accounts/ID/files`: what the user does with the files, behind our back.
+/// The control routes below `/sandbox/accounts/ID/files`: what the user does with the files, outside the app.
 struct FileControl {
     let server: SandboxServer
     let account: Account
@@ -42,7 +42,7 @@ struct FileControl {
     /// The user, who sees everything.
     private var owner: DriveCaller { DriveCaller(owner: account) }
 
-    /// The file of that name: in the folder that `?folder=` names, else the newest that is not in the bin.
+    /// The file of that name: in the folder that `?folder=` names, else the newest that is not in the trash.
     private func find(_ name: String, _ request: SandboxRequest, _ drive: Drive) -> DriveFile? {
         let listing = FileListing(drive: drive)
         let folder = request.query["folder"]
@@ -62,7 +62,7 @@ struct FileControl {
         return file
     }
 
-    /// The bytes of a file. A browser that shows them does not run what is in them.
+    /// The bytes of a file. A browser that shows them does not execute them.
     private func content(of file: DriveFile) throws -> SandboxResponse {
         SandboxResponse(
             200,
@@ -73,7 +73,7 @@ struct FileControl {
             file: server.directory.contentPath(account.id, file.id), offset: 0, count: file.size ?? 0)
     }
 
-    /// Replaces the content of a file, or makes one that the app may see (`?visible=0`: may not see).
+    /// Replaces the content of a file, or creates one that the app may see (`?visible=0`: may not see).
     private func put(_ name: String, _ request: SandboxRequest, _ drive: Drive) throws -> SandboxResponse {
         let path = server.directory.uploadPath("control-" + RandomText.token(24))
         var writer = try ContentWriter(path: path)
@@ -107,7 +107,7 @@ struct FileControl {
         }
     }
 
-    /// The id of the folder of that name in the root, which is made if it is missing.
+    /// The id of the folder of that name in the root, which is created if it is missing.
     private func folder(
         _ name: String?, _ drive: Drive, _ maker: DriveCaller, _ request: SandboxRequest
     ) throws -> String {
@@ -131,7 +131,7 @@ struct FileControl {
 struct FileListing {
     let drive: Drive
 
-    /// All files, folders left out, in the order in which they were made.
+    /// All files without folders, in order of creation.
     var files: [DriveFile] {
         drive.files.values.filter { !$0.isFolder }.sorted { $0.sequence < $1.sequence }
     }
@@ -161,7 +161,7 @@ struct FileListing {
 }
 
 extension DriveCaller {
-    /// The user, without any app in between; what is made is visible to the apps of `project`.
+    /// The user, without any app in between; created files are visible to the apps of `project`.
     init(owner account: Account, project: String = "the-user") {
         self.account = account
         self.project = project

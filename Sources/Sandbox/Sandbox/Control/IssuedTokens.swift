@@ -1,12 +1,12 @@
 extension SandboxServer {
-    /// Notes that a text goes out that must not show up in any log, and returns it.
+    /// Records an issued text that must not appear in any log, and returns it.
     func issued(_ text: String) -> String {
         _ = withState { $0.unkeptTokens.insert(text) }
         return text
     }
 
     /// Every access token, refresh token, authorization code and signed text that was handed out since the start, and
-    /// those that accounts still had from before.
+    /// those that accounts still held from before.
     var issuedTokens: Set<String> {
         withState { state in
             state.unkeptTokens.union(state.owners.keys).union(state.serviceTokens.keys)

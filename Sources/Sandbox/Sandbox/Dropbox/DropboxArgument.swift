@@ -14,11 +14,11 @@ struct DropboxArgument {
     }
 
     /// - Parameter members: what the argument may have; a path such as `commit/mode` names a member of a member.
-    /// - Throws: ``DropboxError/badRequest(_:)``; the mistake is noted as a violation.
+    /// - Throws: ``DropboxError/badRequest(_:)``; the mistake is recorded as a violation.
     init(_ request: SandboxRequest, _ style: Style, members: Set<String>, server: SandboxServer) throws {
         function = DropboxRoutes.function(request)
         if members.isEmpty, request.body.declaredLength ?? 0 == 0, request.header("content-type") ?? "" == "" {
-            // Without an argument nothing at all will do for `null`, as rclone's library has it.
+            // A route without an argument accepts an empty body instead of `null`, as rclone's library sends it.
             json = .null
             return
         }
@@ -56,7 +56,7 @@ struct DropboxArgument {
         }
     }
 
-    /// A text that must be there.
+    /// A required string.
     func text(_ path: String) throws(DropboxError) -> String {
         guard let text = self[path]?.string else {
             throw Self.failure(function, "request body: missing required field '\(path)'")
@@ -64,7 +64,7 @@ struct DropboxArgument {
         return text
     }
 
-    /// A whole number from 0 that must be there.
+    /// A required non-negative integer.
     func count(_ path: String) throws(DropboxError) -> Int {
         guard let number = self[path]?.int, number >= 0 else {
             throw Self.failure(function, "request body: missing required field '\(path)'")

@@ -1,14 +1,13 @@
 internal import FoundationEssentials
 
-/// Who makes a Dropbox request.
+/// The caller of a Dropbox request.
 struct DropboxCaller {
     let account: Account
     let token: AccessToken
 
-    /// The caller that the request's access token stands for.
+    /// The caller identified by the request's access token.
     /// - Parameter scope: what the user must have granted.
-    /// - Throws: ``DropboxError``: 400 without a token, 401 for one that does not work (any more), with the tag that
-    ///   says why.
+    /// - Throws: ``DropboxError``: 400 without a token, 401 for an invalid or expired one, with the tag that says why.
     init(_ request: SandboxRequest, scope: String?, server: SandboxServer) throws(DropboxError) {
         guard request.header("authorization") != nil else {
             server.note(request, "no-authorization", "the request has no access token")

@@ -1,7 +1,7 @@
 internal import OpenSSLCrypto
 internal import Posix
 
-/// Writes the bytes of one request into a file, from an offset on, and computes their content hash on the way.
+/// Writes the bytes of one request into a file, from an offset on, and computes their content hash at the same time.
 struct DropboxContentWriter: ~Copyable {
     /// Bytes written and hashed.
     private(set) var count = 0

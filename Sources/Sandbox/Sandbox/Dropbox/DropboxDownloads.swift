@@ -27,7 +27,7 @@ struct DropboxDownloads {
         }
     }
 
-    /// JSON that fits into a header: all but printable ASCII is escaped.
+    /// JSON for a header: everything except printable ASCII is escaped.
     static func ascii(_ json: JSONValue) -> String {
         var text = ""
         for unit in json.text().utf16 {

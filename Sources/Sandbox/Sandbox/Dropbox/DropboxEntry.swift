@@ -4,7 +4,7 @@ internal import FoundationEssentials
 struct DropboxEntry: Sendable {
     /// `id:` and 22 characters; stays the same when the entry is moved or its contents change.
     let id: String
-    /// Where it is, as it was written: `/Folder/name.txt`.
+    /// Its path, with the original letter case: `/Folder/name.txt`.
     var path: String
     /// Size in bytes; `nil` for folders.
     var size: Int?

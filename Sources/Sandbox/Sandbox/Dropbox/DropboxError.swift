@@ -6,7 +6,7 @@ enum DropboxError: Error, Equatable {
     case unauthorized(String, requiredScope: String? = nil)
     /// 409: an error of the route, as a path of union tags; the last tag may have further members.
     case route([Tag], members: JSONObject = [:])
-    /// 429: asked too often, or the namespace is being written to.
+    /// 429: rate limit exceeded, or the namespace is being written to.
     case tooMany(String, retryAfterSeconds: Int)
     /// 500, plain text.
     case internalError
@@ -25,7 +25,7 @@ enum DropboxError: Error, Equatable {
         }
     }
 
-    /// What a write to a path runs into; `upload` wraps it in a structure, all other routes in a union.
+    /// A write conflict at a path; `upload` wraps it in a structure, all other routes in a union.
     static func path(_ reason: [Tag], inUpload: Bool = false) -> DropboxError {
         .route([Tag("path", member: inUpload ? "reason" : nil)] + reason)
     }
@@ -57,7 +57,7 @@ enum DropboxError: Error, Equatable {
             body: Array(text.utf8))
     }
 
-    /// Dropbox ends each summary differently, so that nobody compares whole summaries.
+    /// Dropbox ends each summary differently, so that clients do not compare whole summaries.
     private static var tail: String { String(repeating: ".", count: Int.random(in: 0...4)) }
 
     private static func body(_ tags: [Tag], members: JSONObject) -> JSONValue {

@@ -1,4 +1,4 @@
-/// What a Dropbox user does with the files in the app's folder, behind the app's back.
+/// What a Dropbox user does with the files in the app's folder, outside the app.
 struct DropboxFileControl {
     let server: SandboxServer
     let account: Account
@@ -20,7 +20,7 @@ struct DropboxFileControl {
         }
     }
 
-    /// All files, folders left out, in the order in which they were made.
+    /// All files without folders, in order of creation.
     static func files(of account: Account, _ server: SandboxServer) -> [DropboxEntry] {
         server.withState { $0.dropboxes[account.id]?.entries.values.filter { !$0.isFolder } ?? [] }
             .sorted { $0.sequence < $1.sequence }
@@ -33,7 +33,7 @@ struct DropboxFileControl {
         return entry
     }
 
-    /// The bytes of a file. A browser that shows them does not run what is in them.
+    /// The bytes of a file. A browser that shows them does not execute them.
     private func content(of entry: DropboxEntry) -> SandboxResponse {
         SandboxResponse(
             200,
@@ -44,7 +44,7 @@ struct DropboxFileControl {
             file: server.directory.contentPath(account.id, entry.id), offset: 0, count: entry.size ?? 0)
     }
 
-    /// Replaces the content of a file, or makes one.
+    /// Replaces the content of a file, or creates one.
     private func put(_ path: String, _ request: SandboxRequest) throws -> SandboxResponse {
         let file = server.directory.uploadPath("control-" + RandomText.token(24))
         var writer = try ContentWriter(path: file)
@@ -78,7 +78,7 @@ struct DropboxFileControl {
     }
 }
 
-/// Media types by the endings of names, for providers that keep none.
+/// Media types by file name extension, for providers that store none.
 enum MediaType {
     static func guess(_ name: String) -> String {
         switch name.lowercased().split(separator: ".").last {

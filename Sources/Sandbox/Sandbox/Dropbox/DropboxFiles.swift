@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Dropbox's routes about files that carry no content.
+/// Dropbox's file routes that carry no content.
 struct DropboxFiles {
     let server: SandboxServer
 
@@ -20,7 +20,7 @@ struct DropboxFiles {
         }
     }
 
-    /// What `path` names. A path may be unknown for a while after it was written, an id never is.
+    /// What `path` names. A path may not be found for a while after it was written; an id always is.
     static func entry(
         _ path: String, of account: String, _ server: SandboxServer, wrapper: DropboxError.Tag
     ) throws(DropboxError) -> DropboxEntry {
@@ -33,13 +33,13 @@ struct DropboxFiles {
         return entry
     }
 
-    /// Whether an entry has had the time to show up in searches.
+    /// Whether enough time has passed for an entry to appear in searches.
     private static func isKnown(_ entry: DropboxEntry, to server: SandboxServer) -> Bool {
         let lag = Double(server.withState { $0.settings.searchLagMilliseconds }) / 1_000
         return lag == 0 || entry.serverModifiedAt <= server.now.addingTimeInterval(-lag)
     }
 
-    /// An entry as the sandbox tells of it, if it is to be wrong on purpose.
+    /// An entry as the sandbox reports it, deliberately wrong if so configured.
     static func shown(_ entry: DropboxEntry, by server: SandboxServer) -> DropboxEntry {
         guard server.breaks.contains(.wrongContentHash), entry.contentHash != nil else { return entry }
         var entry = entry
@@ -216,14 +216,14 @@ struct DropboxFiles {
     }
 }
 
-/// A batch of deletions, done but not told of before some polls.
+/// A batch of deletions, done but not reported until after some polls.
 struct DropboxJob: Sendable {
     let account: String
     let entries: [JSONValue]
     var pollsLeft = Int.random(in: 1...3)
 }
 
-/// Where a list of a folder goes on.
+/// Where the listing of a folder continues.
 struct DropboxCursor: Equatable {
     let path: String
     let isRecursive: Bool
@@ -237,7 +237,7 @@ struct DropboxCursor: Equatable {
         self.offset = offset
     }
 
-    /// The cursor as text; clients do not look inside.
+    /// The cursor as text; opaque to clients.
     var text: String {
         let json: JSONValue = [
             "path": .string(path), "recursive": .bool(isRecursive), "limit": .int(limit), "offset": .int(offset),

@@ -1,4 +1,4 @@
-/// What one user has in the app's folder, which is all that the app sees.
+/// One user's files in the app's folder, which is all that the app sees.
 struct DropboxFolder: Sendable {
     let account: String
     private(set) var entries: [String: DropboxEntry] = [:]
@@ -40,7 +40,7 @@ struct DropboxFolder: Sendable {
         }.sorted { $0.pathLower < $1.pathLower }
     }
 
-    /// Adds an entry or replaces it by a changed one.
+    /// Adds or replaces an entry.
     /// - Returns: the entry as it is kept now.
     @discardableResult
     mutating func put(_ entry: DropboxEntry) -> DropboxEntry {
@@ -58,8 +58,8 @@ struct DropboxFolder: Sendable {
         return entry
     }
 
-    /// Removes an entry, and what is inside a folder.
-    /// - Returns: all that went.
+    /// Removes an entry, or a folder with its contents.
+    /// - Returns: all removed entries.
     mutating func remove(_ id: String) -> [DropboxEntry] {
         guard let entry = entries[id] else { return [] }
         let gone = [entry] + (entry.isFolder ? entries(below: entry.path, isRecursive: true) : [])

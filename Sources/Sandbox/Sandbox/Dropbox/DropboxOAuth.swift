@@ -3,7 +3,7 @@ internal import OpenSSLCrypto
 
 /// Dropbox's OAuth 2 token route ("OAuth Guide"): codes, with or without PKCE, and refresh tokens that do not rotate.
 struct DropboxOAuth {
-    /// Life of an access token, in seconds; the token route says this number.
+    /// Life of an access token, in seconds; the token route reports this number.
     static let accessTokenSeconds = 14_400.0
     let server: SandboxServer
 
@@ -18,10 +18,10 @@ struct DropboxOAuth {
 
     static func refreshTokenText() -> String { RandomText.token(64) }
 
-    /// A new authorization code, as after the user has agreed once more.
+    /// A new authorization code, as after the user has consented again.
     /// - Parameters:
     ///   - verifier: PKCE's; `nil` for a code that only the app's secret redeems.
-    ///   - redirect: where the browser took the code; `nil` if the user carried it by hand.
+    ///   - redirect: where the browser took the code; `nil` if the user copied it by hand.
     static func code(
         for account: Account, verifier: String? = nil, redirect: String? = nil, at now: Date
     ) -> AuthorizationCode {
@@ -53,7 +53,7 @@ struct DropboxOAuth {
         }
     }
 
-    /// An app that asks, and whether it has proved its secret.
+    /// The calling app, and whether it has proved its secret.
     private struct Client {
         let key: String
         let hasSecret: Bool

@@ -1,4 +1,4 @@
-/// Sends a request for one of Dropbox's hosts to the route it means.
+/// Routes a request for one of Dropbox's hosts.
 struct DropboxRoutes {
     static let hosts: Set<String> = [
         "api.dropboxapi.com", "content.dropboxapi.com", "notify.dropboxapi.com", "api.dropbox.com", "www.dropbox.com",

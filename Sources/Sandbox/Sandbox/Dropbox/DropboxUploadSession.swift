@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// An upload session: bytes on their way, without a path until they are committed.
+/// An upload session: uploaded bytes without a path until they are committed.
 struct DropboxUploadSession: Sendable {
     /// Life of a session, in seconds: seven days.
     static let lifeSeconds = 604_800.0
@@ -36,7 +36,7 @@ struct DropboxUploadSession: Sendable {
         ]
     }
 
-    /// A session as it was kept on disk; `nil` if it is none of Dropbox's.
+    /// A session as it was kept on disk; `nil` if it is not one of Dropbox's.
     init?(json: JSONValue) {
         guard let id = json["id"]?.string, id.hasPrefix("pid_upload_session:"), let account = json["account"]?.string,
             let created = Date(json: json["createdAt"])

@@ -4,7 +4,7 @@ internal import Posix
 
 /// Dropbox's upload routes: whole files, and sessions.
 struct DropboxUploads {
-    /// Most bytes of one request.
+    /// Maximum number of bytes of one request.
     static let longestRequest = 150 << 20
     private static let commitMembers: Set<String> = [
         "path", "mode", "mode/update", "autorename", "client_modified", "mute", "strict_conflict", "property_groups",
@@ -106,7 +106,7 @@ struct DropboxUploads {
             throw DropboxError.route(["concurrent_session_data_not_allowed"])
         }
         let path = server.directory.uploadPath(session.file)
-        // What comes with a finish that fails is kept, so a second one is sent without bytes, further on.
+        // Bytes sent with a failing finish are kept, so the retry is sent without bytes, at the new offset.
         session.stored += try receive(request, argument, into: path, at: offset).count
         try keep(session)
         return .dropbox(.object(shown(try finish(session, commit)).metadata(isTagged: false)))
@@ -170,7 +170,7 @@ struct DropboxUploads {
         DropboxFiles.shown(entry, by: server)
     }
 
-    /// Stores the request's bytes from `offset` on; a connection that is lost leaves none of them.
+    /// Stores the request's bytes from `offset` on; if the connection is lost, none of them are kept.
     private func receive(
         _ request: SandboxRequest, _ argument: DropboxArgument, into path: String, at offset: Int
     ) throws -> (count: Int, hash: String) {

@@ -16,17 +16,17 @@ struct DropboxCommit: Sendable {
     var clientModifiedAt: Date?
 }
 
-/// Bytes that wait to become a file's content.
+/// Uploaded bytes, not yet a file's content.
 struct DropboxContent: Sendable {
-    /// Where they are now.
+    /// Their current location.
     let file: String
     let size: Int
     let contentHash: String
 }
 
 extension SandboxServer {
-    /// Claims an account's namespace for a write: of two at once, one is told to come again.
-    /// - Throws: what `busy` is.
+    /// Claims an account's namespace for a write: of two concurrent writes, one is told to retry.
+    /// - Throws: `busy`.
     func withDropboxLock<Result>(
         _ account: String, orThrow busy: DropboxError, _ body: () throws -> Result
     ) throws -> Result {
@@ -41,7 +41,7 @@ extension SandboxServer {
         return try body()
     }
 
-    /// Puts content at its path, by the conflict rules of `WriteMode`.
+    /// Stores content at its path, following the conflict rules of `WriteMode`.
     ///
     /// Equal contents at the path count as written, and nothing changes; else a file keeps its id when it is replaced.
     /// - Parameter inUpload: how the route wraps its errors.
@@ -88,7 +88,7 @@ extension SandboxServer {
         }
     }
 
-    /// Makes the folders that a path leads through.
+    /// Creates the parent folders of a path.
     func makeFolders(
         above path: String, in account: String, _ state: inout SandboxState, _ failure: DropboxError, at time: Date
     ) throws {
@@ -103,7 +103,7 @@ extension SandboxServer {
         }
     }
 
-    /// Keeps an entry in memory and on disk.
+    /// Stores an entry in memory and on disk.
     func keep(
         _ entry: DropboxEntry, in account: String, _ state: inout SandboxState
     ) throws(StorageError) -> DropboxEntry {
@@ -112,7 +112,7 @@ extension SandboxServer {
         return kept
     }
 
-    /// Removes an entry, and what is inside a folder.
+    /// Removes an entry, or a folder with its contents.
     func removeDropboxEntry(_ id: String, of account: String) {
         withState { state in
             for gone in state.dropboxes[account]?.remove(id) ?? [] {
@@ -126,7 +126,7 @@ extension SandboxServer {
     static func objection(to path: String) -> DropboxError.Tag? {
         guard path.hasPrefix("/"), path.count > 1 else { return "malformed_path" }
         for name in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            // "Files not syncing", and what rclone has found out about it.
+            // "Files not syncing", and rclone's findings.
             if name.isEmpty || name.utf8.count > 255 || name.hasSuffix(" ") || name.contains("\u{7F}") {
                 return "malformed_path"
             }

@@ -1,25 +1,25 @@
-/// A rule by which requests to the providers go wrong on purpose.
+/// A fault injection rule for requests to the providers.
 struct FaultRule: Sendable {
     /// Number of the rule, for people.
     let number: Int
     /// Only this host, or one of these with commas between them, or any.
     let host: String?
-    /// Only paths that begin so, or any.
+    /// Only paths with this prefix, or any.
     let pathPrefix: String?
     /// Only this method, or any.
     let method: String?
     /// Only queries in which this text occurs, or any.
     let queryContains: String?
-    /// Leave the first so many matching requests alone.
+    /// Number of matching requests to skip first.
     var skip: Int
-    /// Strike so many times; `nil`: without end.
+    /// Number of times to apply; `nil`: unlimited.
     var times: Int?
-    /// Strike with this probability, drawn from the generator.
+    /// Apply with this probability, drawn from the generator.
     let probability: Double
     var generator: SeededGenerator
-    /// How often the rule has struck.
+    /// How often the rule has been applied.
     var struck = 0
-    /// What happens then.
+    /// The effect.
     let effect: FaultEffect
 
     /// The rule as the control interface takes it.
@@ -77,7 +77,7 @@ struct FaultRule: Sendable {
         "keepBytes", "corruptAtByte",
     ]
 
-    /// The rule as the control interface shows it, with its number, how often it has struck, and what is left.
+    /// The rule as the control interface shows it, with its number, how often it has been applied, and what is left.
     var json: JSONValue {
         var object = requestJSON.object ?? [:]
         object["number"] = .int(number)
@@ -89,7 +89,7 @@ struct FaultRule: Sendable {
     /// Whether the rule is used up.
     var isSpent: Bool { times == 0 }
 
-    /// Whether the rule strikes this request; counts.
+    /// Whether the rule applies to this request; counts matches.
     mutating func strikes(_ request: SandboxRequest) -> Bool {
         guard !isSpent, matches(request.host), method == nil || method == request.method,
             pathPrefix.map({ request.path.hasPrefix($0) }) ?? true,
@@ -128,17 +128,17 @@ struct FaultRule: Sendable {
     }
 }
 
-/// What a fault does to a request; several effects of one rule, or of several rules, add up.
+/// The effect of a fault on a request; several effects of one rule, or of several rules, are combined.
 struct FaultEffect: Sendable, Equatable {
     /// Answer with this status instead.
     var status: Int?
     /// With this `Retry-After`: seconds or an HTTP date.
     var retryAfter: String?
-    /// Wait so long first; with ``isAfterEffect``, before the answer.
+    /// Wait this long first; with ``isAfterEffect``, before the answer.
     var latencyMilliseconds = 0
-    /// Send only so many bytes of the answer's body.
+    /// Send only this many bytes of the answer's body.
     var truncateAfterBytes: Int?
-    /// Cut the connection without an answer after so many bytes of the request's body.
+    /// Close the connection without an answer after this many bytes of the request's body.
     var resetAfterBytes: Int?
     /// Do the work first; without a status or reset the answer is lost.
     var isAfterEffect = false
@@ -148,7 +148,7 @@ struct FaultEffect: Sendable, Equatable {
     var body: String?
     /// The media type of ``body``.
     var contentType: String?
-    /// Store only so many of the bytes of a chunk, rounded down to what the provider keeps.
+    /// Store only this many bytes of a chunk, rounded down to the provider's granularity.
     var keepBytes: Int?
     /// Flip a bit of this byte: of the request's body if it has one, else of the answer's.
     var corruptAtByte: Int?
@@ -161,7 +161,7 @@ struct FaultEffect: Sendable, Equatable {
             || corruptAtByte != nil
     }
 
-    /// Both effects; where they disagree, this one counts.
+    /// Both effects; where they conflict, this one takes precedence.
     func adding(_ other: FaultEffect) -> FaultEffect {
         FaultEffect(
             status: status ?? other.status, retryAfter: retryAfter ?? other.retryAfter,
@@ -190,6 +190,6 @@ struct SeededGenerator: RandomNumberGenerator, Sendable {
         return value ^ (value >> 31)
     }
 
-    /// A number from 0 up to, not including, 1.
+    /// A number in the range 0 ..< 1.
     mutating func fraction() -> Double { Double(next() >> 11) / Double(1 << 53) }
 }

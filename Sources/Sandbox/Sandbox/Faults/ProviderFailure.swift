@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// A failure in the words of the provider that was asked.
+/// A failure in the format of the called provider.
 enum ProviderFailure {
     /// An answer with this status, as the request's provider would put it, unless the fault says how.
     static func response(status: Int, to request: SandboxRequest, effect: FaultEffect) -> SandboxResponse {
@@ -73,7 +73,7 @@ enum ProviderFailure {
             let seconds = effect.retryAfter.flatMap { Int($0) } ?? 1
             var response = DropboxError.tooMany(effect.reason ?? "too_many_requests", retryAfterSeconds: seconds)
                 .response
-            // The JSON says it; the header is not always there.
+            // The JSON contains it; the header is not always present.
             response.headers.removeAll { $0.name == "Retry-After" }
             return response
         default: return DropboxError.text(status, "Sandbox fault")

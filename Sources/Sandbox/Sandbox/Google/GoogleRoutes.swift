@@ -1,4 +1,4 @@
-/// Sends a request for one of Google's hosts to the route it means.
+/// Routes a request for one of Google's hosts.
 struct GoogleRoutes {
     let server: SandboxServer
     let effect: FaultEffect

@@ -1,6 +1,6 @@
 /// The `Range` header of a download (RFC 9110 section 14.2): one range of bytes.
 enum ByteRange: Equatable {
-    /// No usable `Range`: the whole is sent with 200. Several ranges at once count as none.
+    /// No usable `Range`: the whole content is sent with 200. Multiple ranges count as none.
     case whole
     /// Offsets of the first and last byte, both inside the content.
     case part(first: Int, last: Int)
@@ -34,7 +34,7 @@ enum ByteRange: Equatable {
 struct ContentRange: Equatable {
     /// Offsets of the first and last byte sent; `nil` in a status query.
     let bytes: ClosedRange<Int>?
-    /// Size of the whole, if known.
+    /// Total size, if known.
     let total: Int?
 
     /// The parsed header; `nil` if it is malformed or contradicts itself.

@@ -1,7 +1,7 @@
 /// Percent-encoding as URLs and forms use it (RFC 3986 section 2.1, WHATWG URL "application/x-www-form-urlencoded").
 enum PercentEncoding {
-    /// The text behind percent-escapes; `nil` for a broken escape or if the result is not UTF-8.
-    /// - Parameter plusIsBlank: true in queries and forms, where `+` stands for a blank.
+    /// The percent-decoded text; `nil` for a broken escape or if the result is not UTF-8.
+    /// - Parameter plusIsBlank: true in queries and forms, where `+` stands for a space.
     static func decode(_ text: some StringProtocol, plusIsBlank: Bool) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
@@ -19,7 +19,7 @@ enum PercentEncoding {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// Escapes all but letters, digits and `-._~`.
+    /// Escapes everything except letters, digits and `-._~`.
     static func encode(_ text: String) -> String {
         var output = ""
         for byte in text.utf8 {
@@ -48,7 +48,7 @@ enum PercentEncoding {
 
 /// The pairs of a query or of a form body, decoded, in order.
 public struct QueryItems: Sendable, Equatable {
-    /// Names and values as they came.
+    /// Names and values as received.
     public let items: [Item]
 
     /// One name and its value; a name without `=` has an empty value.
@@ -59,7 +59,7 @@ public struct QueryItems: Sendable, Equatable {
         public let value: String
     }
 
-    /// Decodes `a=b&c=d`; a pair whose escapes are broken is kept as it stands, so that it shows in an error.
+    /// Decodes `a=b&c=d`; a pair with invalid escapes is kept unchanged, so that it appears in an error.
     public init(_ text: String) {
         items = text.split(separator: "&", omittingEmptySubsequences: true).map { pair in
             let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

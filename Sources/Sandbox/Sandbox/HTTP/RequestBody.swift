@@ -1,23 +1,24 @@
 /// Why a request's body could not be read to its end.
 public enum RequestBodyError: Error, Equatable {
-    /// The client hung up, or a fault cut the connection.
+    /// The client disconnected, or a fault closed the connection.
     case cut
-    /// The body is longer than the reader wanted to keep in memory.
+    /// The body exceeds the reader's memory limit.
     case tooLong
 }
 
 /// A request's body, pulled piece by piece, so that a file of any size passes through constant memory.
 ///
-/// Belongs to the one thread that serves the request; faults that strike inside a body are applied here.
+/// Belongs to the one thread that serves the request; faults that occur inside a body are applied here.
 public final class RequestBody {
-    /// Fills the buffer from its start; returns how many bytes came, fewer than it holds only at the end of the body.
+    /// Fills the buffer from its start; returns the number of bytes read, fewer than it holds only at the end of the
+    /// body.
     public typealias Source = (_ buffer: inout [UInt8]) throws(RequestBodyError) -> Int
 
     /// Bytes announced by `Content-Length`; `nil` if the length is not known.
     public let declaredLength: Int?
     /// Bytes read so far.
     public private(set) var receivedBytes = 0
-    /// Cut the request once so many bytes have arrived, or at the end of a shorter body.
+    /// Cut off the request once this many bytes have arrived, or at the end of a shorter body.
     var cutAfterBytes: Int?
     /// Flip a bit of the byte at this offset.
     var corruptAtByte: Int?
@@ -41,7 +42,7 @@ public final class RequestBody {
         }
     }
 
-    /// Fills `buffer` as far as the body goes.
+    /// Fills `buffer` from the body.
     /// - Returns: bytes filled, from the start of the buffer; fewer than it holds only at the end of the body.
     /// - Throws: ``RequestBodyError/cut``; what had arrived is still in the buffer, `filled` says how much.
     func fill(_ buffer: inout [UInt8], filled: inout Int) throws(RequestBodyError) {
@@ -72,7 +73,7 @@ public final class RequestBody {
         return bytes
     }
 
-    /// Reads and forgets what is left, so that the client can finish sending before it gets its answer.
+    /// Reads and discards the rest, so that the client can finish sending before it gets its answer.
     public func drain() throws(RequestBodyError) {
         if let declaredLength, receivedBytes >= declaredLength { return }
         var buffer = [UInt8](repeating: 0, count: 262_144)

@@ -63,7 +63,7 @@ public struct SandboxRequest {
         return words.count == 2 && words[0].lowercased() == "bearer" ? String(words[1]) : nil
     }
 
-    /// The decoded fields of a form body of at most 64 KiB; `nil` if the body is no form.
+    /// The decoded fields of a form body of at most 64 KiB; `nil` if the body is not a form.
     func readForm() throws(RequestBodyError) -> QueryItems? {
         guard mediaType == "application/x-www-form-urlencoded" else { return nil }
         return QueryItems(String(decoding: try body.readAll(limit: 65_536), as: UTF8.self))

@@ -13,9 +13,9 @@ public struct SandboxResponse: Sendable {
     public var headers: [(name: String, value: String)]
     /// The body.
     public var body: Body
-    /// Send only so many bytes of the body, although `Content-Length` promises all, then close.
+    /// Send only this many bytes of the body, although `Content-Length` announces all, then close.
     public var truncateAfterBytes: Int?
-    /// Send nothing at all and cut the connection.
+    /// Send nothing and close the connection.
     public var isCut = false
     /// Flip a bit of the body's byte at this offset.
     public var corruptAtByte: Int?
@@ -42,7 +42,7 @@ public struct SandboxResponse: Sendable {
         body = .file(path: path, offset: offset, count: count)
     }
 
-    /// Cuts the connection instead of answering.
+    /// Closes the connection instead of answering.
     static var cut: SandboxResponse {
         var response = SandboxResponse(444)
         response.isCut = true

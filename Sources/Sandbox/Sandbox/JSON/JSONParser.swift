@@ -1,4 +1,4 @@
-/// Why a text is not JSON, with the byte at which that shows.
+/// Why a text is not JSON, with the byte offset of the error.
 public struct JSONSyntaxError: Error, Equatable {
     /// Offset in bytes from the start of the text.
     public let offset: Int
@@ -13,7 +13,7 @@ public struct JSONParser {
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// The value that the whole of `bytes` stands for.
-    /// - Throws: ``JSONSyntaxError`` for anything that is not one JSON value, with nothing but blanks around it.
+    /// - Throws: ``JSONSyntaxError`` for anything that is not one JSON value, with nothing but white space around it.
     public static func parse(_ bytes: [UInt8]) throws(JSONSyntaxError) -> JSONValue {
         var parser = JSONParser(bytes)
         let value = try parser.value(depth: 0)

@@ -1,5 +1,5 @@
 extension JSONValue {
-    /// The value as JSON text, indented by two blanks as Google prints it, or on one line.
+    /// The value as JSON text, indented by two spaces as Google prints it, or on one line.
     public func text(isPretty: Bool = false) -> String {
         var output = ""
         write(to: &output, indent: isPretty ? 0 : nil)

@@ -1,7 +1,7 @@
 /// A JSON value whose objects keep the order of their members.
 ///
-/// The providers' answers are compared by people and by tests, so members come out in the order in which they were put in.
-/// Numbers are whole (`int`) wherever that is exact.
+/// The providers' answers are compared by people and by tests, so members keep their insertion order. Numbers are
+/// integers (`int`) wherever that is exact.
 public enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)
@@ -16,7 +16,7 @@ public enum JSONValue: Sendable, Equatable {
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// The whole number, if this is one.
+    /// The integer, if this is one.
     public var int: Int? {
         switch self {
         case .int(let value): value
@@ -25,7 +25,7 @@ public enum JSONValue: Sendable, Equatable {
         }
     }
 
-    /// The number, whole or not, if this is one.
+    /// The number, integer or not, if this is one.
     public var double: Double? {
         switch self {
         case .int(let value): Double(value)
@@ -34,7 +34,7 @@ public enum JSONValue: Sendable, Equatable {
         }
     }
 
-    /// The truth value, if this is one.
+    /// The boolean, if this is one.
     public var bool: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
@@ -89,9 +89,9 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
 {
     /// A string.
     public init(stringLiteral value: String) { self = .string(value) }
-    /// A whole number.
+    /// An integer.
     public init(integerLiteral value: Int) { self = .int(value) }
-    /// A truth value.
+    /// A boolean.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
     /// An array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
@@ -104,8 +104,8 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
 }
 
 extension Optional where Wrapped == JSONValue {
-    /// A string, or nothing: for members that may be absent.
+    /// A string, or `nil`: for members that may be absent.
     static func string(_ text: String?) -> JSONValue? { text.map { .string($0) } }
-    /// A whole number, or nothing.
+    /// An integer, or `nil`.
     static func int(_ number: Int?) -> JSONValue? { number.map { .int($0) } }
 }

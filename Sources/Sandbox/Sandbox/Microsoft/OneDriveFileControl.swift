@@ -16,7 +16,7 @@ struct OneDriveFileControl {
         case "GET": return content(of: try existing(name, request, listing))
         case "PUT" where !path.isEmpty: return try put(name, request, listing)
         case "DELETE" where !path.isEmpty:
-            // What is in the bin cannot be seen through Graph, so it is as good as gone.
+            // Items in the recycle bin are not visible through Graph, so they count as deleted.
             let item = try existing(name, request, listing)
             try server.changeOneDrive(of: account.id) { change in change.remove(item.id) }
             return SandboxResponse(204)
@@ -39,7 +39,7 @@ struct OneDriveFileControl {
         return item
     }
 
-    /// The bytes of a file. A browser that shows them does not run what is in them.
+    /// The bytes of a file. A browser that shows them does not execute them.
     private func content(of item: OneDriveItem) -> SandboxResponse {
         SandboxResponse(
             200,
@@ -50,7 +50,8 @@ struct OneDriveFileControl {
             file: server.directory.contentPath(account.id, item.id), offset: 0, count: item.size)
     }
 
-    /// Replaces the content of a file, or makes one: in the app's folder, unless `?folder=` names another of the root.
+    /// Replaces the content of a file, or creates one: in the app's folder, unless `?folder=` names another of the
+    /// root.
     private func put(
         _ name: String, _ request: SandboxRequest, _ listing: OneDriveListing
     ) throws -> SandboxResponse {
@@ -72,7 +73,8 @@ struct OneDriveFileControl {
         }
     }
 
-    /// The id of the folder of that name in the root, made if it is missing; of the app's folder if none is named.
+    /// The id of the folder of that name in the root, created if it is missing; of the app's folder if no name is
+    /// given.
     private func folder(_ name: String?) throws -> String {
         let appFolder = try server.appFolder(of: account.id)
         let time = server.now
@@ -91,7 +93,7 @@ struct OneDriveFileControl {
 struct OneDriveListing {
     let drive: OneDrive
 
-    /// All files, folders left out, in the order in which they were made.
+    /// All files without folders, in order of creation.
     var files: [OneDriveItem] {
         drive.items.values.filter { !$0.isFolder }.sorted { $0.sequence < $1.sequence }
     }

@@ -57,7 +57,7 @@ struct SandboxPage {
         return html + "</section>"
     }
 
-    /// What devices would show; nothing if they would show nothing.
+    /// What devices would show; empty if nothing.
     private static func section(_ pushes: [DeliveredPush]) -> String {
         guard !pushes.isEmpty else { return "" }
         var html = "<section><h2>Notifications</h2><ul>"
@@ -102,7 +102,7 @@ struct SandboxPage {
         return ""
     }
 
-    /// Text, safe inside elements and quoted attributes; what nobody could see, or would turn a line around, by its
+    /// Text, safe inside elements and quoted attributes; invisible characters, and those that reverse a line, by
     /// number.
     static func escape(_ text: String) -> String {
         var output = ""

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// A file as the page shows it, whoever keeps it.
+/// A file as the page shows it, from any provider.
 struct ShownFile {
     let name: String
     /// The folders down to it, joined by slashes; empty at the root.
@@ -12,7 +12,7 @@ struct ShownFile {
 }
 
 extension SandboxState {
-    /// The files of an account, in the order in which they were made; `nil` if it has no storage.
+    /// The files of an account, in order of creation; `nil` if it has no storage.
     func shownFiles(of account: Account) -> (files: [ShownFile], usedBytes: Int, root: String)? {
         if let drive = drives[account.id] {
             let listing = FileListing(drive: drive)

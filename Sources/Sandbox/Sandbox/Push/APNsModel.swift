@@ -9,7 +9,7 @@ struct APNsModel {
     private static let longestPayload = 4_096
     let server: SandboxServer
 
-    /// An answer that is no success.
+    /// An error answer.
     private struct Refusal: Error {
         var status: Int
         var reason: String
@@ -110,7 +110,7 @@ struct APNsModel {
         }
     }
 
-    /// A refusal that a client should not have provoked.
+    /// An error that a correct client does not cause.
     private func refuse(_ request: SandboxRequest, _ status: Int, _ reason: String) -> Refusal {
         server.note(request, "apns", reason)
         return Refusal(status: status, reason: reason)

@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 
-/// A notification that an emulated push service took, as it would appear on a device.
+/// A notification accepted by an emulated push service, as it would appear on a device.
 struct DeliveredPush: Sendable {
-    /// How many are remembered: the newest.
+    /// Maximum number kept: the newest.
     static let capacity = 5_000
 
     let time: Date
@@ -12,7 +12,7 @@ struct DeliveredPush: Sendable {
     let environment: String?
     let token: String
     let text: String
-    /// What the sender calls it: a second one of the same name takes the first one's place on the screen.
+    /// The sender's identifier: a second notification with the same one replaces the first on the screen.
     let id: String
 
     var json: JSONValue {
@@ -25,7 +25,7 @@ struct DeliveredPush: Sendable {
     }
 }
 
-/// What a test wants the push services to say about a token from now on.
+/// How the push services respond to a token from now on, set by a test.
 struct PushTokenScript: Sendable, Equatable {
     enum Outcome: String, Sendable, CaseIterable {
         /// The token works.
@@ -39,8 +39,8 @@ struct PushTokenScript: Sendable, Equatable {
     }
 
     var outcome = Outcome.delivered
-    /// The only world of APNs that knows the token; both if `nil`.
+    /// The only APNs environment that knows the token; both if `nil`.
     var environment: String?
-    /// When the device went away; of use with `unregistered`.
+    /// When the device was unregistered; only used with `unregistered`.
     var since: Date
 }

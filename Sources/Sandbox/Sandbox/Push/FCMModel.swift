@@ -5,7 +5,7 @@ internal import FoundationEssentials
 /// https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send
 struct FCMModel {
     static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-    /// What a message needs one of.
+    /// The scopes of which a message needs one.
     private static let scopes = [
         "https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform",
     ]
@@ -14,7 +14,7 @@ struct FCMModel {
     private static let longestBody = 4_096
     let server: SandboxServer
 
-    /// An answer that is no success.
+    /// An error answer.
     private struct Refusal: Error {
         var status: Int
         /// As `google.rpc.Code` has it.

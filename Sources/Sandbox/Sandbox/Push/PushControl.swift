@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// The control interface's routes about push: what arrived, and what becomes of tokens.
+/// The control interface's routes about push: delivered notifications, and the state of tokens.
 struct PushControl {
     let server: SandboxServer
 

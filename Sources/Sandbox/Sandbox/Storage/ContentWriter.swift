@@ -1,10 +1,10 @@
 internal import OpenSSLCrypto
 internal import Posix
 
-/// Writes a file's bytes as they arrive and computes their MD5 on the way, in constant memory.
+/// Writes a file's bytes as they arrive and computes their MD5 at the same time, in constant memory.
 struct ContentWriter: ~Copyable {
-    /// Size of the pieces in which bytes are read, hashed and written; what a lost connection leaves behind is a
-    /// multiple of it, as at Google.
+    /// Chunk size for reading, hashing and writing; what a lost connection leaves behind is a multiple of it, as at
+    /// Google.
     static let pieceBytes = 262_144
 
     /// Bytes written and hashed.
@@ -49,11 +49,11 @@ struct ContentWriter: ~Copyable {
     mutating func finish() -> String { digest.finishAndRestart().hexLowercase }
 }
 
-/// Carries a request's body to where it is stored, piece by piece.
+/// Copies a request's body to its storage, piece by piece.
 enum BodyPump {
     /// How it ended.
     enum Ending: Equatable {
-        /// The body has ended: so many bytes came.
+        /// The body has ended; the number of bytes received.
         case complete(received: Int)
         /// The connection was lost; whole pieces before that are stored.
         case cut
@@ -62,7 +62,7 @@ enum BodyPump {
     /// Reads the body to its end.
     /// - Parameters:
     ///   - skip: bytes at the beginning that are stored already.
-    ///   - keep: store no more than so many of the bytes after `skip`, and forget the rest.
+    ///   - keep: store at most this many of the bytes after `skip`, and discard the rest.
     ///   - store: takes each piece.
     static func run(
         _ body: RequestBody, skip: Int = 0, keep: Int? = nil, store: (ArraySlice<UInt8>) throws(StorageError) -> Void
@@ -91,7 +91,7 @@ enum BodyPump {
 
 /// Checksums of stored files.
 enum StoredContent {
-    /// Largest file for which SHA-1 and SHA-256 are offered; Drive too lacks them for some files.
+    /// Largest file for which SHA-1 and SHA-256 are offered; Drive also lacks them for some files.
     static let largestWithAllChecksums = 8 << 20
 
     /// SHA-1 and SHA-256 of the file at `path`, in lower-case hexadecimal.

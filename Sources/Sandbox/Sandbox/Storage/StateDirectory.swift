@@ -1,6 +1,6 @@
 internal import Posix
 
-/// Where the sandbox keeps everything: one directory, contents as plain files, metadata as JSON beside them.
+/// The sandbox's storage: one directory, contents as plain files, metadata as JSON files next to them.
 ///
 /// ```
 /// settings.json
@@ -13,7 +13,7 @@ public struct StateDirectory: Sendable {
     /// The directory, without a slash at the end.
     public let path: String
 
-    /// Uses the directory at `path`, which is made if it is missing.
+    /// Uses the directory at `path`, which is created if it is missing.
     /// - Throws: ``StorageError`` if that fails.
     public init(_ path: String) throws(StorageError) {
         self.path = path
@@ -33,7 +33,7 @@ public struct StateDirectory: Sendable {
     func uploadPath(_ session: String) -> String { path + "/uploads/" + session + ".part" }
     func uploadFile(_ session: String) -> String { path + "/uploads/" + session + ".json" }
 
-    /// Makes the folders of a new account.
+    /// Creates the folders of a new account.
     func makeFolders(of account: String) throws(StorageError) {
         try StorageError.translating { () throws(PosixError) in
             try Directory.make(accountPath(account) + "/content")
@@ -49,13 +49,13 @@ public struct StateDirectory: Sendable {
         }
     }
 
-    /// The JSON value in the file at `path`; `nil` if there is no such file or it is not whole.
+    /// The JSON value in the file at `path`; `nil` if there is no such file or it is incomplete.
     func readJSON(_ path: String) -> JSONValue? {
         guard let bytes = try? TextFile.read(path) else { return nil }
         return try? JSONParser.parse(bytes)
     }
 
-    /// Puts a JSON value into the file at `path`, in one step: a reader sees the old or the new one, never a part.
+    /// Writes a JSON value to the file at `path` atomically: a reader sees the old or the new one, never a part.
     func write(_ value: JSONValue, to path: String) throws(StorageError) {
         try StorageError.translating { () throws(PosixError) in
             let temporary = path + ".new"
@@ -72,20 +72,20 @@ public struct StateDirectory: Sendable {
         return (try? file.size()) ?? 0
     }
 
-    /// Removes a file if it is there.
+    /// Removes a file if it exists.
     func remove(_ path: String) {
         try? Directory.removeFile(path)
     }
 
-    /// Gives a finished upload its place.
+    /// Moves a finished upload to its final path.
     func move(_ old: String, to new: String) throws(StorageError) {
         try StorageError.translating { () throws(PosixError) in try Directory.rename(old, to: new) }
     }
 }
 
-/// The state directory cannot be used: the sandbox's disk is full, or not ours.
+/// The state directory cannot be used: the sandbox's disk is full, or not accessible.
 public struct StorageError: Error, CustomStringConvertible {
-    /// What the system said.
+    /// The system's error message.
     public let description: String
 
     static func translating<Result: ~Copyable>(_ body: () throws(PosixError) -> Result) throws(StorageError) -> Result {

@@ -2,7 +2,7 @@ public import OpenSSLCrypto
 
 extension KeyRing {
     /// The sealing key of a configuration, and the former ones whose records can still be opened.
-    /// - Throws: ``ConfigurationError`` naming the setting whose key cannot be used.
+    /// - Throws: ``ConfigurationError`` naming the setting whose key is unusable.
     public init(_ configuration: ServerConfiguration) throws(ConfigurationError) {
         let current = try Self.key(configuration.sealingKey, setting: "sealing.keyFile")
         var former: [SealingKey] = []

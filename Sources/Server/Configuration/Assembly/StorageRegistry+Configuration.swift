@@ -53,7 +53,7 @@ extension StorageRegistry {
                     AppleAccount.Registration(
                         clientID: apple.clientID, teamID: apple.teamID, keyID: apple.keyID,
                         key: apple.key, redirectURI: apple.redirectURI),
-                    // What one host writes about consent another one reads.
+                    // What one host writes about consent, another one reads.
                     now: { Date(timeIntervalSince1970: Double(store.now.secondsSince1970)) }))
         }
         return accounts

@@ -3,14 +3,14 @@ public struct ConfigurationFinding: Sendable, Equatable {
     public enum Kind: Sendable {
         /// The server does not start with it.
         case problem
-        /// The server starts, and somebody should mend it all the same.
+        /// The server starts, but somebody should fix it.
         case warning
         /// Good to know.
         case note
     }
 
     public var kind: Kind
-    /// Where it is; `nil` if it is about something that is not there.
+    /// Where it is; `nil` if it is about something that is missing.
     public var place: TextPlace?
     /// Names the setting; holds no secret.
     public var sentence: String
@@ -25,7 +25,7 @@ public struct ConfigurationError: Error, CustomStringConvertible {
     public var path: String
     /// Problems, in the order of the file, then those without a place; never empty.
     public var problems: [ConfigurationFinding]
-    /// What else there is to know about the file: warnings and notes.
+    /// What else to know about the file: warnings and notes.
     public var notes: [ConfigurationFinding]
 
     /// - Parameter problems: at least one.
@@ -40,7 +40,7 @@ public struct ConfigurationError: Error, CustomStringConvertible {
         self.init(path: path, problems: problems.map { ConfigurationFinding(kind: .problem, sentence: $0) })
     }
 
-    /// The problems as sentences for the operator; no secret stands in them.
+    /// The problems as sentences for the operator; they contain no secret.
     public var description: String {
         "\(path):\n" + problems.map { "  - \($0)" }.joined(separator: "\n")
     }

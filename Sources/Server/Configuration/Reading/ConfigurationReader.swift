@@ -1,7 +1,7 @@
-/// Takes values out of a configuration file and collects everything that is to be said about it.
+/// Reads values from a configuration file and collects all findings about it.
 ///
 /// A setting may be nested (`{"database": {"name": …}}`) or dotted (`"database.name": …`); numbers and booleans may
-/// also be given as texts, as older servers' files do. Older names count as ours.
+/// also be given as strings, as in older servers' files. Older names are treated as ours.
 struct ConfigurationReader {
     private struct Setting {
         /// As the file has it.
@@ -12,10 +12,10 @@ struct ConfigurationReader {
 
     /// By our name.
     private var settings: [String: Setting] = [:]
-    /// What was there at the beginning; settings that have been read stay in it.
+    /// All settings of the file; those that have been read stay in it.
     private var places: [String: (name: String, place: TextPlace)] = [:]
     private var findings: [ConfigurationFinding] = []
-    /// Every name that was asked for, whether the file has it or not.
+    /// Every name that was looked up, whether the file has it or not.
     private(set) var asked: Set<String> = []
 
     /// - Parameter root: the whole file; must be an object.
@@ -67,7 +67,7 @@ struct ConfigurationReader {
     // MARK: Findings
 
     /// Adds a finding.
-    /// - Parameter key: the setting that it is about, by our name; the finding has its place.
+    /// - Parameter key: the setting that it is about, by our name; the finding gets its place.
     mutating func report(_ kind: ConfigurationFinding.Kind, _ sentence: String, at key: String?) {
         report(kind, key.flatMap { places[$0]?.place }, sentence)
     }
@@ -94,8 +94,7 @@ struct ConfigurationReader {
     /// What the file calls a setting: its own name, or an older one.
     func name(of key: String) -> String { places[key]?.name ?? key }
 
-    /// What the file would call a setting that it lacks: where it names the database as an older server's does, so do
-    /// we.
+    /// What the file would call a setting that it lacks: if it uses an older server's names for the database, so do we.
     func nameIfMissing(_ key: String) -> String {
         let used = Set(places.values.compactMap { $0.name.split(separator: ".").first })
         return SettingCatalog.olderNames.first { older, ours in
@@ -123,7 +122,7 @@ struct ConfigurationReader {
         return nil
     }
 
-    /// A text that is there and not empty; an empty one after a problem.
+    /// A string that is present and not empty; an empty one after a problem.
     mutating func required(_ key: String) -> String {
         let isThere = settings[key] != nil
         guard let text = string(key) else {

@@ -1,4 +1,4 @@
-/// A JSON value that knows where it stands, so that a whole file can be read before anything in it is judged.
+/// A JSON value that knows its position, so that a whole file can be read before anything in it is validated.
 struct LocatedJSON {
     indirect enum Value {
         case null

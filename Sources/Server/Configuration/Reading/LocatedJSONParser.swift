@@ -13,7 +13,7 @@ struct LocatedJSONParser {
     private var position = 0
     private var place = TextPlace(line: 1, column: 1)
 
-    /// The value that `bytes` are the text of.
+    /// The value whose text is `bytes`.
     /// - Throws: ``Mistake``, the first one.
     static func parse(_ bytes: [UInt8]) throws(Mistake) -> LocatedJSON {
         guard let text = String(validating: bytes, as: UTF8.self) else {

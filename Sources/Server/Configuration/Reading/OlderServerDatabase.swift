@@ -1,10 +1,10 @@
 public import MariaDB
 import Posix
 
-/// Where a SyncServerII keeps its data, by that server's own configuration file.
+/// Where a SyncServerII keeps its data, according to that server's own configuration file.
 public enum OlderServerDatabase {
-    /// Reads host, user, password and database from a `Server.json` of either format: an object `db`, or flat texts
-    /// `mySQL.host` and so on. Everything else in the file is overlooked.
+    /// Reads host, user, password and database from a `Server.json` of either format: an object `db`, or flat strings
+    /// `mySQL.host` and so on. Everything else in the file is ignored.
     /// - Throws: ``ConfigurationError``.
     public static func settings(readingFrom path: String) throws(ConfigurationError) -> ConnectionSettings {
         let bytes: [UInt8]

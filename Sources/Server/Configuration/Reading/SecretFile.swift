@@ -1,8 +1,8 @@
 public import SyncProtocol
 
-/// A secret that a setting leaves to a file.
+/// A secret that a setting refers to by file.
 public struct SecretFile: Equatable, Sendable {
-    /// As the configuration has it: an absolute path, or a name below /etc/syncd/secrets.
+    /// As written in the configuration: an absolute path, or a name below /etc/syncd/secrets.
     public var name: String
     /// Who needs it. syncctl, which runs as root, reads all.
     public var readers: Set<ServerRole>

@@ -3,13 +3,13 @@ import Posix
 
 /// Finds the files that hold secrets.
 ///
-/// In a service, systemd shows a copy of each file of `/etc/syncd/secrets` to that service only, and puts the prefix of
-/// `LoadCredential=secret:/etc/syncd/secrets` before its name (systemd.exec(5)). Elsewhere, as for `syncctl`, the files
-/// themselves are read: in the folder `secrets` beside the configuration, or else beside the configuration.
+/// In a service, systemd provides a copy of each file of `/etc/syncd/secrets` to that service only, and puts the prefix
+/// of `LoadCredential=secret:/etc/syncd/secrets` before its name (systemd.exec(5)). Elsewhere, as for `syncctl`, the
+/// files themselves are read: in the folder `secrets` beside the configuration, or else beside the configuration.
 struct SecretFiles {
-    /// What a relative name is put behind, in this order; the first that leads to a file counts.
+    /// Prefixes tried for a relative name, in this order; the first that leads to a file wins.
     private let prefixes: [String]
-    /// Secrets that are to become files, by the name that the configuration has for them.
+    /// Secrets that are still to be written to files, by their names in the configuration.
     private let coming: [String: Secret]
 
     /// - Parameter credentialsFolder: what systemd has set `CREDENTIALS_DIRECTORY` to; `nil` outside of a service.
@@ -29,14 +29,14 @@ struct SecretFiles {
         unsafe getenv("CREDENTIALS_DIRECTORY").map { unsafe String(cString: $0) }
     }
 
-    /// Where a file is that the configuration names; where it should be, if there is none.
+    /// The path of a file that the configuration names; where it should be, if it does not exist.
     func path(_ name: String) -> String {
         guard !name.hasPrefix("/") else { return name }
         let paths = prefixes.map { $0 + name }
         return paths.first { unsafe access($0, F_OK) == 0 } ?? paths[0]
     }
 
-    /// The secret in a file, without the line end that editors add.
+    /// The secret in a file, without the newline that editors add.
     /// - Throws: ``PosixError``.
     func read(_ name: String) throws(PosixError) -> Secret {
         if let secret = coming[name] { return secret }

@@ -27,7 +27,7 @@ public struct ServerConfiguration: Sendable {
     public struct Dropbox: Sendable {
         public var appKey: String
         public var appSecret: Secret
-        /// With which those ask for codes who name none; `nil` if without one.
+        /// Of callers that request codes without naming one; `nil` if they use none.
         public var redirectURI: String?
         /// Whether a token without a code is enough.
         public var allowsBareTokens: Bool
@@ -50,7 +50,7 @@ public struct ServerConfiguration: Sendable {
     /// Amazon's push service, as the predecessor used it.
     public struct SNS: Sendable {
         public var accessKeyID: String
-        /// `nil` if the role that the file was read for does not need it; likewise the keys of the others.
+        /// `nil` if the role for which the file was read does not need it; likewise the keys of the others.
         public var secretKey: Secret?
         /// Such as `us-west-2`.
         public var region: String
@@ -64,7 +64,7 @@ public struct ServerConfiguration: Sendable {
         public var key: SigningKey?
         /// The app's bundle identifier.
         public var topic: String
-        /// Whether devices that do not say otherwise are those of developers.
+        /// Whether devices that do not say otherwise use the development environment.
         public var isSandbox: Bool
     }
 
@@ -93,15 +93,15 @@ public struct ServerConfiguration: Sendable {
         public var level: String
     }
 
-    /// With the account of the role that the file was read for, if it has one of its own, else with the owner's.
+    /// With the account of the role for which the file was read, if it has one of its own, else with the owner's.
     public var database: ConnectionSettings
     /// The accounts of roles that have one of their own; empty if the file was read for a role.
     public var roleAccounts: [ServerRole: ConnectionSettings] = [:]
-    /// The secrets that are in files, by the setting that names each; those that the role does not need as well.
+    /// The secrets that are in files, by the setting that names each; including those that the role does not need.
     public var secretFiles: [SecretFile] = []
     /// In base64.
     public var sealingKey: Secret
-    /// Keys that sealed tokens before, in base64: what they sealed can still be opened.
+    /// Former sealing keys, in base64: what they sealed can still be opened.
     public var formerSealingKeys: [Secret]
     /// `nil` if people may not sign in with Google.
     public var google: Google?
@@ -126,28 +126,28 @@ public struct ServerConfiguration: Sendable {
     public var maximumTransfersPerUser: Int
     /// Requests of one user that an `api` process has in progress at once; others wait.
     public var maximumRequestsPerUser: Int
-    /// In bytes a second; `nil` if a transfer may be as slow as it likes.
+    /// In bytes per second; `nil` if transfers may be arbitrarily slow.
     public var minimumTransferRate: Int?
-    /// For how long a transfer may stand still at its beginning.
+    /// How long a transfer may stall at its beginning.
     public var transferGraceTime: Duration
     /// Connections of one process, 1 to 256; its threads share them, leased one transaction at a time.
     public var databaseConnections: Int
     public var signInTokenTimeToLive: Duration
-    /// Tokens of one address (IPv6: one network of 64 bits) that providers may reject in a minute, for each process.
+    /// How many tokens from one address (IPv6: one /64 network) providers may reject per minute, for each process.
     public var failedSignInsPerMinute: Int
     /// What each user may have and do.
     public var quotas: Quotas
     public var minimumIOSClientVersion: String?
-    /// After how many days without a commit staged changes are withdrawn.
+    /// Number of days without a commit after which staged changes are withdrawn.
     public var stagingLifetimeDays: Int
     public var sandbox: Sandbox?
-    /// Where the processes of this host keep what they count; `nil` if nothing is counted.
+    /// Where the processes of this host keep their metrics; `nil` if nothing is counted.
     public var metricsDirectory: String?
     public var log: Log
     /// What an operator should know about the file, although the server starts with it: warnings, then notes.
     public var notes: [ConfigurationFinding] = []
 
-    /// What keeps the file from being read, and what to do about it.
+    /// Why the file cannot be read, and what to do about it.
     private static func problem(onReading error: PosixError) -> String {
         if error.isAbsence { return "there is no such file: syncctl setup makes it, --config names another one" }
         return error.isDenial
@@ -155,7 +155,7 @@ public struct ServerConfiguration: Sendable {
     }
 
     /// Reads the file at `path` and the secrets that it names.
-    /// - Parameter role: reads only the secrets that it needs, and takes its account in the database; `nil`: all secrets, for
+    /// - Parameter role: reads only the secrets that it needs, and uses its database account; `nil`: all secrets, for
     ///   the operator, who has the owner's account.
     /// - Throws: ``ConfigurationError`` with everything that is wrong.
     public init(readingFrom path: String, for role: ServerRole? = nil) throws(ConfigurationError) {
@@ -165,13 +165,14 @@ public struct ServerConfiguration: Sendable {
                 path: path,
                 problems: [Self.problem(onReading: error)])
         }
-        // A mode that cannot be told counts as the worst.
+        // An unknown mode is treated as the worst.
         let permissions = (try? TextFile.permissions(of: path)) ?? 0o777
         try self.init(bytes, at: path, permissions, SecretFiles(configurationPath: path), for: role)
     }
 
-    /// Reads a text that is to become the file at `path`, to know beforehand whether the server would start with it.
-    /// - Parameter secrets: what is to become the files that the text names; others are there already.
+    /// Reads a text that is to become the file at `path`, to check beforehand whether the server would start with it.
+    /// - Parameter secrets: the contents of files that the text names and that are still to be written; others exist
+    ///   already.
     /// - Throws: ``ConfigurationError`` with everything that is wrong.
     public init(proposed text: String, at path: String, secrets: [String: Secret]) throws(ConfigurationError) {
         try self.init(

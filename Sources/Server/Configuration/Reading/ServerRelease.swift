@@ -1,6 +1,6 @@
 /// The server's version, as old and new clients read it: three integers with dots.
 ///
-/// Equal to the file VERSION, which nginx's error pages are made from; `make check` compares the two.
+/// Equal to the file VERSION, from which nginx's error pages are generated; `make check` compares the two.
 public enum ServerRelease {
     public static let text = "1.0.0"
 }

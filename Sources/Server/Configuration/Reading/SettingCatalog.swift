@@ -1,9 +1,9 @@
 import SyncProtocol
 
-/// The names of all settings, by which misspelt ones are recognised. docs/operations.md explains each; tests keep the
-/// three lists (this one, that one, and what `SettingsReader` reads) the same.
+/// The names of all settings, used to recognise misspelt ones. docs/operations.md explains each; tests keep the three
+/// lists (this one, that one, and what `SettingsReader` reads) the same.
 enum SettingCatalog {
-    /// Settings that stand in the file as they are.
+    /// Settings whose values are in the file itself.
     static let plain = others.union(Quota.allCases.map { "quotas.\($0.rawValue)" })
         .union(ServerRole.allCases.map { "database.roles.\($0.rawValue).user" })
 
@@ -23,11 +23,11 @@ enum SettingCatalog {
         "sealing.formerKeyFiles", "metrics.directory", "log.file", "log.level", "sandbox.connectTo", "sandbox.caFile",
     ]
 
-    /// Settings that may stand in the file, and whose twin with `File` at the end names a file that holds the secret; with
-    /// the roles that need it. A role that lacks another one starts all the same.
+    /// Settings that may be in the file, and whose counterpart with the suffix `File` names a file that holds the
+    /// secret; with the roles that need it. A role starts without the secrets that it does not need.
     ///
-    /// Whoever signs people in, or renews their tokens, needs the secret of their provider; whoever notifies, that of the
-    /// push service. The api makes devices known to SNS; nobody but the jobs role sends.
+    /// A role that signs people in, or renews their tokens, needs the secret of their provider; a role that sends
+    /// notifications needs that of the push service. The api registers devices with SNS; only the jobs role sends.
     static let secretReaders: [String: Set<ServerRole>] = {
         let all = Set(ServerRole.allCases)
         var readers: [String: Set<ServerRole>] = [
@@ -42,7 +42,7 @@ enum SettingCatalog {
 
     static let secrets = Set(secretReaders.keys)
 
-    /// Names that the files of SyncServerII have for settings of this server.
+    /// Names that SyncServerII's files use for settings of this server.
     static let olderNames = [
         "db.host": "database.host", "db.user": "database.user", "db.password": "database.password",
         "db.database": "database.name",
@@ -51,14 +51,14 @@ enum SettingCatalog {
         "GoogleServerSecret": "GoogleServerClientSecret", "maxNumberDeviceUUIDPerUser": "quotas.devices",
     ]
 
-    /// Settings of SyncServerII that are without effect here, with the reason.
+    /// Settings of SyncServerII that have no effect here, with the reason.
     static let withoutEffect = [
         "port": "nginx listens, and has the port in its own configuration",
         "ssl.selfSigning": "nginx holds the certificate",
         "loadTestingCloudStorage": "for tests there is the sandbox",
     ]
 
-    /// All names that a file may hold, nested or with dots.
+    /// All names that a file may contain, nested or with dots.
     static let all: Set<String> = plain.union(secrets).union(secrets.map { $0 + "File" }).union(olderNames.keys)
         .union(withoutEffect.keys)
 

@@ -74,7 +74,7 @@ extension SettingsReader {
         return isNeeded(name) ? text ?? missing(name + "File") : nil
     }
 
-    /// The key that signs what Apple's services are shown; `nil`, and a problem, if there is none that can be used.
+    /// The key that signs the tokens for Apple's services; `nil`, and a problem, if there is no usable one.
     mutating func es256Key(_ name: String) -> SigningKey? {
         guard let text = openedSecret(name) else { return nil }
         do {

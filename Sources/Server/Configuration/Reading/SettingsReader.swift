@@ -13,9 +13,9 @@ struct SettingsReader {
     let files: SecretFiles
     /// The configuration file's own permission bits.
     let permissions: UInt32
-    /// For whom the file is read; `nil` for the operator.
+    /// The role for which the file is read; `nil` for the operator.
     var role: ServerRole?
-    /// What has been found to be in files.
+    /// The secrets found to be in files.
     private(set) var secretFiles: [SecretFile] = []
 
     mutating func read() -> ServerConfiguration {
@@ -107,7 +107,7 @@ struct SettingsReader {
             database: reader.required("database.name"))
     }
 
-    /// The files of SyncServerII have no such key, and shall do all the same.
+    /// SyncServerII's files have no such key, but must work nevertheless.
     private mutating func sealingKeyByDefault() -> Secret {
         do {
             secretFiles.append(SecretFile(name: Self.sealingKeyFile, readers: Set(ServerRole.allCases)))
@@ -158,7 +158,7 @@ struct SettingsReader {
         )
     }
 
-    /// Those that are listed, and Dropbox's, which whoever asks with it may as well name.
+    /// Those that are listed, and Dropbox's, which a caller that uses it may also name explicitly.
     private mutating func redirectURIs(_ dropbox: ServerConfiguration.Dropbox?) -> Set<String> {
         let listed = reader.strings("redirectURIs")
         for uri in listed where !Self.isRedirectURI(uri) {
@@ -178,7 +178,7 @@ struct SettingsReader {
 
     private mutating func apple() -> ServerConfiguration.Apple? {
         let isAllowed = reader.bool("allowedSignInTypes.AppleSignIn", default: false)
-        // Older servers' files have the redirect URI empty where none is used.
+        // Older servers' files have an empty redirect URI where none is used.
         let redirectURI = reader.string("appleSignIn.redirectURI").flatMap { $0.isEmpty ? nil : $0 }
         let (clientID, teamID) = (appleText("clientId", isAllowed), appleText("teamId", isAllowed))
         let keyID = appleText("keyId", isAllowed)
@@ -201,7 +201,7 @@ struct SettingsReader {
         let name = reader.string(keys.0)
         let contents = reader.string(keys.1)
         guard let name, let contents else {
-            // With the older server, too, this meant that no file is made.
+            // With the older server, too, this meant that no file is created.
             if name != nil {
                 reader.report(.warning, "\(keys.0) is without effect: \(keys.1) is missing", at: keys.0)
             } else if contents != nil {
@@ -256,18 +256,18 @@ struct SettingsReader {
         return ServerConfiguration.Log(file: reader.string("log.file"), level: level)
     }
 
-    /// Whether a secret is read. A role leaves those of others alone, whether they are there or not.
+    /// Whether a secret is read. A role ignores those of others, whether they exist or not.
     func isNeeded(_ key: String) -> Bool { role.map { readers(of: key).contains($0) } ?? true }
 
-    /// Who needs a secret. A role with an account of its own has no business with that of the database's owner.
+    /// Who needs a secret. A role with an account of its own must not use that of the database's owner.
     private func readers(of key: String) -> Set<ServerRole> {
         let readers = SettingCatalog.secretReaders[key] ?? []
         guard key == "database.password" else { return readers }
         return readers.filter { !reader.has(prefix: "database.roles.\($0.rawValue)") }
     }
 
-    /// A secret that is given inline, or in the file that the same key with `File` names; an empty one if it is given and
-    /// the role does not need it.
+    /// A secret that is given inline, or in the file named by the same key with the suffix `File`; an empty one if it
+    /// is given and the role does not need it.
     mutating func secret(_ key: String) -> Secret? {
         let inline = reader.string(key)
         let file = reader.string(key + "File")
@@ -329,7 +329,7 @@ struct SettingsReader {
     }
 
     mutating func missing(_ key: String) -> Secret {
-        // A wrong value was a problem already.
+        // A wrong value has been reported as a problem already.
         if !reader.has(prefix: key), !reader.has(prefix: String(key.dropLast(4))) {
             reader.problem("\(key) is missing")
         }

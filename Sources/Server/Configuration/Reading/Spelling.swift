@@ -2,7 +2,7 @@
 enum Spelling {
     /// The known name that `name` was probably meant to be; `nil` if none is near enough.
     ///
-    /// Letter case does not count. A name whose last part is right, at the wrong depth, counts as near.
+    /// Letter case does not count. A name whose last part is right, but at the wrong depth, counts as near.
     static func suggestion(for name: String, among known: [String]) -> String? {
         let wanted = Array(name.lowercased().unicodeScalars)
         let limit = max(1, min(3, wanted.count / 4))

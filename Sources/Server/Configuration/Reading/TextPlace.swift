@@ -1,4 +1,4 @@
-/// Where something stands in a text file.
+/// A position in a text file.
 public struct TextPlace: Sendable, Hashable {
     /// From 1.
     public var line: Int

@@ -3,14 +3,14 @@ import HTTPTypes
 
 /// Sends requests to providers through one libcurl handle, keeping connections alive between them.
 ///
-/// Used by one thread at a time, as the handle inside must be.
+/// Used by one thread at a time, as the handle requires.
 final class CurlSender {
     private static let connectTimeout: Duration = .seconds(10)
     private var handle: EasyHandle
 
-    /// Connects to nothing yet.
+    /// Does not connect yet.
     ///
-    /// - Parameter routing: where connections go: to the hosts in the URLs, or to emulated providers.
+    /// - Parameter routing: where to connect: to the hosts in the URLs, or to emulated providers.
     /// - Throws: ``CurlError/outOfMemory``.
     init(routing: Routing = .direct) throws(CurlError) {
         handle = try EasyHandle(routing: routing)
@@ -29,12 +29,12 @@ final class CurlSender {
         }
     }
 
-    /// Sends a request and hands over the reply as it arrives.
+    /// Sends a request and passes on the reply as it arrives.
     func stream(
         _ outgoing: OutgoingRequest, by deadline: Deadline, head: (ReplyHead) -> Bool, body: (Span<UInt8>) -> Bool
     ) throws(TransportError) -> ReplyHead {
         var request = try request(outgoing, deadline)
-        // No limit for the whole, since bodies may be long; but it must keep flowing.
+        // No total timeout, since bodies may be long; but data must keep flowing.
         request.totalTimeout = nil
         request.lowSpeedTime = max(.seconds(1), deadline.remaining)
         var received: ReplyHead?
@@ -62,7 +62,7 @@ final class CurlSender {
             method: outgoing.method.rawValue, url: outgoing.url,
             headers: outgoing.headers.map { (name: $0.name.rawName, value: $0.value) },
             body: outgoing.body.map { .bytes($0) } ?? .none)
-        // A handle that has sent one large part would keep a large buffer for ever.
+        // A handle that has sent one large part would otherwise keep a large buffer forever.
         request.uploadBufferBytes = min(512 * 1024, max(64 * 1024, outgoing.body?.count ?? 0))
         request.usesFreshConnection = !outgoing.isRepeatable
         if outgoing.requiresHTTP2 { request.httpVersion = .http2Only }

@@ -1,12 +1,13 @@
 public import Curl
 import Synchronization
 
-/// The libcurl handles of one process, lent for the length of one request to a provider.
+/// The libcurl handles of one process, each leased for the duration of one request to a provider.
 ///
-/// The handle used last is lent first: its connection is the one most likely to be alive, so that with little traffic too
-/// most requests need no new TLS handshake. And a thread that waits for a phone holds neither handle nor connection.
+/// The most recently used handle is leased first: its connection is the most likely to be alive, so most requests need
+/// no new TLS handshake even under light traffic. A thread that waits for a phone holds neither a handle nor a
+/// connection.
 public final class CurlSenderPool: Sendable {
-    /// Handles kept; those beyond are closed after use.
+    /// Idle handles kept; any beyond that are closed after use.
     private static let maximumIdle = 64
 
     private let routing: Routing
@@ -14,15 +15,15 @@ public final class CurlSenderPool: Sendable {
 
     /// A handle between two requests.
     ///
-    /// `@unchecked Sendable`: exactly one thread takes it out of the pool, under its lock, and libcurl lets different
-    /// threads use a handle one after the other (libcurl-thread(3)).
+    /// `@unchecked Sendable`: exactly one thread takes it out of the pool, under the pool's lock, and libcurl lets
+    /// different threads use a handle one after the other (libcurl-thread(3)).
     private struct IdleSender: @unchecked Sendable {
         let sender: CurlSender
     }
 
-    /// Connects to nothing yet.
+    /// Does not connect yet.
     ///
-    /// - Parameter routing: where connections go: to the hosts in the URLs, or to emulated providers.
+    /// - Parameter routing: where to connect: to the hosts in the URLs, or to emulated providers.
     public init(routing: Routing = .direct) {
         self.routing = routing
     }
@@ -49,7 +50,7 @@ public final class CurlSenderPool: Sendable {
         } else {
             do { sender = try CurlSender(routing: routing) } catch { throw TransportError(error) }
         }
-        // The handle is fit for the next request whatever becomes of this one.
+        // The handle can serve the next request whatever the outcome of this one.
         defer {
             let returned = IdleSender(sender: sender)
             idle.withLock { if $0.count < Self.maximumIdle { $0.append(returned) } }

@@ -2,9 +2,9 @@ import OpenSSLCrypto
 public import Store
 public import SyncProtocol
 
-/// Removes a person from the server and says what became of everything.
+/// Removes a person from the server and reports what happened to all their data.
 ///
-/// The removal is ``StoreSession/removeUser(_:at:)``, the very one that people get from the endpoint RemoveUser.
+/// The removal is ``StoreSession/removeUser(_:at:)``, the same one that the endpoint RemoveUser performs.
 public struct Erasure: Sendable {
     private let store: Store
 
@@ -24,7 +24,7 @@ public struct Erasure: Sendable {
     /// Erases the user in one transaction; `nil` if there is no such user.
     public func erase(_ userID: UserID, at now: WireDate) throws -> ErasureReceipt? {
         try store.transaction { session in
-            // Read without locks, since the removal has to lock first: the receipt's counts are of this moment.
+            // Read without locks, since the removal has to lock first: the receipt's counts are as of this moment.
             guard let user = try session.userDetails(userID) else { return nil }
             let before = try session.traces(of: userID)
             guard try session.removeUser(userID, at: now) else { return nil }
@@ -34,21 +34,23 @@ public struct Erasure: Sendable {
     }
 }
 
-/// Proof of an erasure, without the name of who was erased.
+/// Proof of an erasure, without the name of the erased person.
 public struct ErasureReceipt: Report {
-    /// Whether it happened; otherwise this is what would happen.
+    /// Whether it was carried out; otherwise this is what would happen.
     public var erased: Bool
     public var erasedAt: WireDate
     public var userID: UserID
     public var accountType: AccountType
-    /// SHA-256 of the provider's identifier of the person, in hexadecimal digits: whoever knows the person can check it.
+    /// SHA-256 of the provider's identifier of the person, in hexadecimal digits: anyone who knows the person can check
+    /// it.
     public var accountHash: String
-    /// The groups that the person was in; each one's master version has risen by one.
+    /// The groups that the person was in; each one's master version has been incremented by one.
     public var groups: [SharingGroupUUID]
     /// Rows that named the person, by kind.
     public var rows: [String: Int]
-    /// Rows that name the person now: files that others are told were deleted, by a number that means nobody; and for an
-    /// hour the sealed tokens, to clear what was never committed from their storage and then to tell the provider.
+    /// Rows that name the person now: files that are reported to others as deleted, by a number that stands for nobody;
+    /// and for an hour the sealed tokens, to remove uncommitted objects from their storage and then to notify the
+    /// provider.
     public var rowsLeft: [String: Int]?
 
     init(isDone: Bool, erasedAt: WireDate, user: UserDetails, rows: [String: Int], rowsLeft: [String: Int]?) {

@@ -3,12 +3,12 @@ public import Store
 import SyncProtocol
 import Vault
 
-/// Seals all tokens anew with the current key, so that former keys can be thrown away.
+/// Reseals all tokens with the current key, so that former keys can be discarded.
 ///
-/// May run while the server works, be interrupted and run again: a record is exchanged only if it is still the one that
-/// was opened, a page of them in one transaction, and those under the current key are passed over.
+/// May run while the server is running, be interrupted and be run again: a record is replaced only if it is still the
+/// one that was opened, one page per transaction, and those under the current key are skipped.
 public struct KeyRotation: Sendable {
-    /// Records in a transaction.
+    /// Records per transaction.
     public static let page = 100
 
     private let store: Store
@@ -22,13 +22,14 @@ public struct KeyRotation: Sendable {
         sealer = CredentialSealer(keys: keys)
     }
 
-    /// Seals anew whatever is not under the current key.
+    /// Reseals every record that is not under the current key.
     ///
     /// - Parameter beforePage: called before each page; for tests, which interrupt there.
     /// - Throws: ``StoreError``, `CryptoError` if OpenSSL has no randomness.
     public func run(beforePage: () throws -> Void = {}) throws -> KeyRotationReport {
         var report = KeyRotationReport(currentKey: KeyRotationReport.name(of: keys.current.identifier))
-        // People may be removed meanwhile: where their tokens go then comes after where they were.
+        // People may be removed meanwhile: the place to which their tokens then move comes after the one where they
+        // were.
         for read in Self.sources {
             var last: SealedRecord?
             repeat {
@@ -39,7 +40,7 @@ public struct KeyRotation: Sendable {
         return report
     }
 
-    /// What reads the page that follows a record, for each kind of place.
+    /// Reads the page that follows a record, for each kind of place.
     private static let sources: [@Sendable (inout StoreSession, SealedRecord?) throws -> [SealedRecord]] = [
         { try $0.sealedCredentials(after: $1?.userID, limit: page) },
         { try $0.sealedFormerCredentials(after: $1?.userID, limit: page) },
@@ -48,7 +49,7 @@ public struct KeyRotation: Sendable {
         { try $0.sealedCodes(after: $1?.codeHash, limit: page) },
     ]
 
-    /// Seals one page anew.
+    /// Reseals one page.
     /// - Returns: the last record of the page; `nil` if there was none.
     private func reseal(
         _ report: inout KeyRotationReport, _ read: (inout StoreSession) throws -> [SealedRecord]
@@ -94,9 +95,9 @@ public struct KeyRotationReport: Report, Equatable {
     public var currentKey: String
     public var resealed = 0
     public var alreadyCurrent = 0
-    /// Records that changed while they were being sealed anew; run the command again.
+    /// Records that changed while they were being resealed; run the command again.
     public var changedMeanwhile = 0
-    /// Records that no key in the configuration opens.
+    /// Records that no key in the configuration can open.
     public var unreadable: [String] = []
 
     static func name(of identifier: UInt32) -> String {

@@ -6,7 +6,7 @@ public import Store
 public import SyncProtocol
 public import Vault
 
-/// Everything that the server holds about one person, to be handed to them; on request with the bytes of their files.
+/// Everything that the server holds about one person, to be given to them; on request with the bytes of their files.
 public struct PersonalExport: Report {
     /// A file whose bytes could not be fetched.
     public struct MissingFile: Encodable {
@@ -14,7 +14,7 @@ public struct PersonalExport: Report {
         public var reason: String
     }
 
-    /// Raised whenever a field changes its meaning.
+    /// Incremented whenever a field changes its meaning.
     public private(set) var format = 1
     public var exportedAt: WireDate
     public var data: PersonalData
@@ -39,10 +39,10 @@ public struct PersonalExport: Report {
         return lines
     }
 
-    /// Fetches the bytes of the person's files from their own storage into `folder`, one folder a group.
+    /// Fetches the bytes of the person's files from their own storage into `folder`, one folder per group.
     ///
     /// - Parameter storage: the person's.
-    /// - Throws: ``PosixError`` if the disk refuses; what the storage refuses is noted in the export.
+    /// - Throws: ``PosixError`` if writing fails; what the storage refuses is noted in the export.
     public mutating func fetchFiles(from storage: UserStorage, into folder: String) throws {
         var paths: [String: String] = [:]
         for file in data.files {
@@ -71,7 +71,7 @@ public struct PersonalExport: Report {
             }
             objectID = found.objectID
         }
-        // A group's UUID is text that a client made up; it becomes no path.
+        // A group's UUID is text chosen by a client; it must not become a path.
         let group = UUIDFolder.name(of: file.sharingGroupUUID)
         try Directory.make("\(folder)/files/\(group)")
         let path = "files/\(group)/\(file.objectName)"

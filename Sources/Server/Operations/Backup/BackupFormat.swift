@@ -3,7 +3,7 @@ import OpenSSLCrypto
 import Store
 public import SyncProtocol
 
-/// A backup is one file, compressed with gzip, of lines in UTF-8 that say by their first character what they are.
+/// A backup is one file, compressed with gzip, of lines in UTF-8 whose first character tells their kind.
 ///
 ///     H {"format": 1, …}                      what the backup is: the first line
 ///     T {"table": "users", "columns": […]}    a table begins
@@ -14,7 +14,7 @@ public import SyncProtocol
 /// In a row, `\N` is NULL, bytes are hexadecimal digits, and in texts tab, line feed, carriage return and backslash are
 /// `\t`, `\n`, `\r` and `\\`.
 public enum BackupFormat {
-    /// Raised whenever a program of before could not read the file.
+    /// Incremented whenever an older program could not read the file.
     public static let version = 1
 
     /// The first line.
@@ -22,9 +22,9 @@ public enum BackupFormat {
         public var format: Int
         /// Of the program that made the backup.
         public var serverVersion: String
-        /// The number of the newest step of the schema.
+        /// The number of the latest schema migration step.
         public var schema: Int
-        /// The moment of which the rows are, UTC.
+        /// The time of the snapshot, UTC.
         public var takenAt: WireDate
         /// The database's name, for people.
         public var database: String
@@ -133,20 +133,20 @@ public enum BackupFormat {
 
 /// Why a file cannot be used as a backup.
 public enum BackupError: Error, Equatable, CustomStringConvertible {
-    /// Something has the name of the file that is to be written.
+    /// The file to be written exists already.
     case exists(String)
     case notABackup
     case formatTooNew(Int)
     /// The schema is newer than this program's.
     case schemaTooNew(Int, known: Int)
-    /// A line is not what it must be; lines are counted from 1.
+    /// A line is malformed; lines are counted from 1.
     case malformed(line: Int)
-    /// A table's rows are not those that were written.
+    /// A table's rows differ from those that were written.
     case wrongSum(table: String)
     case cutShort
     /// The database has tables that this program does not know and would leave out.
     case unknownTables([String])
-    /// What is in the database is not what the backup says.
+    /// The contents of the database differ from what the backup says.
     case countsDiffer(table: String, expected: Int, found: Int)
 
     public var description: String {

@@ -3,11 +3,11 @@ import Gzip
 import OpenSSLCrypto
 import Store
 
-/// Reads a backup from its beginning to its end, checking everything that it says about itself.
+/// Reads a backup from beginning to end and checks everything that it says about itself.
 public struct BackupReader {
     /// Rows handed over at a time.
     private static let page = 200
-    /// Bytes of lines handed over at a time, about.
+    /// Approximate number of bytes of lines handed over at a time.
     private static let pageBytes = 512 * 1_024
 
     private let path: String
@@ -20,9 +20,9 @@ public struct BackupReader {
     /// - Throws: ``BackupError``, `GzipError`.
     public func verify() throws -> BackupFormat.Manifest { try read { _, _, _ in } }
 
-    /// Hands over the rows, some of one table at a time, in the order in which they may be inserted.
+    /// Hands over the rows, in pages of one table, in the order in which they may be inserted.
     ///
-    /// What is handed over is verified only when this returns: read it once without effect before.
+    /// What is handed over is verified only when this returns: first read it once without side effects.
     /// - Throws: ``BackupError``, `GzipError`, or what `body` throws.
     func read(
         _ body: (StoredTable, [StoredColumn], [[StoredValue]]) throws -> Void

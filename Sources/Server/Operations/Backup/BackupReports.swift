@@ -39,7 +39,7 @@ public struct VerificationReport: Report {
         self.findings = findings
     }
 
-    /// The backup is good even if what it holds is not; but somebody has to look.
+    /// The backup is good even if what it holds is not; but somebody has to investigate.
     public var isGood: Bool { findings.allSatisfy { $0.severity == .note } }
 
     public var lines: [String] {
@@ -53,7 +53,8 @@ public struct VerificationReport: Report {
 /// What was restored.
 public struct RestoreReport: Report {
     public var manifest: BackupFormat.Manifest
-    /// Uploads that were under way when the backup was made; their objects, if any, stay unused in people's storage.
+    /// Uploads that were in progress when the backup was made; their objects, if any, remain orphaned in people's
+    /// storage.
     public var forgottenIntents: Int
     /// Rows by table.
     public var counts: [String: Int]

@@ -19,7 +19,7 @@ public struct BackupVerifier {
 
     /// Restores it into a scratch database, checks every rule there, and removes all of it again.
     ///
-    /// - Parameter settings: of a database that is empty, or does not even hold tables.
+    /// - Parameter settings: of a database that is empty, or has no tables at all.
     /// - Throws: ``RestoreError`` if it is not, and nothing was touched; ``BackupError``, ``StoreError``.
     public func verify(
         restoringInto settings: ConnectionSettings, sealer: CredentialSealer

@@ -4,9 +4,9 @@ import Posix
 public import Store
 public import SyncProtocol
 
-/// Writes a backup of the whole database while the server works.
+/// Writes a backup of the whole database while the server is running.
 ///
-/// All rows are those of one moment (a consistent snapshot, InnoDB); nobody waits for it.
+/// All rows are from one point in time (a consistent snapshot, InnoDB); it blocks nobody.
 public struct BackupWriter {
     private let store: Store
 
@@ -14,7 +14,7 @@ public struct BackupWriter {
         self.store = store
     }
 
-    /// Writes the file, which comes into being complete or not at all.
+    /// Writes the file, which is created completely or not at all.
     ///
     /// - Parameters:
     ///   - path: must not exist.

@@ -3,7 +3,7 @@ import OpenSSLCrypto
 import Posix
 import Store
 
-/// Fills an empty database with what a backup holds.
+/// Restores a backup into an empty database.
 public struct Restorer {
     private let settings: ConnectionSettings
 
@@ -15,17 +15,17 @@ public struct Restorer {
         self.settings = settings
     }
 
-    /// Verifies the backup, makes the schema of its time, inserts all rows in one transaction, brings the schema up to
-    /// date, and counts what is there then.
+    /// Verifies the backup, creates the schema of its time, inserts all rows in one transaction, brings the schema up
+    /// to date, and counts the resulting rows.
     ///
-    /// A database that is not empty is refused before anything else; if anything fails, no row stays, and it may be run
-    /// again.
+    /// A database that is not empty is rejected before anything else; if anything fails, no row remains, and it may be
+    /// run again.
     /// - Throws: ``BackupError``, ``RestoreError``, ``MigrationError``, ``StoreError``, `GzipError`.
     public func restore(_ path: String) throws -> RestoreReport {
         let store = Store(
             pool: ConnectionPool(settings: settings, maximumConnections: 1, leaseTimeout: .seconds(30)),
             pause: { Pause.sleep($0) })
-        // The schema is made here.
+        // The schema is created here.
         store.open()
         try store.withSession { try $0.requireEmpty() }
         let reader = BackupReader(path: path)
@@ -39,7 +39,7 @@ public struct Restorer {
             }
         }
         let intents = try store.transaction { session in
-            // Asked again: somebody may have used the database meanwhile.
+            // Checked again: somebody may have used the database meanwhile.
             try session.requireEmpty()
             _ = try reader.read { table, columns, rows in try session.insert(rows, columns, into: table) }
             return try session.forgetIntents()

@@ -1,10 +1,10 @@
-/// What was found at one place of a host.
+/// The result of one check on a host.
 public struct Diagnosis: Encodable, Equatable, Sendable {
     public enum Verdict: String, Encodable, Equatable, Sendable {
         case good
-        /// Could not be looked at, which may be fine.
+        /// Could not be checked, which may be fine.
         case unknown
-        /// Works, and somebody should look.
+        /// Works, but somebody should investigate.
         case warning
         /// Does not work.
         case bad
@@ -27,7 +27,7 @@ public struct Diagnosis: Encodable, Equatable, Sendable {
     }
 }
 
-/// How a host is.
+/// The state of a host.
 public struct DoctorReport: Report {
     public var diagnoses: [Diagnosis]
 

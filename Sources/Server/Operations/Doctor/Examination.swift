@@ -2,12 +2,12 @@ import OpenSSLCrypto
 import Posix
 public import Store
 
-/// Judges what was seen on a host; each check is one function without effects of its own, but for the probes.
+/// Judges what was seen on a host; each check is one function without side effects, except for the probes.
 public enum Examination {
-    /// Work that has been due for longer is a sign that nobody does it; a worker looks twice a second.
+    /// Work that has been due for longer is a sign that no worker is processing it; a worker polls twice a second.
     static let patienceSeconds: Int64 = 300
     static let clockToleranceMilliseconds: Int64 = 2_000
-    /// Let's Encrypt's clients renew 30 days before the end.
+    /// Let's Encrypt's clients renew 30 days before expiry.
     static let certificateWarningDays: Int64 = 21
 
     public static func jobs(_ outbox: OutboxOverview) -> Diagnosis {
@@ -116,7 +116,7 @@ public enum Examination {
                 + "interface here: fine behind a load balancer or NAT")
     }
 
-    /// Asks the responders behind a socket.
+    /// Probes the responders behind a socket.
     public static func socket(_ check: String, _ path: String) -> Diagnosis {
         do {
             switch try ResponderProbe.healthStatus(at: path) {
@@ -138,13 +138,13 @@ public enum Examination {
         }
     }
 
-    /// Looks at a certificate's file.
+    /// Checks a certificate file.
     public static func certificate(at path: String) -> Diagnosis {
         let text = (try? TextFile.read(path)).map { String(decoding: $0, as: UTF8.self) }
         return certificate(path, secondsLeft: text.flatMap { try? Certificate.secondsLeft(pem: $0) })
     }
 
-    /// Looks at a file system.
+    /// Checks a file system.
     public static func disk(at path: String) -> Diagnosis {
         guard let space = try? HostFacts.space(at: path) else {
             return Diagnosis("disk", .unknown, "\(path) cannot be looked at")
@@ -152,7 +152,7 @@ public enum Examination {
         return disk(path, free: space.free, total: space.total)
     }
 
-    /// Looks a name up.
+    /// Looks up a name.
     public static func dns(_ name: String) -> Diagnosis {
         dns(name, addresses: HostFacts.addresses(of: name), own: HostFacts.ownAddresses())
     }

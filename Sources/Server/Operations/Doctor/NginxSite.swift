@@ -1,17 +1,17 @@
 import Posix
 
-/// What nginx's configuration says about this server; only as much as a diagnosis needs.
+/// What nginx's configuration says about this server, limited to what a diagnosis needs.
 public struct NginxSite: Equatable, Sendable {
-    /// `client_max_body_size` at the location of UploadFile, in bytes; 0 means no limit, `nil` that it is not there.
+    /// `client_max_body_size` at the location of UploadFile, in bytes; 0 means no limit, `nil` that it is missing.
     public var uploadLimitBytes: Int64?
-    /// `worker_connections`, for each of nginx's processes; `nil` if nothing is said about it.
+    /// `worker_connections`, for each of nginx's processes; `nil` if it is not set.
     public var workerConnections: Int?
     public var certificates: [String] = []
     public var serverNames: [String] = []
 
     /// Reads the texts of configuration files.
     public init(_ text: String) {
-        // How many braces are open, and at which number of them the location of UploadFile ends.
+        // The depth of open braces, and the depth at which the location of UploadFile ends.
         var depth = 0
         var end: Int?
         for line in text.split(separator: "\n") {
@@ -34,15 +34,15 @@ public struct NginxSite: Equatable, Sendable {
         }
     }
 
-    /// Reads `nginx.conf` of a folder, usually `/etc/nginx`, with all that it includes: what nginx itself would read, and no
-    /// copies that lie beside it. If the host's root is elsewhere, the folder's path tells where.
+    /// Reads `nginx.conf` of a folder, usually `/etc/nginx`, with all that it includes: what nginx itself would read,
+    /// and no copies beside it. If the host's root is elsewhere, the folder's path tells where.
     public static func read(folder: String) -> NginxSite {
         let place = "/etc/nginx"
         let root = folder.hasSuffix(place) ? String(folder.dropLast(place.count)) : ""
         return NginxSite(text(of: "\(folder)/nginx.conf", folder, root, depth: 0))
     }
 
-    /// Includes that are deeper are a loop.
+    /// Deeper includes are treated as a loop.
     private static let maximumDepth = 16
 
     private static func text(of path: String, _ folder: String, _ root: String, depth: Int) -> String {
@@ -61,7 +61,8 @@ public struct NginxSite: Equatable, Sendable {
         return text
     }
 
-    /// The files of a pattern as nginx takes it, in its order; wildcards in the last part of the path only.
+    /// The files that match a pattern as nginx interprets it, in its order; wildcards in the last part of the path
+    /// only.
     private static func files(matching pattern: String) -> [String] {
         guard let slash = pattern.lastIndex(of: "/") else { return [] }
         let (folder, last) = (String(pattern[..<slash]), String(pattern[pattern.index(after: slash)...]))

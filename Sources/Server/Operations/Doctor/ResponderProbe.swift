@@ -4,7 +4,7 @@ import Posix
 enum ResponderProbe {
     private static let timeout: Duration = .seconds(10)
 
-    /// The HTTP status that HealthCheck is answered with; `nil` if the responder says nothing that makes sense.
+    /// The HTTP status of the reply to HealthCheck; `nil` if the responder's reply makes no sense.
     /// - Throws: ``PosixError`` if nobody answers.
     static func healthStatus(at path: String) throws(PosixError) -> Int? {
         let connection = try UnixConnection(path: path, timeout: timeout)
@@ -16,7 +16,7 @@ enum ResponderProbe {
         let pairs = parameters.flatMap { name, value in
             [UInt8(name.utf8.count), UInt8(value.utf8.count)] + Array(name.utf8) + Array(value.utf8)
         }
-        // Begin as a responder, parameters, their end, and no input.
+        // Begin request as responder, parameters, end of parameters, and empty input.
         try connection.send(
             record(1, [0, 1, 0, 0, 0, 0, 0, 0]) + record(4, pairs) + record(4, []) + record(5, []))
         var output: [UInt8] = []

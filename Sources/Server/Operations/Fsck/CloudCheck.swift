@@ -5,10 +5,10 @@ public import Store
 public import SyncProtocol
 public import Vault
 
-/// Asks the clouds whether the objects that files refer to are there, with the bytes that the files have, and whether there
-/// are objects of ours to which nothing refers.
+/// Checks in the clouds whether the objects that files refer to exist, with the files' bytes, and whether any of our
+/// objects are orphaned.
 ///
-/// One question an object, one after the other, so that providers do not throttle the server's own work.
+/// One request per object, sequentially, so that providers do not throttle the server's own work.
 public struct CloudCheck {
     private static let page = 200
     private static let objectTime: Duration = .seconds(40)
@@ -23,7 +23,7 @@ public struct CloudCheck {
     private var storages: [UserID: UserStorage?] = [:]
     private var isHopeless: Set<UserID> = []
 
-    /// What can be the matter with an object.
+    /// What can be wrong with an object.
     private enum Problem: String, CaseIterable {
         case objectMissing
         case objectSizeDiffers
@@ -113,7 +113,7 @@ public struct CloudCheck {
         }
     }
 
-    // MARK: Objects that nothing refers to
+    // MARK: Orphaned objects
 
     private mutating func lookThroughAll() throws {
         var last: UserID?
@@ -125,7 +125,7 @@ public struct CloudCheck {
         }
     }
 
-    /// Looks for objects with names of ours in an owner's folder that no row knows.
+    /// Looks for objects with our names in an owner's folder that no row refers to.
     private mutating func lookThrough(_ owner: UserID) throws {
         guard !isHopeless.contains(owner) else { return }
         do {
@@ -159,7 +159,7 @@ public struct CloudCheck {
         }
     }
 
-    /// A name without what made it a spare one: `~` and eight hexadecimal digits before its ending.
+    /// A name without the suffix of a spare name: `~` and eight hexadecimal digits before its extension.
     static func plainName(of name: String) -> String {
         guard let mark = name.lastIndex(of: "~") else { return name }
         let digits = name[name.index(after: mark)...].prefix { $0.isHexDigit }
@@ -210,6 +210,6 @@ public struct CloudCheck {
 }
 
 extension Logger {
-    /// For library code that logs for operators of a server: a command reports by itself.
+    /// For library code that logs for server operators: a command does its own reporting.
     static var silent: Logger { Logger(label: "syncctl", factory: { _ in SwiftLogNoOpLogHandler() }) }
 }

@@ -5,7 +5,7 @@ public struct Finding: Encodable, Equatable, Sendable {
     public enum Severity: String, Encodable, Equatable, Sendable, Comparable {
         /// Worth knowing; nobody needs to act.
         case note
-        /// Somebody should look.
+        /// Somebody should investigate.
         case warning
         /// Something does not work, or data are lost.
         case error
@@ -38,7 +38,7 @@ public struct Finding: Encodable, Equatable, Sendable {
     }
 }
 
-/// What `fsck` makes of a rule that is broken.
+/// How `fsck` reports a broken rule.
 struct Judgement {
     var severity: Finding.Severity
     var meaning: String

@@ -5,8 +5,8 @@ public import Vault
 
 /// Checks every rule that the stored rows must follow.
 ///
-/// All rules are checked on one snapshot, so it may run at any time beside the server. Nothing is changed but by
-/// ``repair(_:at:)``.
+/// All rules are checked on one snapshot, so it may run at any time alongside the server. Only ``repair(_:at:)``
+/// changes anything.
 public struct Fsck: Sendable {
     /// Sealed records read at a time.
     private static let page = 500
@@ -15,14 +15,14 @@ public struct Fsck: Sendable {
     private let sealer: CredentialSealer
     private let rowLimit: Int
 
-    /// - Parameter rowLimit: rows named for each finding; more are only mentioned.
+    /// - Parameter rowLimit: rows listed for each finding; that there are more is only mentioned.
     public init(store: Store, sealer: CredentialSealer, rowLimit: Int) {
         self.store = store
         self.sealer = sealer
         self.rowLimit = rowLimit
     }
 
-    /// Everything that is not as it must be, the worst first.
+    /// All broken rules, the worst first.
     /// - Throws: ``StoreError``.
     public func run() throws -> [Finding] {
         let findings = try store.snapshot { session in
@@ -53,7 +53,7 @@ public struct Fsck: Sendable {
         ]
     }
 
-    /// Tokens that nobody can open.
+    /// Tokens that no key opens.
     private func sealedRecords() throws -> [Finding] {
         var unknownKey: [Violation] = []
         var unreadable: [Violation] = []
@@ -89,7 +89,7 @@ public struct Fsck: Sendable {
             more: rows.count > rowLimit)
     }
 
-    /// Sets right what can be without losing anything; each rule in a transaction of its own.
+    /// Repairs what can be repaired without losing anything; each rule in its own transaction.
     /// - Throws: ``StoreError``.
     public func repair(_ findings: [Finding], at now: WireDate) throws -> [FsckReport.Repair] {
         var repairs: [FsckReport.Repair] = []

@@ -2,7 +2,7 @@ import Store
 
 /// What `fsck` found, and what it did about it.
 public struct FsckReport: Report {
-    /// What was set right.
+    /// What was repaired.
     public struct Repair: Encodable, Equatable, Sendable {
         public var code: String
         public var action: String
@@ -13,7 +13,7 @@ public struct FsckReport: Report {
     /// What was found; after repairs, what is left.
     public var findings: [Finding]
     public var repairs: [Repair]
-    /// How many objects were looked at in the clouds; absent if none was to be.
+    /// How many objects were checked in the clouds; absent if that was not requested.
     public var objectsChecked: Int?
 
     public init(findings: [Finding], repairs: [Repair] = [], objectsChecked: Int? = nil) {
@@ -22,7 +22,7 @@ public struct FsckReport: Report {
         self.objectsChecked = objectsChecked
     }
 
-    /// Notes are nothing wrong.
+    /// Notes are not problems.
     public var isGood: Bool { findings.allSatisfy { $0.severity == .note } }
 
     public var lines: [String] {

@@ -1,16 +1,16 @@
-/// Something that was not taken over as it was, and why.
+/// Something that was not imported unchanged, and why.
 public struct ImportNote: Equatable, Sendable, Codable {
-    /// What became of the row.
+    /// The outcome for the row.
     public enum Outcome: String, Sendable, Codable {
-        /// It is not here.
+        /// It was not imported.
         case skipped
-        /// It is here, with something changed.
+        /// It was imported with something changed.
         case adjusted
-        /// It was here already, and stays as it is here.
+        /// It existed here already, and is left unchanged.
         case leftAlone
     }
 
-    /// Why; the raw value stands in reports and docs/operations.md.
+    /// Why; the raw value appears in reports and docs/operations.md.
     public enum Reason: String, Sendable, Codable, CaseIterable {
         // Users
         case unknownAccountType

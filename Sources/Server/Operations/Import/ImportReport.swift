@@ -7,7 +7,7 @@ public struct ImportReport: Equatable, Sendable, Codable {
         /// Left as they are here.
         public var leftAlone = 0
         public var devicesAdded = 0
-        /// Topics of push notifications taken over.
+        /// Push notification topics imported.
         public var pushTopics = 0
     }
 

@@ -5,10 +5,10 @@ public import Store
 public import SyncProtocol
 public import Vault
 
-/// Takes a SyncServerII database over, users first, then one group after the other.
+/// Imports a SyncServerII database, users first, then one group after the other.
 ///
-/// May be interrupted and run again at any time, also while the server works: each user and each group is one
-/// transaction, and whatever has changed here since it was taken over is left alone. docs/operations.md has the rules.
+/// May be interrupted and run again at any time, even while the server is running: each user and each group is one
+/// transaction, and whatever has changed here since it was imported is left alone. docs/operations.md has the rules.
 public struct Importer: Sendable {
     private let store: Store
     private let sealer: CredentialSealer
@@ -28,8 +28,8 @@ public struct Importer: Sendable {
         self.progress = progress
     }
 
-    /// Takes over everything that is new or changed.
-    /// - Throws: ``SourceError``, ``StoreError``, ``CryptoError``; what was taken over before stays.
+    /// Imports everything that is new or changed.
+    /// - Throws: ``SourceError``, ``StoreError``, ``CryptoError``; what was imported before remains.
     public func run(from source: inout SourceDatabase) throws -> ImportReport {
         var report = ImportReport(isDryRun: isDryRun)
         let users = try importUsers(from: &source, &report)
@@ -142,13 +142,13 @@ public struct Importer: Sendable {
             if memory != nil { return .removedHere }
             return .add(isNumberFree: try session.user(UserID(user.source)) == nil)
         }
-        // Whoever signed up here without us, or anew, needs nothing from the older server.
+        // A user who signed up here without the import, or signed up again, needs nothing from the older server.
         guard let memory, memory.userID == here.userID,
             try session.credentialsVersion(of: here.userID) == memory.credentialsVersion
         else { return .signedInHere(here.userID) }
         var stored: StoredCredentials?
         if let sealed = try session.credentials(of: here.userID) {
-            // A record that cannot be opened counts as absent: what the older server has takes its place.
+            // A record that cannot be opened is treated as absent: the older server's replaces it.
             stored = try? sealer.open(sealed.record, from: .user(here.userID))
         }
         let isSame =
@@ -188,7 +188,7 @@ public struct Importer: Sendable {
         }
     }
 
-    /// Takes over where the user's devices are notified through SNS.
+    /// Imports the topic through which SNS notifies the user's devices.
     /// - Returns: 1 if there is such a topic, else 0.
     private func takeOverTopic(of user: ConvertedUser, as userID: UserID) throws -> Int {
         guard let topic = user.pushTopicARN else { return 0 }

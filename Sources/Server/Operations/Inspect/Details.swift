@@ -107,7 +107,7 @@ extension ListedWork: Report {
     }
 }
 
-/// What became of orders about jobs.
+/// The outcome of orders about jobs.
 public struct JobOrders: Report {
     public struct Order: Encodable {
         public var jobID: Int64

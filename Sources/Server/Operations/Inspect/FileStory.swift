@@ -1,14 +1,14 @@
 public import Store
 import SyncProtocol
 
-/// The history of one file as far as the database knows it, told for people.
+/// The history of one file as far as the database knows it, for people to read.
 ///
-/// The database keeps the present state of a file and not its past, so the story says what must have happened, and says
-/// so where nobody knows who or when: commits are remembered by their id for a week, and a group's newest commit until
+/// The database keeps the current state of a file and not its past, so the story says what must have happened, and says
+/// so where who or when is unknown: commits are remembered by their id for a week, and a group's newest commit until
 /// the next.
 public struct FileStory: Report {
     public var evidence: FileEvidence
-    /// The story, in the order in which it happened, then how things stand.
+    /// The story, in chronological order, then the current state.
     public var sentences: [String]
 
     public init(_ evidence: FileEvidence) {
@@ -98,7 +98,7 @@ public struct FileStory: Report {
             + "\(commit), and nobody else sees it.\(place)"
     }
 
-    /// What phones are told now.
+    /// What phones currently see.
     private static func presentView(of committed: FileEvidence.Committed) -> String {
         let group = name(of: committed)
         if committed.groupDeleted { return "Now: the group has ended, so no phone sees the file." }

@@ -15,7 +15,7 @@ public struct Page<Item: Encodable>: Encodable {
         nextAfter = items.count > limit ? self.items.last.map(key) : nil
     }
 
-    /// A table, and how to go on.
+    /// A table, and how to continue.
     func lines(_ table: TextTable, of noun: String) -> [String] {
         if items.isEmpty { return ["no \(noun)"] }
         guard let nextAfter else { return table.lines }
@@ -36,7 +36,7 @@ extension Page: Report {
 }
 
 enum UserText {
-    /// What is odd about the user: no refresh token, limits that are near or reached.
+    /// What is unusual about the user: no refresh token, limits that are near or reached.
     private static func notes(_ user: ListedUser) -> String {
         let near = user.quotas.filter(\.isNear).map { "\($0.quota) \($0.used)/\($0.limit)" }
         return ((user.hasOfflineAccess == false ? ["no offline access"] : []) + near).joined(separator: ", ")

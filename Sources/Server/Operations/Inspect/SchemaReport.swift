@@ -4,7 +4,7 @@ public struct SchemaReport: Report {
     public var applied: [String]
     /// Accounts of roles whose rights were changed.
     public var accounts: [String]
-    /// Number of the newest step.
+    /// Number of the latest migration step.
     public var schema: Int
 
     public init(applied: [String], accounts: [String] = [], schema: Int) {

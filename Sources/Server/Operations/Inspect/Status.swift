@@ -1,9 +1,9 @@
 public import Store
 
-/// How the installation stands: counts, and the work that waits.
+/// The state of the installation: counts, and pending work.
 public struct Status: Report {
     public var serverVersion: String
-    /// Number of the newest step of the schema.
+    /// Number of the latest schema migration step.
     public var schema: Int
     /// Address, user and name of the database.
     public var database: String

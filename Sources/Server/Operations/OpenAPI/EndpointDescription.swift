@@ -7,17 +7,17 @@ struct EndpointDescription {
     var parameters: ParameterList
     /// Whether the group's identifier must be a real UUID.
     var isGroupUUID = false
-    /// The object of a successful reply, wherever it stands.
+    /// The object of a successful reply, wherever it is placed.
     var reply: JSON
     /// A body, where the endpoint takes one.
     var body: JSON?
-    /// Codes beyond those that follow from route and parameters.
+    /// Codes in addition to those that follow from route and parameters.
     var errors: Set<ErrorCode> = []
-    /// Headers of a successful reply, beyond those of every reply.
+    /// Headers of a successful reply, in addition to those of every reply.
     var replyHeaders: [String: JSON] = [:]
-    /// Request headers, beyond those of signing in.
+    /// Request headers, in addition to those for signing in.
     var requestHeaders: [RequestHeader: String] = [:]
-    /// Whether a client may ask conditionally.
+    /// Whether a client may send a conditional request.
     var canBeNotModified = false
 
     /// No default: a new endpoint must be described.
@@ -54,7 +54,7 @@ struct EndpointDescription {
         }
     }
 
-    /// Every code that a request to the endpoint can meet.
+    /// Every code that a request to the endpoint can get.
     func codes(_ route: EndpointRoute) -> Set<ErrorCode> {
         var codes = ErrorCode.anywhere.union(errors)
         if !parameters.names.isEmpty { codes.formUnion(ErrorCode.parameters) }

@@ -2,7 +2,7 @@ import SyncProtocol
 
 // Codes that occur together.
 extension ErrorCode {
-    /// On any endpoint: of the query as a whole, of nginx, of the database, and defects.
+    /// On any endpoint: from the query as a whole, from nginx, from the database, and defects.
     static let anywhere: Set<ErrorCode> = [
         .badRequest, .malformedQuery, .endpointUnknown, .notFound, .methodNotAllowed, .bodyTooLarge, .requestTooLong,
         .misdirectedRequest, .tooManyRequests, .busy, .internal, .serverError, .notImplemented, .serverUnavailable,

@@ -26,7 +26,7 @@ struct ErrorReplies {
         Dictionary(grouping: codes, by: \.status).mapValues { $0.sorted { $0.rawValue < $1.rawValue } }
     }
 
-    /// What an operation says of its errors, by status.
+    /// An operation's error replies, by status.
     func references(for codes: Set<ErrorCode>) -> [String: JSON] {
         var responses: [String: JSON] = [:]
         for (status, set) in Self.sets(codes) {

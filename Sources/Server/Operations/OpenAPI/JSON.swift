@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A JSON value that is written down in Swift.
+/// A JSON value written as a Swift literal.
 public enum JSON: Equatable, Sendable, Encodable {
     case string(String)
     case integer(Int64)
@@ -26,7 +26,7 @@ public enum JSON: Equatable, Sendable, Encodable {
         return String(decoding: try encoder.encode(self), as: UTF8.self) + "\n"
     }
 
-    /// This object with more members.
+    /// This object with additional members.
     func adding(_ more: [String: JSON]) -> JSON {
         guard case .object(let members) = self else { return self }
         return .object(members.merging(more) { $1 })

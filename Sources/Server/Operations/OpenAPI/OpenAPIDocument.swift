@@ -1,6 +1,6 @@
 import SyncProtocol
 
-/// The whole protocol as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1.html), put together from the route
+/// The whole protocol as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1.html), assembled from the route
 /// table, the parameter lists of the messages and the descriptions in `Endpoints`.
 public enum OpenAPIDocument {
     /// - Parameter version: the server's.
@@ -69,7 +69,7 @@ public enum OpenAPIDocument {
         ]
     }
 
-    /// Every level but none has to know the device.
+    /// Every level except none requires the device.
     private static func pathParameters(_ route: EndpointRoute) -> [JSON] {
         guard route.authentication != .none else { return [] }
         let device: JSON = [

@@ -15,7 +15,7 @@ struct ParameterDescription {
     static let boolean: JSON = ["type": "string", "enum": ["1", "0", "true", "false"]]
     static let permission: JSON = ["type": "string", "enum": ["read", "write", "admin"]]
 
-    /// - Parameter isGroupUUID: whether the endpoint wants its group's identifier to be a real UUID.
+    /// - Parameter isGroupUUID: whether the endpoint requires its group's identifier to be a real UUID.
     init(_ name: ParameterName, isGroupUUID: Bool) {
         (schema, meaning) =
             switch name {

@@ -1,6 +1,6 @@
 import SyncProtocol
 
-/// Schemas of what stands in replies.
+/// Schemas of the contents of replies.
 enum Schemas {
     static let int64: JSON = ["type": "integer", "format": "int64", "minimum": 0]
     static let int32: JSON = ["type": "integer", "format": "int32", "minimum": 0, "maximum": 2_147_483_647]
@@ -32,7 +32,7 @@ enum Schemas {
     static let stale = reference("Stale")
     static func orStale(_ success: JSON) -> JSON { ["oneOf": [success, stale]] }
 
-    /// What several endpoints have in common.
+    /// Schemas that several endpoints share.
     static let components: [String: JSON] = [
         "Stale": object(["masterVersionUpdate": int64]).adding([
             "description": "The client's master version is not the group's; nothing has happened."

@@ -1,6 +1,6 @@
 /// The first configuration of a server, as a person would have written it.
 public enum ConfigurationText {
-    /// The text of `syncd.json`; no secret stands in it.
+    /// The text of `syncd.json`; it contains no secret.
     public static func make(_ answers: SetupAnswers) -> String {
         var members: [(String, Value)] = [
             ("database", .object(database(answers))),
@@ -53,7 +53,7 @@ public enum ConfigurationText {
         return Value.object(members).text(indented: 0) + "\n"
     }
 
-    /// The member for one push service, as it stands in the file; `nil` if the answers are without it.
+    /// The member for one push service, as written in the file; `nil` if the answers lack it.
     static func push(_ service: SecretName, _ answers: SetupAnswers) -> String? {
         pushMember(service, answers).map { "  \"\($0.0)\": \($0.1.text(indented: 1))" }
     }

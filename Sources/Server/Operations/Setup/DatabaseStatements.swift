@@ -1,4 +1,4 @@
-/// SQL that only an administrator may run. It cannot be prepared with bound values; so names are checked, and the
+/// SQL that only an administrator may run. It cannot be prepared with bound values, so names are checked and the
 /// password is quoted.
 public struct DatabaseStatements: Sendable {
     private let name: String
@@ -10,7 +10,7 @@ public struct DatabaseStatements: Sendable {
     public init(_ answers: SetupAnswers) {
         self.answers = answers
         name = answers.databaseName
-        // Whoever comes by the socket is local; by TCP the server may be on any host.
+        // A connection through the socket is local; through TCP the server may be on any host.
         host = if case .socket = answers.database { "localhost" } else { "%" }
         account = "'\(answers.databaseUser)'@'\(host)'"
     }
@@ -19,17 +19,17 @@ public struct DatabaseStatements: Sendable {
         "CREATE DATABASE IF NOT EXISTS `\(name)` CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
     }
 
-    /// Makes the account together with its rights, so that there is never one without the other. Only for an account
-    /// that is not there: it would get another password by this.
+    /// Creates the account together with its privileges, so that there is never one without the other. Only for an
+    /// account that does not exist: this would change an existing one's password.
     ///
-    /// In a grant `_` stands for any letter, unless it is escaped.
+    /// In a grant, `_` matches any character, unless it is escaped.
     public func createUser(password: String) -> String {
         "GRANT ALL PRIVILEGES ON `\(pattern)`.* TO \(account) IDENTIFIED BY \(Self.quoted(password))"
     }
 
-    /// Makes the accounts of the roles, which may do nothing yet, and lets the server's account hand out rights in its own
-    /// database: `syncctl migrate` gives each role what it needs, whenever there are other tables. An account that is
-    /// there keeps its password.
+    /// Creates the accounts of the roles, without privileges yet, and lets the server's account grant privileges in its
+    /// own database: `syncctl migrate` grants each role what it needs, whenever the tables change. An existing account
+    /// keeps its password.
     public func createRoleUsers(passwords: [(role: String, password: String)]) -> String {
         let accounts = passwords.map { role, password in
             "CREATE USER IF NOT EXISTS '\(answers.databaseUser(ofRole: role))'@'\(host)' IDENTIFIED BY "
@@ -38,7 +38,7 @@ public struct DatabaseStatements: Sendable {
         return (accounts + ["GRANT USAGE ON `\(pattern)`.* TO \(account) WITH GRANT OPTION"]).joined(separator: ";\n")
     }
 
-    /// The database as grants have it.
+    /// The database name as a pattern for grants.
     private var pattern: String {
         name.split(separator: "_", omittingEmptySubsequences: false).joined(separator: "\\_")
     }

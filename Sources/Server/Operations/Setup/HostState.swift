@@ -4,7 +4,7 @@ public struct HostState: Sendable, Equatable {
     public struct Database: Sendable, Equatable {
         public var hasDatabase: Bool
         public var hasUser: Bool
-        /// Roles whose accounts are there, by the secrets with their passwords.
+        /// Roles whose accounts exist, by the secrets with their passwords.
         public var roleUsers: Set<SecretName>
 
         public init(hasDatabase: Bool, hasUser: Bool, roleUsers: Set<SecretName> = []) {
@@ -17,25 +17,25 @@ public struct HostState: Sendable, Equatable {
     public var hasConfiguration = false
     /// The push services that the configuration has, by their secrets.
     public var configuredPush: Set<SecretName> = []
-    /// Which secrets lie in their places.
+    /// Which secrets are in their places.
     public var secrets: Set<SecretName> = []
-    /// Whether the folder of secrets is there.
+    /// Whether the folder of secrets exists.
     public var hasSecretsFolder = false
     /// Contents of nginx's site; `nil` if there is none.
     public var site: String?
     public var isSiteEnabled = false
-    /// Whether the package `syncsandbox` is there.
+    /// Whether the package `syncsandbox` is installed.
     public var hasSandboxSite = false
     public var isSandboxSiteEnabled = false
-    /// How many connections each of nginx's processes takes; `nil` if its configuration does not say so.
+    /// How many connections each of nginx's processes accepts; `nil` if its configuration does not say so.
     public var nginxConnections: Int?
-    /// The template that the package brings.
+    /// The template that the package installs.
     public var siteTemplate = ""
     /// Whether certificate and key are where the answers say.
     public var hasCertificate = false
     /// Whether that certificate names an OCSP responder.
     public var certificateNamesResponder = false
-    /// `nil` if setup shall leave database and user alone.
+    /// `nil` if setup is to leave database and user alone.
     public var database: Database?
 
     public init() {}

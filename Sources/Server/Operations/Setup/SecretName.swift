@@ -14,7 +14,7 @@ public enum SecretName: String, Sendable, CaseIterable {
     case fcm = "fcm-service-account"
     case sns = "aws-secret-key"
 
-    /// The secrets of push services, of which there is one each.
+    /// The secrets of push services, one for each service.
     public static let ofPush: [SecretName] = [.apns, .fcm, .sns]
 
     /// The passwords of the roles' own accounts in the database.
@@ -30,7 +30,7 @@ public enum SecretName: String, Sendable, CaseIterable {
         }
     }
 
-    /// Where it lies.
+    /// Its path.
     public var path: String { SetupPaths.secrets + "/" + rawValue }
 }
 
@@ -41,7 +41,7 @@ public enum SetupPaths {
     public static let secrets = "/etc/syncd/secrets"
     public static let site = "/etc/nginx/sites-available/syncd.conf"
     public static let siteLink = "/etc/nginx/sites-enabled/syncd.conf"
-    /// What the link holds.
+    /// The link's target.
     public static let siteLinkTarget = "../sites-available/syncd.conf"
     /// From the package.
     public static let siteTemplate = "/usr/share/syncserver/nginx/syncd.conf"

@@ -1,5 +1,5 @@
 extension SetupAnswers {
-    /// Takes the apps that the sandbox has registered: fixed, and no secret to anybody. docs/sandbox.md lists them.
+    /// Uses the apps that are registered in the sandbox: fixed, and not secret. docs/sandbox.md lists them.
     public mutating func useSandbox() {
         google = Registration(
             id: "1234567890-server.apps.googleusercontent.com", secretSource: .wellKnown("sandbox-google-secret"))

@@ -1,10 +1,10 @@
-/// What an operator has told about the server that is to be set up. No secret stands in it: those are files.
+/// An operator's answers about the server to be set up. They contain no secret: secrets are files.
 public struct SetupAnswers: Sendable, Equatable {
     /// One kind of account, with the file that its secret is copied from.
     public struct Registration: Sendable, Equatable {
         /// The app's id at the provider.
         public var id: String
-        /// `nil` where the secret is known already, or lies in its place.
+        /// `nil` where the secret is known already, or is in its place.
         public var secretSource: SecretSource?
 
         public init(id: String, secretSource: SecretSource?) {
@@ -17,9 +17,9 @@ public struct SetupAnswers: Sendable, Equatable {
     public enum SecretSource: Sendable, Equatable {
         /// A file of the operator's.
         case file(String)
-        /// Typed in; kept by whoever asked, under this name.
+        /// Typed in; the asking code keeps it under this name.
         case typed(String)
-        /// One that everybody knows: the sandbox's.
+        /// A publicly known one: the sandbox's.
         case wellKnown(String)
     }
 
@@ -52,7 +52,7 @@ public struct SetupAnswers: Sendable, Equatable {
         }
     }
 
-    /// Push through Firebase: all that is needed stands in one file.
+    /// Push through Firebase: one file contains everything needed.
     public struct FCM: Sendable, Equatable {
         public var accountSource: SecretSource?
 
@@ -105,7 +105,7 @@ public struct SetupAnswers: Sendable, Equatable {
     public var database = DatabaseAddress.socket("/run/mysqld/mysqld.sock")
     public var databaseName = "syncserver"
     public var databaseUser = "syncd"
-    /// Whether each role of the server gets an account of its own in the database, with the rights that it needs.
+    /// Whether each role of the server gets its own database account, with the privileges that it needs.
     public var usesRoleAccounts = false
     public var google: Registration?
     /// Client ids of the apps at Google.

@@ -1,4 +1,4 @@
-/// What setup does, in order. Making it changes nothing.
+/// What setup does, in order. Creating the plan changes nothing.
 public struct SetupPlan: Sendable, Equatable {
     public enum Action: Sendable, Equatable {
         case makeSecretsFolder
@@ -6,15 +6,15 @@ public struct SetupPlan: Sendable, Equatable {
         case makeSecret(SecretName)
         case copySecret(SecretName, SetupAnswers.SecretSource)
         case createDatabase
-        /// With all rights in the database, and none elsewhere.
+        /// With all privileges in the database, and none elsewhere.
         case createDatabaseUser
-        /// Accounts for the roles, which get their rights with the tables.
+        /// Accounts for the roles, which get their privileges with the tables.
         case createRoleUsers
         case write(path: String, text: String)
         case enableSite
         case enableSandboxSite
         case migrate
-        /// nginx is asked to read its configuration again, if it accepts it.
+        /// nginx reloads its configuration, if it accepts it.
         case reloadNginx
         case startUnits
         case check(Check)
@@ -24,16 +24,16 @@ public struct SetupPlan: Sendable, Equatable {
         case configuration
         case database
         case nginx
-        /// HealthCheck, by HTTPS and the host's name.
+        /// HealthCheck, over HTTPS and by the host's name.
         case health
     }
 
     public var actions: [Action] = []
-    /// What was there already and stays as it is, as sentences.
+    /// What existed already and is left unchanged, as sentences.
     public var kept: [String] = []
     /// What only a person can do, as sentences.
     public var remaining: [String] = []
-    /// Why setup cannot go on; nothing is done then.
+    /// Why setup cannot continue; nothing is done then.
     public var obstacles: [String] = []
 
     public init() {}
@@ -43,7 +43,7 @@ extension SetupPlan {
     /// The fewest connections of an nginx process that suit a server on the open Internet; Debian's have 768.
     public static let leastConnections = 4_096
 
-    /// Decides what is to be done. Whatever is there already is kept, since the operator may have changed it.
+    /// Decides what is to be done. Whatever exists already is kept, since the operator may have changed it.
     public init(_ answers: SetupAnswers, on host: HostState) throws(SiteText.UnknownTemplate) {
         self.init()
         obstacles = answers.problems()
@@ -87,7 +87,7 @@ extension SetupPlan {
             (.microsoft, answers.microsoft.map(\.secretSource)), (.facebook, answers.facebook.map(\.secretSource)),
             (.apple, answers.apple.map(\.keySource)),
         ]
-        // To a configuration that is there no service is added, and so no secret of one.
+        // No service is added to an existing configuration, and so no secret of one.
         if !host.hasConfiguration {
             wanted += [
                 (.apns, answers.apns.map(\.keySource)), (.fcm, answers.fcm.map(\.accountSource)),
@@ -105,7 +105,7 @@ extension SetupPlan {
         }
     }
 
-    /// Accounts of roles come with a new configuration only: one that is there may have its reasons to have none.
+    /// Accounts of roles are created only with a new configuration: an existing one may lack them for a reason.
     private func makesRoleUsers(_ answers: SetupAnswers, _ host: HostState) -> Bool {
         answers.usesRoleAccounts && !host.hasConfiguration && host.database != nil
     }

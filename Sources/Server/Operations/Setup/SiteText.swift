@@ -1,4 +1,4 @@
-/// nginx's site for one host, made from the template that the package brings.
+/// nginx's site for one host, generated from the template that the package installs.
 public enum SiteText {
     private static let exampleHost = "sync.example.com"
     private static let stapling = "    ssl_stapling on;\n    ssl_stapling_verify on;\n"
@@ -25,9 +25,9 @@ public enum SiteText {
         return replace(exampleHost, in: text, by: host)
     }
 
-    /// What is needed to get a certificate: plain HTTP, for the authority's questions only.
+    /// What is needed to get a certificate: plain HTTP, for the authority's challenges only.
     ///
-    /// A later run of setup recognises this text and puts the whole site in its place.
+    /// A later run of setup recognises this text and replaces it with the whole site.
     public static func untilThereIsACertificate(host: String) -> String {
         """
         # SyncServer's site for \(host) until there is a certificate; made by `syncctl setup`, which is to be run again

@@ -1,15 +1,16 @@
-/// What systemd is told about one role's units besides what the package says: which secrets it hands over, and which networks
-/// it keeps away. Both follow from the configuration.
+/// The systemd settings of one role's units in addition to the package's: which secrets systemd passes on, and which
+/// networks it blocks. Both follow from the configuration.
 public struct UnitSettings: Sendable, Equatable {
     /// Such as `api`.
     public var role: String
-    /// Names of files in the folder of secrets; `nil` if one of them cannot stand in a unit: then all are handed over.
+    /// Names of files in the folder of secrets; `nil` if one of them cannot be written in a unit: then all are passed
+    /// on.
     public var secrets: [String]?
     /// The folder of secrets.
     public var secretsFolder: String
     public var networks: Networks
 
-    /// What the configuration has to be reached in networks that are not the internet.
+    /// What the configuration needs to reach in networks other than the internet.
     public struct Networks: Sendable, Equatable {
         /// Whether something in a private network is needed: the database, or a name server.
         public var needsPrivate: Bool
@@ -22,8 +23,8 @@ public struct UnitSettings: Sendable, Equatable {
         }
 
         /// - Parameters:
-        ///   - database: the database's host; `nil` by unix socket. A name counts as anywhere.
-        ///   - resolvConf: the text of resolv.conf(5); without a name server in it, one on this machine is asked.
+        ///   - database: the database's host; `nil` for a Unix socket. A name may be anywhere.
+        ///   - resolvConf: the text of resolv.conf(5); without a name server in it, one on this machine is used.
         public init(database: String?, usesSandbox: Bool, resolvConf: String) {
             let servers = resolvConf.split(separator: "\n").compactMap { line -> String? in
                 let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
@@ -41,7 +42,7 @@ public struct UnitSettings: Sendable, Equatable {
         case `public`
         case `private`
         case loopback
-        /// No address, but a name.
+        /// A name, not an address.
         case unknown
 
         static func of(_ host: String) -> Kind {
@@ -64,7 +65,7 @@ public struct UnitSettings: Sendable, Equatable {
 
     public init(role: String, secrets: [String], secretsFolder: String, networks: Networks) {
         self.role = role
-        // What would mean something else in a unit: a colon, a percent sign, a blank, a slash.
+        // Characters with a special meaning in a unit: a colon, a percent sign, a blank, a slash.
         let isPlain = secrets.allSatisfy { name in
             !name.isEmpty && name.utf8.allSatisfy { Self.isAlphanumeric($0) || "-._".utf8.contains($0) }
         }
@@ -77,7 +78,7 @@ public struct UnitSettings: Sendable, Equatable {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
     }
 
-    /// Where it belongs, below a folder of units. Its name comes after the package's `common.conf`, and before the
+    /// Its path below a folder of units. Its name sorts after the package's `common.conf`, and before the
     /// `override.conf` of `systemctl edit`.
     public var path: String { "syncd-\(role)@.service.d/least-privilege.conf" }
 

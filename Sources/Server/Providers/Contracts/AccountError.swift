@@ -1,19 +1,19 @@
 public import HTTPTransport
 
-/// Why an account provider's answer does not let us go on.
+/// Why an account provider's reply does not let us continue.
 public enum AccountError: Error, Equatable {
-    /// The presented token is not good: expired, revoked, of another app, or not a token at all.
+    /// The presented token is not valid: expired, revoked, issued for another app, or not a token at all.
     case rejected
     /// The authorization code is used, expired, or not the caller's.
     case codeRejected
     /// The person has not granted the permission that their storage needs.
     case scopeMissing
-    /// The stored refresh token no longer works; only the person can mend that, by signing in.
+    /// The stored refresh token no longer works; only the person can fix that, by signing in.
     case revoked
-    /// The provider has surely not handled what works once, so it may be asked again with the same; the detail is for the
-    /// log only.
+    /// The provider has certainly not handled the single-use request, so the same one may be sent again; the detail is
+    /// for the log only.
     case notAsked(detail: String)
-    /// The provider was not asked, to protect everybody else.
+    /// The provider was not asked, to protect all other users.
     case withheld(WithheldCall)
     /// The provider could not be asked, or asks us to slow down; the detail is for the log only.
     case unavailable(detail: String)

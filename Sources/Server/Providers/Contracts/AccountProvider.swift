@@ -4,8 +4,8 @@ public import SyncProtocol
 public protocol AccountProvider: Sendable {
     var accountType: AccountType { get }
 
-    /// Asks the provider who the presented token belongs to, and that it was made for our app.
-    /// - Throws: ``AccountError/rejected``, or that the provider could not be asked.
+    /// Asks the provider who the presented token belongs to, and verifies that it was issued for our app.
+    /// - Throws: ``AccountError/rejected``, or an error that says that the provider could not be asked.
     func verify(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile
@@ -15,16 +15,16 @@ public protocol AccountProvider: Sendable {
 
     /// Turns an authorization code into tokens that the server may keep.
     ///
-    /// - Returns: the tokens, which belong to `profile`; `nil` if this kind of account has no codes, or none that came like
-    ///   this one.
+    /// - Returns: the tokens, which belong to `profile`; `nil` if this kind of account has no codes, or none that were
+    ///   obtained like this one.
     /// - Throws: ``AccountError/codeRejected``, ``AccountError/scopeMissing``.
     func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials?
 
-    /// Turns the presented token itself into tokens that the server may keep; harmless if done again.
+    /// Turns the presented token itself into tokens that the server may keep; idempotent.
     ///
-    /// - Returns: the tokens, with the token's hash in the place of a code's; `nil` if this kind of account has no such
+    /// - Returns: the tokens, with the token's hash in place of a code's; `nil` if this kind of account has no such
     ///   exchange.
     /// - Throws: ``AccountError/rejected``, ``AccountError/scopeMissing``.
     func exchange(
@@ -46,18 +46,19 @@ public protocol AccountProvider: Sendable {
     /// - Throws: ``AccountError/revoked`` if the provider says that it never will.
     func refresh(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) -> StoredCredentials
 
-    /// Whether it is time to ask the provider if what is stored still counts, where the server has to do that itself.
+    /// Whether it is time to ask the provider if the stored credentials are still valid, where the server has to do
+    /// that itself.
     func isConfirmationDue(_ stored: StoredCredentials) -> Bool
 
-    /// Asks the provider if what is stored still counts; only if ``isConfirmationDue(_:)``.
+    /// Asks the provider if the stored credentials are still valid; only if ``isConfirmationDue(_:)``.
     /// - Returns: what to store from now on.
-    /// - Throws: ``AccountError/revoked`` if it does not; then ``withdrawn(_:)`` is what to store.
+    /// - Throws: ``AccountError/revoked`` if they are not; then ``withdrawn(_:)`` is what to store.
     func confirm(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) -> StoredCredentials
 
-    /// Gives back to the provider what the person granted, when they leave; harmless if done again.
+    /// Revokes at the provider what the person granted, when they leave; idempotent.
     ///
-    /// Does nothing where the provider has no such call, or where it would end more than what the server was given.
-    /// - Throws: that the provider could not be asked. What has ended already is no failure.
+    /// Does nothing where the provider has no such call, or where it would revoke more than what the server was given.
+    /// - Throws: an error that says that the provider could not be asked. A grant that has ended already is no failure.
     func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError)
 
     /// What is left of stored credentials that the provider no longer honours.

@@ -1,6 +1,6 @@
 public import HTTPTransport
 
-/// What a provider's failure means for the caller; nothing else leaves an adapter.
+/// What a provider's failure means for the caller; adapters throw nothing else.
 public enum CloudStorageError: Error {
     /// The object is definitely not there.
     case notFound
@@ -10,15 +10,15 @@ public enum CloudStorageError: Error {
     case quotaExceeded
     /// The provider asks us to slow down, for longer than the deadline allows.
     case rateLimited(retryAfter: Duration?)
-    /// The provider was not asked, to protect everybody else.
+    /// The provider was not asked, to protect all other users.
     case withheld(WithheldCall)
-    /// The provider failed in a way that may pass; the detail is for the log only.
+    /// The provider failed in a way that may be transient; the detail is for the log only.
     case unavailable(detail: String)
     /// The provider did not answer by the deadline.
     case timedOut
     /// What the provider stored is not what we sent.
     case contentMismatch
-    /// The provider refuses for a reason that will not pass; the code is the provider's own word, for the log.
+    /// The provider rejects the request for a permanent reason; the code is the provider's own, for the log.
     case rejected(code: String)
     /// The content that was to be uploaded ended early or was found wrong; nothing was published.
     case contentFailed(any Error)
@@ -29,7 +29,7 @@ public enum CloudStorageError: Error {
 }
 
 extension CloudStorageError {
-    /// Whether trying again later may succeed without anybody doing anything.
+    /// Whether a later retry may succeed without anybody intervening.
     public var isTransient: Bool {
         switch self {
         case .rateLimited, .withheld, .unavailable, .timedOut, .contentMismatch, .contentFailed, .downloadCancelled,

@@ -8,7 +8,7 @@ public struct CheckSumHasher: ~Copyable {
     private var digest: IncrementalDigest
     private var dropbox: DropboxContentHash
 
-    /// - Parameter storageType: where the bytes go or come from; it decides about the algorithm.
+    /// - Parameter storageType: where the bytes go or come from; determines the algorithm.
     public init(for storageType: CloudStorageType) {
         flavour = storageType.checkSumFlavour
         digest = IncrementalDigest(flavour == .sha1 ? .sha1 : .md5)
@@ -37,7 +37,7 @@ public struct CheckSumHasher: ~Copyable {
 public struct ContentHasher: ~Copyable {
     private var checkSum: CheckSumHasher
     private var sha256 = IncrementalDigest(.sha256)
-    /// Only for OneDrive, whose own hash is another one than the checksum that clients compare.
+    /// Only for OneDrive, whose own hash differs from the checksum that clients compare.
     private var quickXor: QuickXorHash?
 
     /// - Parameter storageType: where the bytes go.
@@ -67,7 +67,7 @@ public struct ContentHasher: ~Copyable {
 
 /// The hashes of one file version.
 public struct ContentHashes: Equatable, Sendable {
-    /// In the flavour of the storage, in its canonical letter case.
+    /// In the storage's format, in its canonical letter case.
     public var checkSum: CheckSum
     /// What the provider must report for these bytes, in its own spelling: the checksum, or OneDrive's quickXorHash.
     public var providerHash: String

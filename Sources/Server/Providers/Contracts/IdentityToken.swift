@@ -1,10 +1,10 @@
-/// What is known of a presented identity token, apart from whose it is.
+/// What is known about a presented identity token, apart from whose it is.
 public struct IdentityToken: Equatable, Sendable {
     /// SHA-256 of the token, in hexadecimal digits.
     public var hash: String
-    /// Whether its life is over: then it counts only for an existing user in whose ``IdentityRecord`` it stands.
+    /// Whether it has expired: then it is accepted only for an existing user whose ``IdentityRecord`` contains it.
     public var isExpired: Bool
-    /// When it was made, in seconds since 1970.
+    /// When it was issued, in seconds since 1970.
     public var issuedAt: Int64
 
     public init(hash: String, isExpired: Bool, issuedAt: Int64) {
@@ -16,17 +16,17 @@ public struct IdentityToken: Equatable, Sendable {
 
 /// What is kept, with a user's credentials, of the identity tokens with which they sign in.
 ///
-/// Such a token lives for minutes and a phone cannot renew it without showing the person a dialogue, so one that was seen
-/// while it was valid goes on counting.
+/// Such a token is valid for minutes and a phone cannot renew it without showing the person a dialogue, so a token that
+/// was seen while it was valid remains accepted.
 public struct IdentityRecord: Equatable, Sendable, Codable {
-    /// A person has a few devices; beyond this many the oldest token no longer counts.
+    /// A person has a few devices; beyond this number, the oldest token is no longer accepted.
     public static let maximumTokens = 16
 
     /// Hashes of the tokens that were seen while they were valid, oldest first.
     public private(set) var tokenHashes: [String]
-    /// When the provider last said that the refresh token counts, in seconds since 1970.
+    /// When the provider last confirmed that the refresh token is valid, in seconds since 1970.
     public var confirmedAt: Int64?
-    /// Tokens made until then, in seconds since 1970, count no longer: the person had withdrawn their consent.
+    /// Tokens issued until then, in seconds since 1970, are no longer accepted: the person had withdrawn their consent.
     public var withdrawnAt: Int64?
 
     public init(tokenHashes: [String] = [], confirmedAt: Int64? = nil, withdrawnAt: Int64? = nil) {
@@ -35,13 +35,13 @@ public struct IdentityRecord: Equatable, Sendable, Codable {
         self.withdrawnAt = withdrawnAt
     }
 
-    /// Whether a token that has been verified counts.
+    /// Whether a token that has been verified is accepted.
     public func admits(_ token: IdentityToken) -> Bool {
         if let withdrawnAt, token.issuedAt <= withdrawnAt { return false }
         return !token.isExpired || tokenHashes.contains(token.hash)
     }
 
-    /// This record with a newer one laid over it.
+    /// This record updated with a newer one.
     func updated(with newer: IdentityRecord) -> IdentityRecord {
         IdentityRecord(
             tokenHashes: tokenHashes.filter { !newer.tokenHashes.contains($0) } + newer.tokenHashes,
@@ -50,7 +50,7 @@ public struct IdentityRecord: Equatable, Sendable, Codable {
 }
 
 extension StoredCredentials {
-    /// These credentials with a token remembered that is valid now; `nil` if it is remembered already.
+    /// These credentials with a currently valid token added to the record; `nil` if the record contains it already.
     public func remembering(_ token: IdentityToken) -> StoredCredentials? {
         if identity?.tokenHashes.contains(token.hash) == true { return nil }
         return updated(with: StoredCredentials(identity: IdentityRecord(tokenHashes: [token.hash])))

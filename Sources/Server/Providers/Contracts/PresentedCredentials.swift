@@ -6,17 +6,17 @@ public struct PresentedCredentials: Sendable {
     public var accountType: AccountType
     /// Header `access_token`.
     public var accessToken: String
-    /// Header `SyncServer-authorization-code`: works once, and is sent with every request all the same.
+    /// Header `SyncServer-authorization-code`: works once, but is sent with every request.
     public var authorizationCode: String?
     /// Header `SyncServer-redirect-uri`: where a browser took the code; `nil` for codes that came without a browser.
     public var redirectURI: String?
     /// Header `SyncServer-code-verifier`: proves that the code is the caller's own.
     public var codeVerifier: CodeVerifier?
-    /// Header `X-account-id`: whose the token is said to be (Dropbox).
+    /// Header `X-account-id`: the account that the token is claimed to belong to (Dropbox).
     public var accountID: String?
     /// Header `X-microsoft-access-token`: Microsoft's library has two tokens, ``accessToken`` being the id token.
     public var microsoftAccessToken: String?
-    /// Header `X-account-details`: JSON with what Apple tells the phone only once.
+    /// Header `X-account-details`: JSON with what Apple gives the phone only once.
     public var accountDetails: String?
 
     public init(
@@ -34,12 +34,12 @@ public struct PresentedCredentials: Sendable {
         self.accountDetails = accountDetails
     }
 
-    /// The code with what it was asked for with; `nil` if there is none.
+    /// The code with the parameters of its authorization request; `nil` if there is none.
     public var code: PresentedCode? {
         authorizationCode.map { PresentedCode($0, redirectURI: redirectURI, verifier: codeVerifier) }
     }
 
-    /// Everything that decides whose credentials these are, so that no two different ones are taken for each other.
+    /// Everything that determines whose credentials these are, so that no two different ones are confused.
     var identifyingText: String {
         [accountType.rawValue, accessToken, accountID ?? "", microsoftAccessToken ?? "", accountDetails ?? ""]
             .joined(separator: "\n")
@@ -50,7 +50,7 @@ public struct PresentedCredentials: Sendable {
 /// section 4.5).
 public struct PresentedCode: Sendable {
     public var value: String
-    /// The redirect URI with which the code was asked for; `nil` if the caller names none.
+    /// The redirect URI with which the code was requested; `nil` if the caller names none.
     public var redirectURI: String?
     /// `nil` if the caller sends none.
     public var verifier: CodeVerifier?
@@ -69,16 +69,16 @@ public struct PresentedCode: Sendable {
 
 /// Who the provider says the user is.
 public struct SignInProfile: Equatable, Sendable {
-    /// Characters of an identifier or a name that are kept (OpenID Connect Core, section 2: `sub` has at most 255).
+    /// Characters of an identifier or a name that are stored (OpenID Connect Core, section 2: `sub` has at most 255).
     private static let maximumLength = 255
 
     /// The provider's identifier of the person; together with the account type it is their identity for us.
     public var providerUserID: String
-    /// What other members see, cut at 255 characters; may be empty.
+    /// What other members see, truncated to 255 characters; may be empty.
     public var displayName: String
     /// How long the provider will honour the token at most; `nil` if it does not say.
     public var tokenLifetime: Duration?
-    /// Set where the token alone proves who it is and its end does not end the sign-in (Apple).
+    /// Set where the token alone proves the identity and its expiry does not end the sign-in (Apple).
     public var identityToken: IdentityToken?
 
     public init(
@@ -91,7 +91,7 @@ public struct SignInProfile: Equatable, Sendable {
         self.identityToken = identityToken
     }
 
-    /// Whether the identifier is one that can be kept.
+    /// Whether the identifier can be stored.
     public var isPlausible: Bool {
         !providerUserID.isEmpty && providerUserID.unicodeScalars.count <= Self.maximumLength
     }

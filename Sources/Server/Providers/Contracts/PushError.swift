@@ -1,19 +1,19 @@
-/// Why a notification was not taken, by what the caller can do about it.
+/// Why a notification was not accepted, by what the caller can do about it.
 ///
 /// `detail` is for operators' logs; it holds no token, no key and nothing that a person wrote.
 public enum PushError: Error, Equatable, Sendable {
-    /// The address is dead: forget it. `since`: the last moment, in seconds since 1970, at which it may have been
-    /// registered for that to be true; `nil` if the service does not say.
+    /// The address is no longer valid: forget it. `since`: the latest registration time, in seconds since 1970, for
+    /// which this holds; `nil` if the service does not say.
     case gone(since: Int64?)
-    /// Too many at once: try later, after `retryAfter` if the service says so.
+    /// Rate limited: retry later, after `retryAfter` if the service says so.
     case rateLimited(retryAfter: Duration?)
-    /// The service does not work now, or cannot be reached: try later.
+    /// The service fails at the moment, or cannot be reached: retry later.
     case unavailable(detail: String)
-    /// The service is too slow; the notification may have been taken: try later.
+    /// The service is too slow; the notification may have been accepted: retry later.
     case timedOut
-    /// The service refuses this server (keys, topic, account): the operator must look.
+    /// The service rejects this server (keys, topic, account): the operator must investigate.
     case misconfigured(detail: String)
-    /// The service refuses this notification: our defect; trying again does not help.
+    /// The service rejects this notification: our defect; a retry does not help.
     case rejected(detail: String)
 }
 
@@ -32,7 +32,7 @@ extension PushError: CustomStringConvertible {
 }
 
 extension PushError {
-    /// A word that a service uses for a kind of error, if it looks like one: nothing else of what it writes is passed on.
+    /// A service's code for a kind of error, if it looks like one: nothing else of what it writes is passed on.
     static func word(_ text: String?) -> String {
         guard let text, (1...64).contains(text.utf8.count),
             text.utf8.allSatisfy({ byte in

@@ -2,13 +2,13 @@ internal import OpenSSLCrypto
 
 /// What appears on a screen.
 public struct PushNotification: Equatable, Sendable {
-    /// A UUID in lower case: the same in every attempt, so that a device that is told twice shows it once.
+    /// A UUID in lower case: the same in every attempt, so that a device that receives it twice shows it once.
     public var id: String
     public var text: String
     /// Until when a service may keep it for a device that is off, in seconds since 1970.
     public var expiresAt: Int64
 
-    /// - Parameter origin: tells this notification from every other one; not shown to anybody.
+    /// - Parameter origin: distinguishes this notification from every other one; not shown to anybody.
     public init(origin: String, text: String, expiresAt: Int64) {
         id = Self.uuid(from: IncrementalDigest.digest(of: Array(origin.utf8), .sha256))
         self.text = text

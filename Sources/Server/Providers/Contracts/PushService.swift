@@ -1,11 +1,11 @@
 public import SyncProtocol
 
-/// A service that brings a text to people's screens.
+/// A service that delivers a text to people's screens.
 ///
-/// One call is one attempt; whoever calls repeats it, with the same ``PushNotification/id``, when the error says that this
+/// One call is one attempt; the caller retries it, with the same ``PushNotification/id``, when the error says that this
 /// may help. May be used by several threads at once.
 public protocol PushService: Sendable {
-    /// Hands a notification over to the service, which brings it to the device as soon as it can.
+    /// Hands a notification over to the service, which delivers it to the device as soon as it can.
     ///
     /// - Returns: the address as it should be remembered: the service may have found out more about it.
     /// - Throws: ``PushError``.
@@ -18,7 +18,7 @@ public protocol PushService: Sendable {
 public struct PushAddress: Equatable, Sendable {
     /// The device's token at the service, or the ARN of an SNS topic.
     public var token: String
-    /// APNs only; `nil` as long as nobody knows.
+    /// APNs only; `nil` as long as it is unknown.
     public var environment: PushNotificationEnvironment?
 
     public init(token: String, environment: PushNotificationEnvironment? = nil) {

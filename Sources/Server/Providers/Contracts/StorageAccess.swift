@@ -3,7 +3,7 @@ public import HTTPTransport
 /// What a provider needs to act on one person's storage for the length of one request.
 public struct StorageAccess {
     public var transport: Transport
-    /// The person's access token, and the way to a new one.
+    /// The person's access token, and how to renew it.
     public var tokens: any AccessTokens
     /// The folder in which the person's files lie, for providers that have one.
     public var folder: any FolderMemory
@@ -24,13 +24,14 @@ public struct StorageAccess {
 
 /// One person's access token.
 public protocol AccessTokens: AnyObject {
-    /// Tells accounts apart, for caches of this process.
+    /// Distinguishes accounts, for caches of this process.
     var accountKey: Int64 { get }
     /// The token to try first.
     func current() throws(CloudStorageError) -> String
     /// A token that is not `rejected`: another process may have renewed it already, otherwise it is renewed now.
     ///
-    /// - Parameter deadline: of the renewal; an operation that takes long may need it when the request's own has passed.
+    /// - Parameter deadline: of the renewal; an operation that takes long may need it when the request's own has
+    ///   passed.
     /// - Throws: ``CloudStorageError/authorizationRevoked`` if the provider says that no renewal is possible; anything
     ///   else if it could not be asked.
     func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String
@@ -46,6 +47,6 @@ public protocol FolderMemory: AnyObject {
     func replace(_ old: String?, by new: String) throws(CloudStorageError) -> String
     /// Whether the folder should be looked at again before it is used; true at most once every few minutes.
     func isDueForVerification() -> Bool
-    /// Makes the next ``isDueForVerification()`` true, since the provider does not find the folder.
+    /// Makes the next ``isDueForVerification()`` return true, since the provider cannot find the folder.
     func markDoubtful()
 }

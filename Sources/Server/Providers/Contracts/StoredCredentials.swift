@@ -17,7 +17,7 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
         self.identity = identity
     }
 
-    /// These credentials with newer ones laid over them: what the newer ones lack is kept.
+    /// These credentials updated with newer ones: what the newer ones lack is kept.
     ///
     /// Google, for one, sends a refresh token only at the first consent.
     public func updated(with newer: StoredCredentials) -> StoredCredentials {

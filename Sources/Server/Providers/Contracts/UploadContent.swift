@@ -9,12 +9,12 @@ public protocol UploadContent: AnyObject {
 
     /// The next part: a multiple of `granularity` bytes unless it is the last one.
     ///
-    /// The last part is handed out only after the whole content has arrived and its checksum is right; that is what
-    /// keeps wrong or cut-off uploads from becoming objects. Empty content has one empty part, which is the last.
+    /// The last part is handed out only after the whole content has arrived and its checksum is right; this prevents
+    /// corrupt or truncated uploads from becoming objects. Empty content has one empty part, which is the last.
     /// - Throws: whatever made the content unusable; the provider wraps it in ``CloudStorageError/contentFailed(_:)``.
     func nextPart(granularity: Int) throws -> UploadPart
 
-    /// The hash of the whole content in the provider's flavour; valid after the last part was handed out.
+    /// The hash of the whole content in the provider's format; valid after the last part was handed out.
     var providerHash: String { get }
 }
 

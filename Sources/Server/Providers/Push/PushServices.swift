@@ -3,7 +3,7 @@ public struct PushServices: Sendable {
     public var apns: APNs?
     public var fcm: FCM?
     public var sns: SNS?
-    /// Services that only other processes of this server have the keys of.
+    /// Services whose keys only other processes of this server have.
     public var elsewhere: Set<Service> = []
 
     public enum Service: Sendable {
@@ -18,7 +18,7 @@ public struct PushServices: Sendable {
         self.sns = sns
     }
 
-    /// Whether the server notifies through a service, be it by another process.
+    /// Whether the server notifies through a service, possibly from another process.
     public func has(_ service: Service) -> Bool {
         switch service {
         case .apns: apns != nil || elsewhere.contains(.apns)

@@ -1,10 +1,10 @@
 /// The words of a notification.
 public enum PushText {
-    /// Longest text that is kept, in bytes of UTF-8; no service takes a longer one.
+    /// Longest text that is stored, in bytes of UTF-8; no service takes a longer one.
     public static let maximumBytes = 4_000
     private static let ellipsis = "…"
 
-    /// `<sender>, <group>: <message>`; a name that nobody has given is left out with its punctuation.
+    /// `<sender>, <group>: <message>`; a missing name is left out with its punctuation.
     ///
     /// - Returns: `nil` if there is nothing to say.
     public static func composed(sender: String, group: String?, message: String) -> String? {
@@ -14,13 +14,13 @@ public enum PushText {
         return shortened(text) { $0.utf8.count <= maximumBytes }
     }
 
-    /// `text`, or as many of its characters, from the first on, as fit, and an ellipsis.
+    /// `text`, or its longest prefix that fits, followed by an ellipsis.
     ///
-    /// - Parameter fits: whether a text is short enough; if it says so of a text it must of every beginning of it.
+    /// - Parameter fits: whether a text is short enough; if it accepts a text, it must accept every prefix of it.
     static func shortened(_ text: String, fits: (String) -> Bool) -> String {
         if fits(text) { return text }
         let characters = Array(text)
-        // The most characters that fit lie between these.
+        // The largest number of characters that fit is between these.
         var (fitting, tooMany) = (0, characters.count)
         while tooMany - fitting > 1 {
             let middle = (fitting + tooMany) / 2

@@ -1,6 +1,6 @@
 public import HTTPTransport
 
-/// Sends the requests of account providers and repeats those that failed for a passing reason.
+/// Sends the requests of account providers and retries those that failed for a transient reason.
 public struct AccountClient {
     private let transport: Transport
     private let deadline: Deadline
@@ -12,11 +12,12 @@ public struct AccountClient {
         self.backoff = backoff
     }
 
-    /// The reply to `request`, whatever its status, except 429 and 5xx, which are tried again.
+    /// The reply to `request`, whatever its status, except 429 and 5xx, which are retried.
     ///
-    /// - Parameter isRepeatable: `false` for requests that work once, such as the exchange of a code: then only what was
-    ///   surely not handled is sent again, which 429 and 503 say (RFC 9110, section 15.6.4), other errors do not.
-    /// - Throws: ``AccountError/notAsked(detail:)`` if a request that works once was surely never handled.
+    /// - Parameter isRepeatable: `false` for requests that work once, such as the exchange of a code: then only a
+    ///   request that was certainly not handled is sent again, which 429 and 503 indicate (RFC 9110, section 15.6.4)
+    ///   and other errors do not.
+    /// - Throws: ``AccountError/notAsked(detail:)`` if a request that works once was certainly never handled.
     func send(_ request: OutgoingRequest, isRepeatable: Bool = true) throws(AccountError) -> Reply {
         var request = request
         request.isRepeatable = isRepeatable

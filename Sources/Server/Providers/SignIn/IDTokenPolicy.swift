@@ -1,9 +1,10 @@
 public import FoundationEssentials
 import UntrustedInput
 
-/// What an identity token must say to count (OpenID Connect Core, section 3.1.3.7), once its signature has been checked.
+/// What an identity token must contain to be accepted (OpenID Connect Core, section 3.1.3.7), once its signature has
+/// been checked.
 public struct IDTokenPolicy: Sendable {
-    /// Whose tokens count.
+    /// Whose tokens are accepted.
     public enum Issuer: Sendable {
         /// Exactly one of these.
         case oneOf(Set<String>)
@@ -13,12 +14,12 @@ public struct IDTokenPolicy: Sendable {
 
     private let issuer: Issuer
     private let audiences: Set<String>
-    /// How long after its end a token still counts, for clocks that differ.
+    /// How long after its expiry a token is still accepted, to allow for clock skew.
     private let expiryLeeway: Duration
-    /// How far in the future it may have been made, likewise.
+    /// How far in the future it may have been issued, likewise.
     private let futureLeeway: Duration
 
-    /// - Parameter audiences: our client ids; a token for anybody else is refused.
+    /// - Parameter audiences: our client ids; a token for anybody else is rejected.
     public init(
         issuer: Issuer, audiences: Set<String>, expiryLeeway: Duration = .seconds(60),
         futureLeeway: Duration = .seconds(120)
@@ -29,9 +30,9 @@ public struct IDTokenPolicy: Sendable {
         self.futureLeeway = futureLeeway
     }
 
-    /// The claims of a payload, if they satisfy the policy in everything but the token's end.
+    /// The claims of a payload, if they satisfy the policy in everything but the token's expiry.
     ///
-    /// Whether the token has ended is the caller's to ask: ``isExpired(_:at:)``.
+    /// The caller must check whether the token has expired: ``isExpired(_:at:)``.
     /// - Throws: ``AccountError/rejected``.
     public func claims(in payload: [UInt8], at now: Date) throws(AccountError) -> IDTokenClaims {
         guard let claims = try? UntrustedJSON.decode(IDTokenClaims.self, from: payload), isIssued(claims),
@@ -44,7 +45,7 @@ public struct IDTokenPolicy: Sendable {
         return claims
     }
 
-    /// Whether the token's life is over.
+    /// Whether the token has expired.
     public func isExpired(_ claims: IDTokenClaims, at now: Date) -> Bool {
         claims.exp + Double(expiryLeeway.components.seconds) <= now.timeIntervalSince1970
     }
@@ -59,7 +60,7 @@ public struct IDTokenPolicy: Sendable {
         }
     }
 
-    /// With several audiences the party that the token was made for must be named, and be us.
+    /// With several audiences, the authorized party must be named, and be us.
     private func isForUs(_ claims: IDTokenClaims) -> Bool {
         guard claims.audience.contains(where: audiences.contains) else { return false }
         if let party = claims.azp { return audiences.contains(party) }
@@ -71,17 +72,17 @@ public struct IDTokenPolicy: Sendable {
 public struct IDTokenClaims: Sendable, Decodable {
     public let iss: String
     public let sub: String
-    /// `aud`, which is a text or a list of texts.
+    /// `aud`, which is a string or a list of strings.
     public let audience: [String]
     public let azp: String?
-    /// End, making and beginning, in seconds since 1970.
+    /// Expiry, time of issue and start of validity, in seconds since 1970.
     public let exp: Double
     public let iat: Double?
     public let nbf: Double?
     /// Microsoft: the tenant and, within it, the person.
     public let tid: String?
     public let oid: String?
-    /// How the person is called.
+    /// The person's name.
     public let name: String?
 
     private enum Member: CodingKey {
@@ -106,6 +107,6 @@ public struct IDTokenClaims: Sendable, Decodable {
         name = try? members.decodeIfPresent(String.self, forKey: .name)
     }
 
-    /// What is left of the token's life, zero if nothing is.
+    /// The token's remaining lifetime, zero if it has expired.
     public func lifetime(at now: Date) -> Duration { .untrusted(seconds: exp - now.timeIntervalSince1970) }
 }

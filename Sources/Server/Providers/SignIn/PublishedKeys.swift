@@ -5,13 +5,13 @@ import Synchronization
 
 /// The public keys with which one issuer signs its tokens, fetched when they are needed and remembered.
 ///
-/// One per issuer and process, shared by its threads; the lock is never held while the issuer is asked. The last good set
-/// is kept if a later fetch fails, so that an issuer that cannot be reached locks nobody out whose key is known.
+/// One per issuer and process, shared by its threads; the lock is never held while the issuer is asked. The last good
+/// set is kept if a later fetch fails, so that an unreachable issuer locks out nobody whose key is known.
 public final class PublishedKeys: Sendable {
-    /// A set is believed for as long as the issuer says, but within these bounds (OpenID Connect Core, section 10.1.1).
+    /// A set is cached for as long as the issuer says, but within these bounds (OpenID Connect Core, section 10.1.1).
     static let shortestLife: Duration = .seconds(300)
     static let longestLife: Duration = .seconds(86_400)
-    /// An unknown key makes us ask again, but not more often: anybody can make up names of keys.
+    /// An unknown key makes us ask again, but not more often: anybody can make up key names.
     static let unknownKeyInterval: Duration = .seconds(300)
     /// After a failed fetch the old set is used for this long before the issuer is asked again.
     static let retryInterval: Duration = .seconds(30)
@@ -32,8 +32,8 @@ public final class PublishedKeys: Sendable {
 
     /// - Parameters:
     ///   - url: the issuer's `jwks_uri`.
-    ///   - algorithms: what the issuer signs with; tokens signed otherwise are refused.
-    ///   - now: the clock; tests pass one that they move.
+    ///   - algorithms: what the issuer signs with; tokens signed otherwise are rejected.
+    ///   - now: the clock; tests pass one that they control.
     public init(
         url: String, algorithms: Set<JSONWebToken.Algorithm> = [.rs256],
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
@@ -43,10 +43,10 @@ public final class PublishedKeys: Sendable {
         self.now = now
     }
 
-    /// Checks the signature of `token` and hands out the bytes of its payload; the claims are the caller's to check.
+    /// Checks the signature of `token` and hands out the bytes of its payload; the caller must check the claims.
     ///
     /// - Throws: ``AccountError/rejected`` if the token is not the issuer's; ``AccountError/unavailable(detail:)`` or
-    ///   ``AccountError/timedOut`` if that cannot be said because the issuer does not give its keys.
+    ///   ``AccountError/timedOut`` if that cannot be determined because the issuer does not provide its keys.
     public func verifiedPayload(of token: String, through client: AccountClient) throws(AccountError) -> [UInt8] {
         let (keys, isFresh) = try presentKeys(through: client)
         do throws(JSONWebTokenError) {

@@ -2,10 +2,12 @@ import OpenSSLCrypto
 import SyncProtocol
 import Synchronization
 
-/// Remembers for a short time which token belongs to whom, and which is none, so that providers are not asked with every
-/// request; and while a provider is asked about a token, lets others that present the same wait for that answer.
+/// Remembers for a short time which token belongs to whom, and which is invalid, so that providers are not asked for
+/// every request; and while a provider is being asked about a token, lets other requests with the same token wait for
+/// that answer.
 ///
-/// One per process, shared by its threads. Keys are hashes: a token is not kept. No lock is held while anybody is asked.
+/// One per process, shared by its threads. Keys are hashes: a token is not kept. No lock is held while a provider is
+/// asked.
 public final class SignInCache: Sendable {
     /// What a provider said about a token.
     public enum Answer: Equatable, Sendable {
@@ -13,12 +15,12 @@ public final class SignInCache: Sendable {
         case rejected
     }
 
-    /// How long a rejection counts: enough against a phone that asks again and again, and short for one that was too early,
-    /// by a clock that is ahead of the provider's.
+    /// How long a rejection is cached: long enough against a phone that asks again and again, and short for a token
+    /// that came too early, because a clock is ahead of the provider's.
     public static let rejectionTimeToLive: Duration = .seconds(30)
 
-    /// How old a question may get while others wait for its answer. From then on they ask themselves, and meet the limits
-    /// of `ProviderGate`: a provider that hangs must not hold every thread that has the same token.
+    /// How old a question may get while others wait for its answer. After that they ask themselves, subject to the
+    /// limits of `ProviderGate`: a provider that hangs must not hold every thread that has the same token.
     public static let patience: Duration = .seconds(1)
     private static let pollInterval: Duration = .milliseconds(5)
 
@@ -31,7 +33,7 @@ public final class SignInCache: Sendable {
     private final class Question: Sendable {
         enum Outcome {
             case answered(Result<SignInProfile, AccountError>)
-            /// The provider was not asked, for a reason that concerns only who wanted to.
+            /// The provider was not asked, for a reason that concerns only the asking request.
             case withdrawn
         }
 
@@ -49,10 +51,10 @@ public final class SignInCache: Sendable {
     private let questions = Mutex<[[UInt8]: Question]>([:])
 
     /// - Parameters:
-    ///   - timeToLive: how long an answer counts; never longer than the token itself.
-    ///   - maximumEntries: beyond it the entries that end first make room.
+    ///   - timeToLive: how long an answer is cached; never longer than the token is valid.
+    ///   - maximumEntries: beyond it, the entries that expire first are evicted.
     ///   - pause: blocks the calling thread; tests pass one that does not.
-    ///   - now: the clock; tests pass one that they move.
+    ///   - now: the clock; tests pass one that they control.
     public init(
         timeToLive: Duration, maximumEntries: Int = 20_000, pause: @escaping @Sendable (Duration) -> Void,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
@@ -63,7 +65,7 @@ public final class SignInCache: Sendable {
         self.now = now
     }
 
-    /// What was found out about `presented` lately; `nil` if nothing.
+    /// What was recently found out about `presented`; `nil` if nothing.
     public func answer(for presented: PresentedCredentials) -> Answer? {
         let now = now()
         let keys = [Self.key(presented), Self.rejectionKey(presented)]
@@ -77,11 +79,11 @@ public final class SignInCache: Sendable {
         }
     }
 
-    /// Finds out who presents the token, by `ask` unless somebody else is asking just that.
+    /// Finds out who presents the token, by `ask` unless another thread is already asking the same.
     ///
-    /// A storm of requests with a token that is new to the process so makes one question to its provider, and they share
-    /// its outcome; what it says about the token is remembered. If `ask` throws anything but an ``AccountError``, that is
-    /// not shared.
+    /// A burst of requests with a token that is new to the process thus causes one question to its provider, and they
+    /// share its outcome; what it says about the token is remembered. If `ask` throws anything but an ``AccountError``,
+    /// that is not shared.
     public func profile(
         for presented: PresentedCredentials, asking ask: () throws -> SignInProfile
     ) throws -> SignInProfile {
@@ -111,7 +113,7 @@ public final class SignInCache: Sendable {
         }
     }
 
-    /// Waits for the answer to a question; `nil` if there is none, or not soon.
+    /// Waits for the answer to a question; `nil` if there is none, or none in time.
     private func result(of question: Question) -> Result<SignInProfile, AccountError>? {
         while true {
             switch question.outcome.withLock({ $0 }) {
@@ -143,7 +145,7 @@ public final class SignInCache: Sendable {
         }
     }
 
-    /// Drops what has expired, and if that is not a quarter, the quarter that expires next.
+    /// Drops expired entries and, if those are less than a quarter, the quarter that expires next.
     private static func makeRoom(in entries: inout [[UInt8]: Entry], at now: ContinuousClock.Instant) {
         let target = entries.count * 3 / 4
         entries = entries.filter { $0.value.expires > now }

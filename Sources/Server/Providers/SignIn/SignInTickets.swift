@@ -1,13 +1,13 @@
 public import OpenSSLCrypto
 
-/// What one role tells another about a sign-in that it has just checked, through the web server: so the provider is asked
-/// once for a request that passes both.
+/// What one role passes to another, through the web server, about a sign-in that it has just checked: the provider is
+/// then asked only once for a request that passes both.
 ///
-/// A ticket is sealed with the server's key and bound to the credentials that were presented; whoever has the web
-/// server's place between the roles can neither make one nor use it for other credentials. It counts for a short time,
-/// and never enters the ``SignInCache``, which would make a sign-in last longer than it may.
+/// A ticket is sealed with the server's key and bound to the credentials that were presented; whoever takes the web
+/// server's place between the roles can neither forge one nor use it for other credentials. It is valid for a short
+/// time, and never enters the ``SignInCache``, which would make a sign-in last longer than it may.
 public struct SignInTickets: Sendable {
-    /// How long a ticket counts, in seconds; the clocks of two hosts may differ by a part of it.
+    /// How long a ticket is valid, in seconds; the clocks of two hosts may differ by a fraction of it.
     private static let lifetimeSeconds: Int64 = 120
 
     private let keys: KeyRing
@@ -16,7 +16,7 @@ public struct SignInTickets: Sendable {
         self.keys = keys
     }
 
-    /// A ticket in ASCII; `nil` where a sign-in is proved by a token that everybody can check alone (Apple).
+    /// A ticket in ASCII; `nil` where a sign-in is proved by a token that every role can verify by itself (Apple).
     /// - Parameter now: in seconds since 1970.
     public func issue(_ profile: SignInProfile, for presented: PresentedCredentials, at now: Int64) -> String? {
         guard profile.identityToken == nil else { return nil }
@@ -26,7 +26,7 @@ public struct SignInTickets: Sendable {
         return sealed?.base64URL
     }
 
-    /// Who presented the credentials, if the ticket is one of ours for just them, and not too old.
+    /// Who presented the credentials, if the ticket is one of ours for exactly these credentials, and not too old.
     public func profile(
         in ticket: String, for presented: PresentedCredentials, at now: Int64
     ) -> SignInProfile? {

@@ -3,9 +3,9 @@ import UntrustedInput
 
 /// The token endpoint of one provider (RFC 6749, section 3.2), asked as the client that the app maker registered there.
 struct TokenEndpoint: Sendable {
-    /// What tokens are asked for.
+    /// What tokens are requested for.
     enum Purpose: Sendable {
-        /// For the first time, with what a phone brought.
+        /// For the first time, with what a phone sent.
         case exchange
         /// For the first time, with a code that a browser took to a redirect URI, which the caller names.
         case exchangeAfterRedirect
@@ -13,7 +13,7 @@ struct TokenEndpoint: Sendable {
         case renewal
     }
 
-    /// What a reply means that is not a success.
+    /// The meaning of an unsuccessful reply.
     typealias RefusalReader = @Sendable (_ reply: Reply, _ purpose: Purpose) -> AccountError
 
     private let url: String
@@ -22,7 +22,7 @@ struct TokenEndpoint: Sendable {
 
     /// - Parameters:
     ///   - provider: the provider's name, for the log.
-    ///   - refusal: reads refusals; `nil` if they are those of RFC 6749, section 5.2.
+    ///   - refusal: interprets refusals; `nil` if they follow RFC 6749, section 5.2.
     init(
         of provider: String, at url: String, clientID: String, clientSecret: String, refusal: RefusalReader? = nil
     ) {
@@ -43,7 +43,8 @@ struct TokenEndpoint: Sendable {
             through: client)
     }
 
-    /// Exchanges an authorization code with what it was asked for with, as far as the caller says.
+    /// Exchanges an authorization code with the parameters of its authorization request, as far as the caller names
+    /// them.
     ///
     /// - Parameters:
     ///   - standardRedirectURI: sent if the caller names none; `nil` to leave the parameter out.
@@ -66,7 +67,7 @@ struct TokenEndpoint: Sendable {
         try ask([("grant_type", type)], details, for: .exchange, through: client)
     }
 
-    /// Asks for new tokens (RFC 6749, section 6).
+    /// Requests new tokens (RFC 6749, section 6).
     /// - Throws: ``AccountError/revoked`` if the refresh token no longer works.
     func refresh(
         _ refreshToken: String, _ details: [(name: String, value: String)] = [], through client: AccountClient
@@ -76,7 +77,7 @@ struct TokenEndpoint: Sendable {
             through: client)
     }
 
-    /// Stored credentials with a new access token; a new refresh token, should one come along, takes the old one's place.
+    /// Stored credentials with a new access token; a new refresh token, if one is returned, replaces the old one.
     /// - Throws: ``AccountError/revoked`` if the refresh token no longer works, or there is none.
     func renew(
         _ stored: StoredCredentials, _ details: [(name: String, value: String)] = [], through client: AccountClient
@@ -102,11 +103,11 @@ struct TokenEndpoint: Sendable {
         do {
             word = try AccountJSON.decode(OAuthErrorBody.self, reply).error
         } catch {
-            // Nothing was said, so nothing is believed of the person.
+            // The reply says nothing, so nothing is concluded about the person.
             guard reply.status != 400 else { return error }
             word = "status \(reply.status)"
         }
-        // Google's word for a redirect URI that is not registered, or not the code's own.
+        // Google's code for a redirect URI that is not registered, or not the code's own.
         if purpose == .exchangeAfterRedirect, word == "redirect_uri_mismatch" { return .codeRejected }
         guard reply.status == 400, word == "invalid_grant" else {
             return .misconfigured(detail: "\(provider)'s token endpoint says \(word)")
@@ -121,10 +122,10 @@ struct TokenEndpoint: Sendable {
 /// Reply of a token endpoint (RFC 6749, section 5.1); members are named as on the wire, but in camel case.
 struct OAuthTokens: Decodable, PlausibilityChecked {
     var accessToken: String
-    /// Google: only at the first consent. Dropbox: only for codes asked for with `token_access_type=offline`. Apple: only
-    /// for a code. Microsoft: a new one each time; the one before works on for a while.
+    /// Google: only at the first consent. Dropbox: only for codes requested with `token_access_type=offline`. Apple:
+    /// only for a code. Microsoft: a new one each time; the previous one keeps working for a while.
     var refreshToken: String?
-    /// Granted scopes, separated by blanks; may be fewer than asked for.
+    /// Granted scopes, separated by blanks; may be fewer than requested.
     var scope: String?
     /// Who signed in (OpenID Connect Core, section 3.1.3.3).
     var idToken: String?

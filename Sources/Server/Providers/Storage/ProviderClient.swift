@@ -1,33 +1,34 @@
 import HTTPTransport
 import HTTPTypes
 
-/// What a provider's reply asks of us.
+/// The action that a provider's reply requires.
 enum ReplyVerdict {
-    /// The reply is an answer, good or bad, that the caller understands.
+    /// The reply is a success or a failure that the caller understands.
     case answer
     /// The access token is not accepted.
     case tokenRejected
-    /// Trying again may help, after the given time if the provider named one.
+    /// A retry may help, after the given time if the provider named one.
     case tryAgain(after: Duration?, detail: String)
     case failure(CloudStorageError)
 }
 
-/// What came of one request that must not be repeated without asking the provider first.
+/// The outcome of one request that must not be retried without asking the provider first.
 enum SingleOutcome {
     case answer(Reply)
-    /// The request failed or its reply was lost: nobody knows how much of it took effect.
-    /// The error is what there is to say if no other attempt follows.
+    /// The request failed or its reply was lost: how much of it took effect is unknown. The error is the one to report
+    /// if no other attempt follows.
     case unknown(after: Duration?, CloudStorageError)
 }
 
-/// Sends a provider's requests with a bearer token, renews it when it is refused, and repeats what may be repeated.
+/// Sends a provider's requests with a bearer token, renews it when it is rejected, and retries what may be retried.
 ///
-/// One value serves one operation. A token that is refused right after it was renewed ends it as a failure that may pass;
-/// one that was accepted in between may have come to its natural end, since an operation may take longer than a token lives.
+/// One value serves one operation. A token that is rejected right after it was renewed ends it with a transient
+/// failure; one that was accepted in between may simply have expired, since an operation may take longer than a token's
+/// lifetime.
 struct ProviderClient {
     let access: StorageAccess
     let classify: (Reply) -> ReplyVerdict
-    /// `false` for addresses that are themselves the permission: they must not see the token.
+    /// `false` for addresses that are themselves the authorization: the token must not be sent to them.
     var presentsToken = true
     private var token: String?
     private var hasJustRenewed = false
@@ -37,7 +38,7 @@ struct ProviderClient {
         self.classify = classify
     }
 
-    /// Sends `request`, again if need be, until there is an answer; for requests that do no harm when repeated.
+    /// Sends `request`, with retries if necessary, until there is an answer; for idempotent requests.
     /// - Parameter deadline: that of the access if `nil`.
     mutating func send(_ request: OutgoingRequest, by deadline: Deadline? = nil) throws(CloudStorageError) -> Reply {
         let deadline = deadline ?? access.deadline
@@ -52,7 +53,7 @@ struct ProviderClient {
         }
     }
 
-    /// Sends `request` once; again only with a renewed token, since a refused request took no effect.
+    /// Sends `request` once; again only with a renewed token, since a rejected request took no effect.
     mutating func sendOnce(
         _ request: OutgoingRequest, by deadline: Deadline
     ) throws(CloudStorageError) -> SingleOutcome {
@@ -81,7 +82,7 @@ struct ProviderClient {
         }
     }
 
-    /// Judges `reply`, and renews the token if the reply refuses it.
+    /// Classifies `reply`, and renews the token if the reply rejects it.
     mutating func settle(_ reply: Reply, by deadline: Deadline) throws(CloudStorageError) -> ReplyVerdict {
         let verdict = classify(reply)
         switch verdict {
@@ -93,7 +94,7 @@ struct ProviderClient {
     }
 
     /// Waits before attempt number `attempt`.
-    /// - Throws: if there is no time left or no attempt: `error`, or that we were asked to slow down.
+    /// - Throws: if no time or no attempt is left: `error`, or that we were asked to slow down.
     func wait(
         before attempt: Int, retryAfter: Duration?, by deadline: Deadline, orThrow error: CloudStorageError
     ) throws(CloudStorageError) {
@@ -102,7 +103,7 @@ struct ProviderClient {
         throw retryAfter == nil ? error : .rateLimited(retryAfter: retryAfter)
     }
 
-    /// Adds the bearer token to `request`, if it is to be presented.
+    /// Adds the bearer token to `request`, if the token is to be sent.
     mutating func authorized(_ request: OutgoingRequest) throws(CloudStorageError) -> OutgoingRequest {
         guard presentsToken else { return request }
         let token: String
@@ -114,7 +115,8 @@ struct ProviderClient {
     }
 
     private mutating func renewToken(by deadline: Deadline) throws(CloudStorageError) {
-        // Only the token endpoint's own refusal says that a permission is gone (``AccessTokens/renewed(insteadOf:by:)``).
+        // Only a rejection by the token endpoint itself means that a permission is gone
+        // (``AccessTokens/renewed(insteadOf:by:)``).
         guard !hasJustRenewed, let rejected = token else {
             throw .unavailable(detail: "a token that was just renewed is refused")
         }

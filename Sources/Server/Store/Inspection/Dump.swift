@@ -1,9 +1,9 @@
 internal import MariaDB
 internal import OpenSSLCrypto
 
-// Whole tables, out and in again, without knowing what their columns mean: for backups.
+// Exports and imports whole tables without knowing what their columns mean: for backups.
 extension StoreSession {
-    /// The columns of a table, in the order in which ``dump(_:_:_:)`` hands over their values.
+    /// The columns of a table, in the order in which ``dump(_:_:_:)`` returns their values.
     public mutating func columns(of table: StoredTable) throws(StoreError) -> [StoredColumn] {
         try all(
             """
@@ -24,7 +24,7 @@ extension StoreSession {
         }
     }
 
-    /// Hands over every row of a table; call in a snapshot that all tables are read in.
+    /// Passes every row of a table to the closure; call in a snapshot in which all tables are read.
     public mutating func dump(
         _ table: StoredTable, _ columns: [StoredColumn], _ body: ([StoredValue]) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -44,7 +44,7 @@ extension StoreSession {
         }
     }
 
-    /// The number that the next row of a table gets, so that numbers are not given out twice; `nil` if rows are not numbered.
+    /// The number that the next row of a table gets, so that no number is reused; `nil` if rows are not numbered.
     public mutating func nextNumber(of table: StoredTable) throws(StoreError) -> Int64? {
         try first(
             """
@@ -56,13 +56,13 @@ extension StoreSession {
         ) { row throws(StoreError) in try row.optionalNumber(0) } ?? nil
     }
 
-    /// The tables of the database that a backup would not hold, because this program does not know them.
+    /// The tables of the database that a backup would not contain, because this program does not know them.
     public mutating func unknownTables() throws(StoreError) -> [String] {
         let known = Set(StoredTable.allCases.map(\.rawValue) + StoredTable.bookkeeping)
         return try tableNames().filter { !known.contains($0) }
     }
 
-    /// Checks that nothing would be mixed with what is restored.
+    /// Checks that restored data would not be mixed with anything else.
     /// - Throws: ``RestoreError``, ``StoreError``.
     public mutating func requireEmpty() throws {
         if let table = try unknownTables().first { throw RestoreError.foreignTable(table) }
@@ -86,19 +86,19 @@ extension StoreSession {
         ) { row throws(StoreError) in try row.string(0) }
     }
 
-    /// Has a table give out numbers from `number` on. Ends a transaction, as all DDL does.
+    /// Sets the next number of a table to `number`. Ends a transaction, as all DDL does.
     public mutating func setNextNumber(_ number: Int64, of table: StoredTable) throws(StoreError) {
         try executeScript("ALTER TABLE `\(table.rawValue)` AUTO_INCREMENT = \(number)")
     }
 
-    /// Inserts rows as ``dump(_:_:_:)`` handed them over. Call in one transaction with all other rows.
+    /// Inserts rows as ``dump(_:_:_:)`` returned them. Call in one transaction with all other rows.
     /// - Throws: ``RestoreError/unknownColumn(table:column:)``, ``StoreError``.
     public mutating func insert(
         _ rows: [[StoredValue]], _ columns: [StoredColumn], into table: StoredTable
     ) throws {
         guard !rows.isEmpty else { return }
         let known = Set(try self.columns(of: table).map(\.name))
-        // The names become SQL: only those that the schema has.
+        // The names become part of the SQL: only names from the schema are allowed.
         for column in columns where !known.contains(column.name) {
             throw RestoreError.unknownColumn(table: table.rawValue, column: column.name)
         }
@@ -111,7 +111,7 @@ extension StoreSession {
         try executeScript(sql)
     }
 
-    /// A value as SQL: digits, or hexadecimal digits, so that nothing in it can be anything else.
+    /// A value as SQL: digits, or hexadecimal digits, so that it cannot be interpreted as anything else.
     private static func literal(_ value: StoredValue) -> String {
         switch value {
         case .null: "NULL"
@@ -125,10 +125,10 @@ extension StoreSession {
         do { try connection.executeScript(sql) } catch { throw StoreError(error) }
     }
 
-    /// Forgets the intents of uploads that were under way when a backup was made.
+    /// Deletes the intents of uploads that were in progress when a backup was made.
     ///
-    /// Some of them have come to their end since, and then their objects are in people's storage: they stay there,
-    /// unused, rather than being deleted as left over.
+    /// Some of these uploads have completed since, and their objects are in people's storage: they stay there, unused,
+    /// instead of being deleted as orphaned objects.
     /// - Returns: how many there were.
     public mutating func forgetIntents() throws(StoreError) -> Int {
         try execute(
@@ -142,7 +142,7 @@ extension StoreSession {
 }
 
 extension StoreSession {
-    /// Rows by the name of the table; call in a snapshot.
+    /// Row counts by table name; call in a snapshot.
     public mutating func rowCounts() throws(StoreError) -> [String: Int] {
         var counts: [String: Int] = [:]
         try connection.query(
@@ -173,7 +173,8 @@ extension StoreSession {
 }
 
 extension StoreSession {
-    /// Removes all tables of this server. For scratch databases, after ``requireEmpty()`` has found them to be nobody's.
+    /// Drops all tables of this server. For scratch databases, after ``requireEmpty()`` has confirmed that they contain
+    /// nobody's data.
     public mutating func dropAllTables() throws(StoreError) {
         for table in StoredTable.allCases.reversed() {
             try executeScript("DROP TABLE IF EXISTS `\(table.rawValue)`")

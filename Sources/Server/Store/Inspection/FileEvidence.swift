@@ -1,9 +1,9 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// Everything the database knows about one file: what its history is told from.
+/// Everything the database knows about one file: the source for its history.
 public struct FileEvidence: Equatable, Sendable, Encodable {
-    /// Somebody, by name and kind of account; never by tokens.
+    /// A person, by name and account type; never by tokens.
     public struct Person: Equatable, Sendable, Encodable {
         public var userID: UserID
         /// Absent if the person has left the server.
@@ -17,7 +17,7 @@ public struct FileEvidence: Equatable, Sendable, Encodable {
         }
     }
 
-    /// A commit that is remembered; others have been forgotten.
+    /// A commit that is still stored; others have been deleted.
     public struct Commit: Equatable, Sendable, Encodable {
         public var masterVersion: MasterVersion
         public var person: Person
@@ -33,7 +33,7 @@ public struct FileEvidence: Equatable, Sendable, Encodable {
         }
     }
 
-    /// The file as it is committed in one group.
+    /// The committed file in one group.
     public struct Committed: Equatable, Sendable, Encodable {
         public var sharingGroupUUID: SharingGroupUUID
         public var groupName: String?
@@ -50,14 +50,14 @@ public struct FileEvidence: Equatable, Sendable, Encodable {
         public var ownerIsMember: Bool
         public var checkSum: String?
         public var objectID: String?
-        /// The name of the object by the protocol, as its owner finds it.
+        /// The object's name according to the protocol, as its owner sees it.
         public var objectName: String
         public var appMetaDataVersion: AppMetaDataVersion?
-        /// The commit that changed the file last, if it is remembered.
+        /// The commit that last changed the file, if it is still stored.
         public var lastChange: Commit?
     }
 
-    /// A change that waits for its commit.
+    /// A staged change that has not been committed.
     public struct Staged: Equatable, Sendable, Encodable {
         public var sharingGroupUUID: SharingGroupUUID?
         public var person: Person
@@ -78,7 +78,7 @@ public struct FileEvidence: Equatable, Sendable, Encodable {
 }
 
 extension StoreSession {
-    /// What is known about a file, in all groups; call in a snapshot.
+    /// Everything known about a file, in all groups; call in a snapshot.
     public mutating func evidence(of file: FileUUID, at now: WireDate) throws(StoreError) -> FileEvidence {
         FileEvidence(
             fileUUID: file, committed: try committed(file), staged: try staged(file),
@@ -142,7 +142,7 @@ extension StoreSession {
         return found.map(\.committed)
     }
 
-    /// The members of a group, or those of them who have used a device.
+    /// The members of a group, or only those who have used a device.
     private mutating func people(
         of groupID: SharingGroupID, device: DeviceUUID?
     ) throws(StoreError) -> [FileEvidence.Person] {
@@ -162,7 +162,8 @@ extension StoreSession {
         }
     }
 
-    /// The commit that led to a master version, if it is remembered: those with an id for a week, others until the next.
+    /// The commit that led to a master version, if still stored: commits with an id are kept for a week, others until
+    /// the next one.
     private mutating func commit(
         _ version: MasterVersion, of groupID: SharingGroupID
     ) throws(StoreError) -> FileEvidence.Commit? {
@@ -232,7 +233,7 @@ extension StoreSession {
         }
     }
 
-    /// Work about objects that the file refers to, or whose names say that they are the file's.
+    /// Work that concerns objects that the file refers to, or whose names identify them as the file's.
     private mutating func outboxRows(
         concerning file: FileUUID, at now: WireDate
     ) throws(StoreError) -> [ListedWork] {

@@ -4,7 +4,7 @@ public import SyncProtocol
 /// Which files of a group to list.
 public struct FileFilter: Sendable {
     public var owner: UserID?
-    /// Only deleted ones, or only living ones; `nil` for all.
+    /// Only deleted files, or only existing ones; `nil` for all.
     public var isDeleted: Bool?
 
     public init(owner: UserID? = nil, isDeleted: Bool? = nil) {
@@ -28,7 +28,7 @@ public struct ListedFile: Equatable, Sendable, Encodable {
 }
 
 extension StoreSession {
-    /// Files of a group in the order of their UUIDs, those after `after`, at most `limit` of them.
+    /// Files of a group in the order of their UUIDs, after `after`, at most `limit` of them.
     public mutating func listFiles(
         of group: SharingGroupUUID, _ filter: FileFilter, after: FileUUID?, limit: Int
     ) throws(StoreError) -> [ListedFile] {

@@ -3,7 +3,7 @@ public import SyncProtocol
 
 /// Which groups to list.
 public struct GroupFilter: Sendable {
-    /// A part of the name, whatever its letter case.
+    /// A part of the name, case-insensitive.
     public var namePart: String?
     /// Groups that this user belongs to.
     public var member: UserID?
@@ -28,7 +28,7 @@ public struct ListedGroup: Equatable, Sendable, Encodable {
     public var files: Int
 }
 
-/// A group with its members and what goes on in it.
+/// A group with its members and current activity.
 public struct GroupDetails: Equatable, Sendable, Encodable {
     public struct Member: Equatable, Sendable, Encodable {
         public var userID: UserID
@@ -36,11 +36,11 @@ public struct GroupDetails: Equatable, Sendable, Encodable {
         public var accountType: AccountType
         public var permission: Permission
         public var joinedAt: WireDate
-        /// Whose storage takes the member's new files; absent if nobody's does.
+        /// The user whose storage takes the member's new files; absent if there is none.
         public var owningUserID: UserID?
     }
 
-    /// An invitation, without its code: whoever has that can join.
+    /// An invitation, without its code: anyone who has the code can join.
     public struct Invitation: Equatable, Sendable, Encodable {
         public var invitingUserID: UserID
         public var permission: Permission
@@ -56,7 +56,7 @@ public struct GroupDetails: Equatable, Sendable, Encodable {
     public var stagedChanges: Int
     /// The newest commit's user and device, if nothing else has changed the group since.
     public var lastCommit: LastCommit?
-    /// Whether `syncctl import` took it over.
+    /// Whether `syncctl import` imported it.
     public var imported: Bool
 
     public struct LastCommit: Equatable, Sendable, Encodable {
@@ -67,7 +67,7 @@ public struct GroupDetails: Equatable, Sendable, Encodable {
 }
 
 extension StoreSession {
-    /// Groups in the order of their UUIDs, those after `after`, at most `limit` of them.
+    /// Groups in the order of their UUIDs, after `after`, at most `limit` of them.
     public mutating func listGroups(
         _ filter: GroupFilter, after: SharingGroupUUID?, limit: Int
     ) throws(StoreError) -> [ListedGroup] {
@@ -101,7 +101,7 @@ extension StoreSession {
             files: Int(try row.number(6)))
     }
 
-    /// A group, ended ones included, with its members and what goes on in it; `nil` if there is none.
+    /// A group, ended or not, with its members and current activity; `nil` if there is none.
     public mutating func groupDetails(
         _ group: SharingGroupUUID, at now: WireDate
     ) throws(StoreError) -> GroupDetails? {

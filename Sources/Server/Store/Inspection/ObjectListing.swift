@@ -15,7 +15,7 @@ public struct ReferredObject: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Living files whose objects are known, in the order of group and file, those after `after`, at most `limit`.
+    /// Existing files whose objects are known, in the order of group and file, after `after`, at most `limit`.
     public mutating func referredObjects(
         owner: UserID?, group: SharingGroupUUID?, after: ReferredObject?, limit: Int
     ) throws(StoreError) -> [ReferredObject] {
@@ -56,7 +56,7 @@ extension StoreSession {
         return objects
     }
 
-    /// Users with storage in the order of their numbers, those after `after`, at most `limit` of them.
+    /// Users with storage in the order of their numbers, after `after`, at most `limit` of them.
     public mutating func owners(after: UserID?, limit: Int) throws(StoreError) -> [UserID] {
         try all(
             """
@@ -70,12 +70,13 @@ extension StoreSession {
         ) { row throws(StoreError) in UserID(try row.number(0)) }
     }
 
-    /// Whether any row knows an object in somebody's storage: a file, a staged change, an upload under way, work.
+    /// Whether any row refers to an object in a user's storage: a file, a staged change, an upload in progress, work.
     ///
-    /// A deleted file counts by its identifier: when its owner left or was removed, its objects stayed with them.
+    /// A deleted file counts by its identifier: when its owner left or was removed, its objects stayed in their
+    /// storage.
     /// - Parameters:
-    ///   - name: the object's name as it was made.
-    ///   - actualName: the name that it got, which may be a spare one.
+    ///   - name: the object's original name.
+    ///   - actualName: its actual name, which may be a spare one.
     public mutating func isKnown(
         _ objectID: String, named name: CloudFileName, actualName: String, of owner: UserID
     ) throws(StoreError) -> Bool {

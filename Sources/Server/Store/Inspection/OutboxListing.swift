@@ -5,7 +5,7 @@ public import SyncProtocol
 public struct OutboxFilter: Sendable {
     public var kind: OutboxItem.Kind?
     public var user: UserID?
-    /// Only what may be done now.
+    /// Only work that is due now.
     public var isDue: Bool
     /// Only what has failed at least once.
     public var isFailing: Bool
@@ -20,15 +20,15 @@ public struct OutboxFilter: Sendable {
 
 /// A row of the outbox as operators see it.
 public struct ListedWork: Equatable, Sendable, Encodable {
-    /// How the row stands.
+    /// The state of a row.
     public enum State: String, Equatable, Sendable, Encodable {
-        /// May be done now.
+        /// Due now.
         case due
-        /// Was put off.
+        /// Postponed.
         case waiting
-        /// Somebody does it now.
+        /// In progress.
         case working
-        /// Guards an upload in progress: becomes work only if that dies.
+        /// Guards an upload in progress: becomes work only if the upload dies.
         case intent
     }
 
@@ -36,11 +36,11 @@ public struct ListedWork: Equatable, Sendable, Encodable {
     public var kind: OutboxItem.Kind
     public var state: State
     public var userID: UserID
-    /// Absent if the user is gone.
+    /// Absent if the user no longer exists.
     public var userName: String?
     public var storageType: CloudStorageType?
     public var objectID: String?
-    /// The names under which the object may lie, or a push service's topic.
+    /// The possible names of the object, or a push service's topic.
     public var objectName: String?
     public var pushTarget: String?
     public var availableAt: WireDate
@@ -51,18 +51,18 @@ public struct ListedWork: Equatable, Sendable, Encodable {
     public var requestID: String?
 }
 
-/// What became of an order about one piece of work.
+/// The outcome of an operator's command on one piece of work.
 public enum OutboxOrderOutcome: String, Equatable, Sendable, Encodable {
     case done
     case notFound
-    /// It is being done, or guards an upload in progress: left alone.
+    /// It is in progress, or guards an upload in progress: left unchanged.
     case inUse
 }
 
 extension OutboxItem.Kind: Encodable {}
 
 extension StoreSession {
-    /// Work in the order of its numbers, what comes after `after`, at most `limit` rows.
+    /// Work in the order of its numbers, after `after`, at most `limit` rows.
     public mutating func listOutbox(
         _ filter: OutboxFilter, after: Int64?, limit: Int, at now: WireDate
     ) throws(StoreError) -> [ListedWork] {
@@ -97,7 +97,7 @@ extension StoreSession {
         if availableAt <= now {
             state = .due
         } else if try row.flag(12) {
-            // Leasing work counts as an attempt; an upload's own row is made with its lease.
+            // Leasing work counts as an attempt; an upload's own row is inserted together with its lease.
             state = attempts == 0 ? .intent : .working
         } else {
             state = .waiting
@@ -111,7 +111,7 @@ extension StoreSession {
             createdAt: try row.date(11, "outbox", "created_at"), requestID: row.optionalText(13))
     }
 
-    /// Has work that was put off done at once; what is being done, or guards an upload, is left alone.
+    /// Makes postponed work due at once; work in progress, or that guards an upload, is left unchanged.
     public mutating func retryOutbox(_ jobID: Int64, at now: WireDate) throws(StoreError) -> OutboxOrderOutcome {
         let isFree = try isOutboxFree(jobID, at: now)
         guard isFree == true else { return isFree == nil ? .notFound : .inUse }
@@ -121,7 +121,7 @@ extension StoreSession {
         return .done
     }
 
-    /// Forgets work; what is being done, or guards an upload, is left alone.
+    /// Deletes work; work in progress, or that guards an upload, is left unchanged.
     public mutating func dropOutbox(_ jobID: Int64, at now: WireDate) throws(StoreError) -> OutboxOrderOutcome {
         let isFree = try isOutboxFree(jobID, at: now)
         guard isFree == true else { return isFree == nil ? .notFound : .inUse }
@@ -129,7 +129,7 @@ extension StoreSession {
         return .done
     }
 
-    /// Whether nobody holds a row, which stays locked to the end of the transaction; `nil` if there is none.
+    /// Whether a row is not leased; it stays locked until the end of the transaction; `nil` if there is none.
     private mutating func isOutboxFree(_ jobID: Int64, at now: WireDate) throws(StoreError) -> Bool? {
         try first(
             "SELECT lease_owner IS NULL OR available_at <= ? FROM outbox WHERE outbox_id = ? FOR UPDATE",

@@ -1,42 +1,42 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// How much there is of everything; for operators.
+/// Counts of everything; for operators.
 public struct StoreOverview: Equatable, Sendable, Encodable {
-    /// Users by the type of their account.
+    /// Users by account type.
     public var users: [String: Int]
     public var groups: Int
     /// Groups that have ended; their rows stay.
     public var deletedGroups: Int
     public var files: Int
-    /// Files that phones still have to learn the deletion of; their rows stay.
+    /// Deleted files, whose rows stay so that phones can learn about the deletion.
     public var deletedFiles: Int
-    /// Bytes of the current versions in people's own storage, as far as they are known.
+    /// Bytes of the current versions in people's own storage, as far as known.
     public var fileBytes: Int64
     public var stagedChanges: Int
     public var openInvitations: Int
     public var outbox: OutboxOverview
-    /// Bytes of tables and indexes, as the database estimates them.
+    /// Size of tables and indexes in bytes, as estimated by the database.
     public var databaseBytes: Int64
     public var databaseVersion: String
 }
 
-/// The work that waits.
+/// The pending work.
 public struct OutboxOverview: Equatable, Sendable, Encodable {
     /// All rows, uploads in progress included.
     public var rows: Int
-    /// May be done now.
+    /// Due now.
     public var due: Int
-    /// Leased: being done now, or the intent of an upload in progress.
+    /// Leased: in progress, or the intent of an upload in progress.
     public var leased: Int
     /// Failed at least once.
     public var failing: Int
-    /// For how long the work that has been due longest has been due.
+    /// For how long the oldest due work has been due.
     public var longestDueSeconds: Int64
 }
 
 extension StoreSession {
-    /// Counts everything. Reads whole indexes, so not for every second.
+    /// Counts everything. Reads whole indexes, so it must not be called every second.
     public mutating func overview(at now: WireDate) throws(StoreError) -> StoreOverview {
         var users: [String: Int] = [:]
         try connection.query(
@@ -67,7 +67,7 @@ extension StoreSession {
             databaseVersion: database?.version ?? "")
     }
 
-    /// How much work waits, and for how long.
+    /// How much work is pending, and for how long.
     public mutating func outboxOverview(at now: WireDate) throws(StoreError) -> OutboxOverview {
         let found = try first(
             """

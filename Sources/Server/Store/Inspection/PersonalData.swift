@@ -1,9 +1,9 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What the server holds about one person, for them to take away; no tokens, and nothing about others.
+/// The data that the server holds about one person, for them to take away; no tokens, and nothing about others.
 public struct PersonalData: Sendable, Encodable {
-    /// A file whose bytes lie in the person's own storage.
+    /// A file whose bytes are in the person's own storage.
     public struct OwnFile: Sendable, Encodable {
         public var sharingGroupUUID: SharingGroupUUID
         public var file: ListedFile
@@ -12,11 +12,11 @@ public struct PersonalData: Sendable, Encodable {
         public var appMetaDataVersion: AppMetaDataVersion?
         public var checkSum: String?
         public var objectID: String?
-        /// The object's name in the person's storage, unless they have given it another.
+        /// The object's name in the person's storage, unless they have renamed it.
         public var objectName: String
     }
 
-    /// A change that the person has prepared and not committed.
+    /// A change that the person has staged and not committed.
     public struct StagedChange: Sendable, Encodable {
         public var sharingGroupUUID: SharingGroupUUID
         public var fileUUID: FileUUID
@@ -27,7 +27,7 @@ public struct PersonalData: Sendable, Encodable {
         public var stagedAt: WireDate
     }
 
-    /// A commit by the person; those are forgotten after a week.
+    /// A commit by the person; commits are deleted after a week.
     public struct Commit: Sendable, Encodable {
         public var sharingGroupUUID: SharingGroupUUID
         public var deviceUUID: DeviceUUID
@@ -43,7 +43,7 @@ public struct PersonalData: Sendable, Encodable {
 }
 
 extension StoreSession {
-    /// What is held about a person; call in a snapshot. `nil` if there is no such user.
+    /// The data held about a person; call in a snapshot. `nil` if there is no such user.
     public mutating func personalData(of userID: UserID) throws(StoreError) -> PersonalData? {
         guard let user = try userDetails(userID) else { return nil }
         return PersonalData(
@@ -127,11 +127,11 @@ extension StoreSession {
         }
     }
 
-    /// How many rows of each kind still name a user.
+    /// How many rows of each kind still refer to a user.
     ///
-    /// After their removal all are 0 but for deleted files, which say by their number whose storage they were in, and for a
-    /// while what it takes to clear their storage (``StoreSession/departedUser(_:)`` and its work) and to give back what
-    /// they had granted.
+    /// After their removal all are 0 except for deleted files, which record by user number whose storage they were in,
+    /// and, for a while, the data needed to clear their storage (``StoreSession/departedUser(_:)`` and its work) and to
+    /// revoke what they had granted.
     public mutating func traces(of userID: UserID) throws(StoreError) -> [String: Int] {
         let id: [Value] = [.int(userID.rawValue)]
         return [

@@ -1,10 +1,10 @@
 internal import MariaDB
 public import SyncProtocol
 
-// Repairs that lose nothing that anybody could still use. Each does what the server itself does when a member leaves, an
-// invitation ends or an account is removed; all conditions are asked again here, under locks.
+// Repairs that lose nothing that anyone could still use. Each does what the server itself does when a member leaves, an
+// invitation ends or an account is removed; all conditions are checked again here, under locks.
 extension GroupInvariant {
-    /// Whether ``StoreSession/repair(_:at:)`` can set it right without losing anything.
+    /// Whether ``StoreSession/repair(_:at:)`` can repair it without losing anything.
     public var isRepairable: Bool {
         switch self {
         case .groupWithoutAdmin, .memberWithForeignOwner, .memberWithOwnerWithoutStorage, .invitationToNothing,
@@ -18,12 +18,12 @@ extension GroupInvariant {
 }
 
 extension FileInvariant {
-    /// Whether ``StoreSession/repair(_:at:)`` can set it right without losing anything.
+    /// Whether ``StoreSession/repair(_:at:)`` can repair it without losing anything.
     public var isRepairable: Bool { self == .liveFileInEndedGroup || self == .liveFileWithoutOwner }
 }
 
 extension WorkInvariant {
-    /// Whether ``StoreSession/repair(_:at:)`` can set it right without losing anything.
+    /// Whether ``StoreSession/repair(_:at:)`` can repair it without losing anything.
     public var isRepairable: Bool {
         switch self {
         case .stagedInNoGroup, .stagedByNonMember, .batchOfNobody, .commitOfNobody, .contentHashOfNobody,
@@ -37,7 +37,7 @@ extension WorkInvariant {
 }
 
 extension StoreSession {
-    /// Sets right what breaks a rule about groups; call in a transaction of its own.
+    /// Repairs violations of a rule about groups; call in a transaction of its own.
     /// - Returns: how many rows were changed.
     public mutating func repair(_ invariant: GroupInvariant, at now: WireDate) throws(StoreError) -> Int {
         switch invariant {
@@ -86,7 +86,7 @@ extension StoreSession {
         }
     }
 
-    /// Makes somebody admin of each group that has none, as when an admin leaves (``Succession``).
+    /// Makes a member admin of each group that has none, as when an admin leaves (``Succession``).
     private mutating func promoteAdmins() throws(StoreError) -> Int {
         let groups = try all(
             """
@@ -109,7 +109,7 @@ extension StoreSession {
         return promoted
     }
 
-    /// Sets right what breaks a rule about files; call in a transaction of its own.
+    /// Repairs violations of a rule about files; call in a transaction of its own.
     /// - Returns: how many groups or files were changed.
     public mutating func repair(_ invariant: FileInvariant, at now: WireDate) throws(StoreError) -> Int {
         switch invariant {
@@ -131,7 +131,7 @@ extension StoreSession {
         }
     }
 
-    /// Has phones see files of owners who are not there as deleted, as when an owner leaves.
+    /// Marks files of absent owners deleted for phones, as when an owner leaves.
     private mutating func markOwnerlessFilesDeleted(at now: WireDate) throws(StoreError) -> Int {
         let found = try all(
             """
@@ -157,7 +157,7 @@ extension StoreSession {
         return found.count
     }
 
-    /// Sets right what breaks a rule about waiting work; call in a transaction of its own.
+    /// Repairs violations of a rule about pending work; call in a transaction of its own.
     /// - Returns: how many rows were changed.
     public mutating func repair(_ invariant: WorkInvariant, at now: WireDate) throws(StoreError) -> Int {
         switch invariant {

@@ -1,12 +1,12 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// A sealed record and where it is kept.
+/// A sealed record and its location.
 public struct SealedRecord: Equatable, Sendable {
     /// The row that holds it.
     public enum Place: Equatable, Sendable {
         case user(UserID)
-        /// What was set aside when a user's record could not be opened.
+        /// The record that was set aside when a user's record could not be opened.
         case formerOfUser(UserID)
         /// A removed user whose storage is being cleared.
         case departedUser(UserID)
@@ -21,7 +21,7 @@ public struct SealedRecord: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// The sealed tokens of users in the order of their numbers, those after `after`, at most `limit` of them.
+    /// The sealed tokens of users in the order of their numbers, after `after`, at most `limit` of them.
     public mutating func sealedCredentials(after: UserID?, limit: Int) throws(StoreError) -> [SealedRecord] {
         try all(
             """
@@ -37,7 +37,8 @@ extension StoreSession {
         }
     }
 
-    /// The records that were set aside since they could not be opened, of users after `after`, at most `limit` of them.
+    /// The records that were set aside because they could not be opened, of users after `after`, at most `limit` of
+    /// them.
     public mutating func sealedFormerCredentials(after: UserID?, limit: Int) throws(StoreError) -> [SealedRecord] {
         try all(
             """
@@ -53,7 +54,7 @@ extension StoreSession {
         }
     }
 
-    /// The sealed tokens of removed users whose storage is being cleared, those after `after`, at most `limit` of them.
+    /// The sealed tokens of removed users whose storage is being cleared, after `after`, at most `limit` of them.
     public mutating func sealedDepartures(after: UserID?, limit: Int) throws(StoreError) -> [SealedRecord] {
         try all(
             "SELECT user_id, credentials FROM departed_users WHERE user_id > ? ORDER BY user_id LIMIT ?",
@@ -63,7 +64,7 @@ extension StoreSession {
         }
     }
 
-    /// The sealed tokens of removed users that are to be revoked, those after `after`, at most `limit` of them.
+    /// The sealed tokens of removed users that are to be revoked, after `after`, at most `limit` of them.
     public mutating func sealedGrants(after: OutboxID?, limit: Int) throws(StoreError) -> [SealedRecord] {
         try all(
             """
@@ -81,7 +82,7 @@ extension StoreSession {
         }
     }
 
-    /// The sealed results of authorization codes in the order of their hashes, those after `after`, at most `limit`.
+    /// The sealed results of authorization codes in the order of their hashes, after `after`, at most `limit`.
     public mutating func sealedCodes(after: [UInt8]?, limit: Int) throws(StoreError) -> [SealedRecord] {
         try all(
             """
@@ -97,10 +98,10 @@ extension StoreSession {
         }
     }
 
-    /// Puts the same secret, sealed anew, in the place of a record, unless the record has changed meanwhile.
+    /// Replaces a record with the same secret, sealed anew, unless the record has changed in the meantime.
     ///
-    /// The version of a user's credentials stays: what it says has not changed.
-    /// - Returns: whether the record still was the one given.
+    /// The version of a user's credentials stays the same: their content has not changed.
+    /// - Returns: whether the record still was the given one.
     public mutating func reseal(_ record: SealedRecord, as bytes: [UInt8]) throws(StoreError) -> Bool {
         switch record.place {
         case .user(let userID):

@@ -1,6 +1,6 @@
-/// The tables that hold what a backup must hold, in an order in which their rows may be inserted.
+/// The tables that a backup must contain, in an order in which their rows can be inserted.
 ///
-/// Not among them: the bookkeeping of migrations, which a restored database gets from its own.
+/// Not included: the bookkeeping of migrations, which a restored database creates itself.
 public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case users
     case departedUsers = "departed_users"
@@ -22,10 +22,10 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     case importedUsers = "imported_users"
     case importedGroups = "imported_groups"
 
-    /// Tables that are made anew wherever the schema is.
+    /// Tables that are created anew together with the schema.
     static let bookkeeping = ["schema_migrations", "schema_lease"]
 
-    /// All rows in the order of the primary key, so that two backups of the same rows are the same.
+    /// All rows in the order of the primary key, so that two backups of the same rows are identical.
     var rows: StaticString {
         switch self {
         case .users: "SELECT * FROM users ORDER BY user_id"
@@ -52,7 +52,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
         }
     }
 
-    /// Whether there is a row.
+    /// Whether there is at least one row.
     var anyRow: StaticString {
         switch self {
         case .users: "SELECT 1 FROM users LIMIT 1"
@@ -82,7 +82,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
 public struct StoredColumn: Equatable, Sendable, Codable {
     public enum Kind: String, Sendable, Codable {
         case integer
-        /// Dates and words of enumerations too.
+        /// Also dates and enumeration values.
         case text
         case bytes
     }
@@ -104,13 +104,13 @@ public enum StoredValue: Equatable, Sendable {
     case bytes([UInt8])
 }
 
-/// Why rows cannot be written back.
+/// Why rows cannot be restored.
 public enum RestoreError: Error, Equatable, CustomStringConvertible {
-    /// The database holds something already.
+    /// The database is not empty.
     case databaseNotEmpty(table: String)
-    /// The database has a table that is none of this server's.
+    /// The database has a table that does not belong to this server.
     case foreignTable(String)
-    /// The backup has a column that the schema of its time does not have.
+    /// The backup has a column that its schema version does not have.
     case unknownColumn(table: String, column: String)
 
     public var description: String {

@@ -4,9 +4,9 @@ public import SyncProtocol
 /// Which users to list.
 public struct UserFilter: Sendable {
     public var accountType: AccountType?
-    /// A part of the name, whatever its letter case.
+    /// A part of the name, case-insensitive.
     public var namePart: String?
-    /// The provider's own identifier of the person, exactly.
+    /// The provider's own identifier of the person, an exact match.
     public var providerUserID: String?
     /// Members of this group only.
     public var group: SharingGroupUUID?
@@ -31,13 +31,13 @@ public struct ListedUser: Equatable, Sendable, Encodable {
     public var createdAt: WireDate
     public var groups: Int
     public var devices: Int
-    /// What the user has used of each limit; empty where none was asked about.
+    /// The user's usage of each quota; empty if none was requested.
     public var quotas: [QuotaStanding] = []
-    /// Whether a refresh token is stored; absent if the account has no storage, or nobody has said.
+    /// Whether a refresh token is stored; absent if the account has no storage, or if it is not known.
     public var hasOfflineAccess: Bool?
 }
 
-/// A user with what belongs to them, without tokens.
+/// A user with the data that belongs to them, without tokens.
 public struct UserDetails: Equatable, Sendable, Encodable {
     /// A membership of the user.
     public struct Group: Equatable, Sendable, Encodable {
@@ -45,7 +45,7 @@ public struct UserDetails: Equatable, Sendable, Encodable {
         public var name: String?
         public var permission: Permission
         public var joinedAt: WireDate
-        /// Whose storage takes the user's new files; absent if nobody's does.
+        /// The user whose storage takes the user's new files; absent if there is none.
         public var owningUserID: UserID?
     }
 
@@ -62,7 +62,7 @@ public struct UserDetails: Equatable, Sendable, Encodable {
     /// Whether tokens are stored, sealed.
     public var hasCredentials: Bool
     public var credentialsVersion: Int64
-    /// Those of the user's devices that are notified, by the kind of service.
+    /// The user's devices that receive notifications, by kind of service.
     public var pushRegistrations: [String: Int]
     public var deviceUUIDs: [DeviceUUID]
     public var groups: [Group]
@@ -72,7 +72,7 @@ public struct UserDetails: Equatable, Sendable, Encodable {
 }
 
 extension StoreSession {
-    /// Users in the order of their numbers, those after `after`, at most `limit` of them, with where they stand.
+    /// Users in the order of their numbers, after `after`, at most `limit` of them, with their quota usage.
     public mutating func listUsers(
         _ filter: UserFilter, after: UserID?, limit: Int, _ quotas: Quotas, at now: WireDate
     ) throws(StoreError) -> [ListedUser] {
@@ -83,7 +83,7 @@ extension StoreSession {
         return users
     }
 
-    /// Users in the order of their numbers, those after `after`, at most `limit` of them.
+    /// Users in the order of their numbers, after `after`, at most `limit` of them.
     public mutating func listUsers(
         _ filter: UserFilter, after: UserID?, limit: Int
     ) throws(StoreError) -> [ListedUser] {
@@ -124,7 +124,7 @@ extension StoreSession {
     }
 
     /// A user with everything that belongs to them; `nil` if there is no such user.
-    /// - Parameter quotas: limits to be told about; none by default.
+    /// - Parameter quotas: limits whose usage is returned; none by default.
     public mutating func userDetails(
         _ userID: UserID, _ quotas: Quotas = .unlimited, at now: WireDate = WireDate(secondsSince1970: 0)
     ) throws(StoreError) -> UserDetails? {
@@ -192,7 +192,7 @@ extension StoreSession {
         }
     }
 
-    /// The number that a query counts.
+    /// The result of a query that counts.
     mutating func count(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int {
         try first(sql, values) { row throws(StoreError) in Int(try row.number(0)) } ?? 0
     }

@@ -1,4 +1,4 @@
-/// Rules about what waits: staged changes, batches, remembered commits, the outbox.
+/// Rules about pending data: staged changes, batches, stored commits, the outbox.
 public enum WorkInvariant: String, Invariant {
     case stagedInNoGroup
     case stagedByNonMember

@@ -3,7 +3,7 @@ public import SyncProtocol
 
 /// How much of a quota a user has used.
 public struct QuotaStanding: Equatable, Sendable, Encodable {
-    /// From this percentage on a user counts as near a limit.
+    /// From this percentage on, a user counts as near a limit.
     static let nearPercent = 80
 
     /// One of ``Quota``.
@@ -23,7 +23,7 @@ public struct QuotaStanding: Equatable, Sendable, Encodable {
 }
 
 extension StoreSession {
-    /// Where a user stands, in the order of ``Quota``; without quotas that have no limit.
+    /// The usage of a user, in the order of ``Quota``; without quotas that have no limit.
     mutating func quotaStandings(
         of userID: UserID, _ quotas: Quotas, at now: WireDate
     ) throws(StoreError) -> [QuotaStanding] {
@@ -54,9 +54,10 @@ extension StoreSession {
         return standings
     }
 
-    /// Users who are near a quota or at it, in the order of their numbers, those after `after`, at most `limit` of them.
+    /// Users who are near a quota or have reached it, in the order of their numbers, after `after`, at most `limit` of
+    /// them.
     ///
-    /// Looks at every user, a page at a time: for operators.
+    /// Examines every user, a page at a time: for operators.
     public mutating func listUsersNearQuota(
         _ filter: UserFilter, after: UserID?, limit: Int, _ quotas: Quotas, at now: WireDate
     ) throws(StoreError) -> [ListedUser] {

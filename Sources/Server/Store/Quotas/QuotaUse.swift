@@ -1,23 +1,24 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What became of a deed that is limited to a number in an hour.
+/// The outcome of an action that is rate-limited per hour.
 public enum QuotaUse: Equatable, Sendable {
     case granted
-    /// The account has done it as often as it may; undo the transaction.
+    /// The account has used up its limit; roll back the transaction.
     case exhausted(retryAfter: Duration)
 }
 
 extension StoreSession {
-    /// Counts a deed of an account in the present hour; the first one after an hour's end begins another hour.
+    /// Counts an action of an account in the current hour; the first one after the end of an hour begins another hour.
     ///
-    /// Call in the transaction that does it: undone, it has not counted. The account's row is locked from here on, so that
-    /// of two deeds at once only one is the last that is granted. One row is read and written, whatever others do.
+    /// Call in the transaction that performs the action: if it is rolled back, the action is not counted. The account's
+    /// row is locked from here on, so that of two concurrent actions only one gets the last permit. One row is read and
+    /// written, whatever others do.
     public mutating func use(
         _ quota: Quota, by accountType: AccountType, _ providerUserID: String, limit: Int
     ) throws(StoreError) -> QuotaUse {
         let key: [Value] = [.text(accountType.rawValue), .text(providerUserID), .text(quota.rawValue)]
-        // Assignments are made from left to right: window_end is still the former one where uses is set.
+        // Assignments are evaluated from left to right: window_end still has its old value where uses is set.
         try execute(
             """
             INSERT INTO quota_windows (account_hash, quota, window_end, uses)
@@ -38,8 +39,8 @@ extension StoreSession {
         return .exhausted(retryAfter: .seconds(max(1, standing.seconds)))
     }
 
-    /// Forgets hours that are over, at most `limit` of them.
-    /// - Returns: how many were forgotten.
+    /// Deletes hours that are over, at most `limit` of them.
+    /// - Returns: how many were deleted.
     public mutating func forgetQuotaWindows(limit: Int) throws(StoreError) -> Int {
         try execute(
             "DELETE FROM quota_windows WHERE window_end < UTC_TIMESTAMP() ORDER BY window_end LIMIT ?",
@@ -53,14 +54,14 @@ extension StoreSession {
         try count("SELECT COUNT(*) FROM memberships WHERE user_id = ?", [.int(userID.rawValue)])
     }
 
-    /// How many invitations the user has made that can still be redeemed.
+    /// How many open invitations the user has created.
     public mutating func openInvitationCount(by userID: UserID, at now: WireDate) throws(StoreError) -> Int {
         try count(
             "SELECT COUNT(*) FROM invitations WHERE inviting_user_id = ? AND expires_at > ?",
             [.int(userID.rawValue), .date(now)])
     }
 
-    /// How many changes of the user wait for their commit, and how many bytes of metadata are in them.
+    /// How many changes the user has staged, and how many bytes of metadata they contain.
     public mutating func stagedSize(of userID: UserID) throws(StoreError) -> (changes: Int, bytes: Int) {
         try first(
             "SELECT COUNT(*), SUM(app_metadata_bytes) FROM staged_changes WHERE user_id = ?", [.int(userID.rawValue)]

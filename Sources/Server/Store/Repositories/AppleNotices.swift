@@ -2,7 +2,7 @@ internal import MariaDB
 public import SyncProtocol
 
 extension StoreSession {
-    /// Notes that a notice of Apple is handled; call in the transaction that handles it, after its locks.
+    /// Records that one of Apple's notices has been handled; call in the transaction that handles it, after its locks.
     /// - Returns: `false` if it was handled before; then it must not be handled again.
     public mutating func noteAppleNotice(_ identifierHash: [UInt8], at now: WireDate) throws(StoreError) -> Bool {
         try execute(
@@ -10,8 +10,8 @@ extension StoreSession {
             [.bytes(identifierHash), .date(now)]) == 1
     }
 
-    /// Forgets notices that were handled before `time`, at most `limit` of them.
-    /// - Returns: how many were forgotten.
+    /// Deletes notices that were handled before `time`, at most `limit` of them.
+    /// - Returns: how many were deleted.
     public mutating func forgetAppleNotices(before time: WireDate, limit: Int) throws(StoreError) -> Int {
         try execute(
             "DELETE FROM apple_notices WHERE handled_at < ? ORDER BY handled_at LIMIT ?",

@@ -1,14 +1,14 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// How much waits to be done, for monitoring.
+/// How much work is pending, for monitoring.
 public struct Backlog: Equatable, Sendable {
     /// Rows of the outbox by kind.
     public var outbox: [String: Int] = [:]
-    /// Rows of the outbox whose time has come, and the time of the first of them.
+    /// Rows of the outbox that are due, and the due time of the first of them.
     public var due = 0
     public var firstDue: WireDate?
-    /// When the oldest row was written that was tried and is still there.
+    /// When the oldest row that has been tried and still exists was inserted.
     public var firstRetried: WireDate?
     /// Staged changes, and when the oldest of them was staged.
     public var staged = 0
@@ -16,7 +16,7 @@ public struct Backlog: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Counts what waits at `now`. Reads the keys of two tables that hold only what is not done yet.
+    /// Counts the work pending at `now`. Reads the keys of two tables that contain only unfinished work.
     public mutating func backlog(at now: WireDate) throws(StoreError) -> Backlog {
         var backlog = Backlog()
         let kinds = try all(

@@ -1,12 +1,12 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What one request says of the batch that its change belongs to.
+/// The data that one request sends about the batch that its change belongs to.
 public struct BatchTicket: Equatable, Sendable {
     public var batch: UploadBatch
-    /// The master version that the request, and so the batch, is to be committed from.
+    /// The master version from which the request, and so the batch, is to be committed.
     public var masterVersion: MasterVersion
-    /// SHA-256 over what the request asks for.
+    /// SHA-256 of the request's parameters.
     public var requestHash: [UInt8]
 
     public init(batch: UploadBatch, masterVersion: MasterVersion, requestHash: [UInt8]) {
@@ -16,13 +16,13 @@ public struct BatchTicket: Equatable, Sendable {
     }
 }
 
-/// How a batch stands after one of its requests has been staged.
+/// The state of a batch after one of its requests has been staged.
 public enum BatchState: Equatable, Sendable {
-    /// Others are still to come.
+    /// Other requests are still missing.
     case incomplete
-    /// All have arrived; the message is for the other members of the group.
+    /// All requests have arrived; the message is for the other members of the group.
     case complete(pushMessage: String?)
-    /// The request's count is not that of the requests before it, or more files came than were announced.
+    /// The request's count differs from that of the earlier requests, or more files arrived than were announced.
     case mismatch
 }
 
@@ -31,9 +31,9 @@ extension StoreSession {
 
     /// Makes a staged change a member of its batch.
     ///
-    /// Call after staging it, in a transaction that holds the group's row exclusively: two last members then come one
-    /// after the other. A batch that was begun for another master version begins anew: members that are not sent again
-    /// do not count. Undo the transaction if the outcome is ``BatchState/mismatch``.
+    /// Call after staging it, in a transaction that holds the group's row exclusively: two last members are then
+    /// serialized. A batch that was begun for another master version starts over: members that are not sent again do
+    /// not count. Roll back the transaction if the outcome is ``BatchState/mismatch``.
     public mutating func joinBatch(
         _ ticket: BatchTicket, with file: FileUUID, in area: StagingArea, at now: WireDate
     ) throws(StoreError) -> BatchState {
@@ -98,7 +98,7 @@ extension StoreSession {
         }
     }
 
-    /// Takes a staged change out of its batch, so that it waits for a plain commit.
+    /// Removes a staged change from its batch, so that it waits for an ordinary commit.
     public mutating func leaveBatch(with file: FileUUID, in area: StagingArea) throws(StoreError) {
         try execute(
             """
@@ -111,7 +111,7 @@ extension StoreSession {
             """, area.values + [.text(file.rawValue)])
     }
 
-    /// Withdraws what a committed batch has left over: members that were not sent again after it began anew.
+    /// Withdraws the remaining changes of a committed batch: members that were not sent again after it started over.
     mutating func closeBatch(_ batch: BatchUUID, in area: StagingArea, at now: WireDate) throws(StoreError) {
         _ = try discardStaged(in: area, files: nil, batch: batch, at: now)
         try execute(
@@ -124,10 +124,10 @@ extension StoreSession {
             """, area.values + [.text(batch.rawValue)])
     }
 
-    /// Forgets batches whose newest member arrived before `time`, at most `limit` of them.
+    /// Deletes batches whose newest member arrived before `time`, at most `limit` of them.
     ///
     /// Their members are withdrawn by ``withdrawAbandoned(stagedBefore:limit:at:)``.
-    /// - Returns: how many were forgotten.
+    /// - Returns: how many were deleted.
     public mutating func forgetBatches(changedBefore time: WireDate, limit: Int) throws(StoreError) -> Int {
         try execute(
             "DELETE FROM batches WHERE changed_at < ? ORDER BY changed_at LIMIT ?",

@@ -1,21 +1,21 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// Why a staged change cannot become part of the group.
+/// Why a staged change cannot be committed.
 public enum CommitRefusal: Error, Equatable {
-    /// The file's committed version, metadata version or state is not the one that the change was staged for.
+    /// The file's committed version, metadata version or state differs from the one that the change was staged for.
     case outdated(FileUUID)
-    /// The file is in another group already.
+    /// The file already exists in another group.
     case belongsElsewhere(FileUUID)
-    /// The owner in whose storage a new file must lie, or lies already, has left.
+    /// The owner in whose storage a new file is to be stored, or is already stored, has left.
     case ownerGone
 }
 
-/// What is known of the newest commit of a group.
+/// What is stored about the newest commit of a group.
 public struct LastCommit: Equatable, Sendable {
     public var userID: UserID
     public var deviceUUID: DeviceUUID
-    /// SHA-256 over everything the request said.
+    /// SHA-256 of all parameters of the request.
     public var requestHash: [UInt8]
     /// The master version that the commit led to.
     public var masterVersion: MasterVersion
@@ -33,16 +33,16 @@ public struct LastCommit: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Makes what is staged in an area part of its group, as master version `version`, and hands replaced and deleted objects
-    /// to the outbox.
+    /// Commits what is staged in an area to its group, as master version `version`, and hands replaced and deleted
+    /// objects to the outbox.
     ///
-    /// Call inside a transaction that has just advanced the master version to `version`. All or nothing: the
-    /// transaction must be undone when this throws.
+    /// Call in a transaction that has just advanced the master version to `version`. All or nothing: the transaction
+    /// must be rolled back if this throws.
     /// - Parameters:
-    ///   - batch: the batch to commit; `nil`: everything that is in none.
+    ///   - batch: the batch to commit; `nil`: all changes that are in no batch.
     ///   - owningUser: the member's effective owning user, for new files.
     /// - Returns: how many changes were applied.
-    /// - Throws: ``CommitRefusal`` for a change that does not fit, or ``StoreError``.
+    /// - Throws: ``CommitRefusal`` for a change that is not valid, or ``StoreError``.
     public mutating func commitStaged(
         in area: StagingArea, of batch: BatchUUID? = nil, owningUser: OwningUser?, as version: MasterVersion,
         at now: WireDate
@@ -118,10 +118,10 @@ extension StoreSession {
             ])
     }
 
-    /// Refuses files that have come to life in two groups.
+    /// Rejects files that are now live in two groups.
     ///
-    /// Asked after the rows were written, with locks: of two commits that do so at once each waits for the other's row,
-    /// and the one that is made to begin again finds it.
+    /// Checked after the rows were written, with locks: if two commits do this at once, each waits for the other's row,
+    /// and the one that is forced to restart finds it.
     private mutating func checkAreNowhereElse(
         _ files: [FileUUID], in area: StagingArea, as version: MasterVersion
     ) throws {
@@ -132,7 +132,7 @@ extension StoreSession {
             }
             return
         }
-        // Files that an older server let be in two groups, and of which only the metadata change, may be among these.
+        // May include files that an older server allowed in two groups, and of which only the metadata change.
         let elsewhere: [FileUUID] = try all(
             """
             SELECT STRAIGHT_JOIN mine.file_uuid
@@ -221,13 +221,13 @@ extension StoreSession {
         try addDeletion(ofObjectOf: current, at: now)
     }
 
-    /// Whether the change brings no metadata, or the next version of them.
+    /// Whether the change has no metadata, or the next version of them.
     private static func isNextMetaData(_ change: StagedChange, after current: FileRecord) -> Bool {
         guard let version = change.appMetaDataVersion else { return true }
         return version.rawValue == (current.appMetaDataVersion?.rawValue ?? -1) + 1
     }
 
-    /// Remembers a commit and its reply, for the case that the reply is lost and the request comes again.
+    /// Stores a commit and its reply, in case the reply is lost and the request is retried.
     public mutating func remember(_ commit: LastCommit, of groupID: SharingGroupID) throws(StoreError) {
         try execute(
             """
@@ -242,7 +242,7 @@ extension StoreSession {
             ])
     }
 
-    /// The newest commit of a group, if nothing has changed the group since. Waits for nobody.
+    /// The newest commit of a group, if nothing has changed the group since. Does not block.
     public mutating func lastCommit(of groupID: SharingGroupID) throws(StoreError) -> LastCommit? {
         try first(
             """

@@ -1,11 +1,11 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What was found out about an object's bytes by reading them.
+/// The hashes of an object's bytes, computed by reading them.
 public struct KnownContent: Equatable, Sendable {
     /// The provider's own hash of them.
     public var providerHash: String
-    /// In the flavour of the storage; what clients compare.
+    /// In the format of the storage; the checksum that clients compare.
     public var checkSum: CheckSum
 
     public init(providerHash: String, checkSum: CheckSum) {
@@ -15,7 +15,7 @@ public struct KnownContent: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// What is known about the bytes of an object; they may have changed since.
+    /// The stored hashes of an object; its bytes may have changed since.
     public mutating func knownContent(
         of objectID: String, in owner: OwningUser
     ) throws(StoreError) -> KnownContent? {
@@ -28,8 +28,8 @@ extension StoreSession {
         }
     }
 
-    /// Remembers what an object's bytes are, and notes the provider's hash with the versions that consist of them and had
-    /// none yet. Call inside a transaction; may be repeated.
+    /// Stores the hashes of an object, and sets the provider's hash of those versions that consist of the same bytes
+    /// and have none yet. Call in a transaction; may be repeated.
     public mutating func remember(
         _ content: KnownContent, of objectID: String, in owner: OwningUser, at now: WireDate
     ) throws(StoreError) {
@@ -68,15 +68,15 @@ extension StoreSession {
             """, values)
     }
 
-    /// Forgets what was found out before `time`; it can be found out again.
-    /// - Returns: how many objects were forgotten, at most `limit`.
+    /// Deletes hashes computed before `time`; they can be computed again.
+    /// - Returns: how many objects' hashes were deleted, at most `limit`.
     public mutating func forgetContents(before time: WireDate, limit: Int) throws(StoreError) -> Int {
         try execute(
             "DELETE FROM content_hashes WHERE computed_at < ? ORDER BY computed_at LIMIT ?",
             [.date(time), .int(Int64(limit))])
     }
 
-    /// Has the jobs role find out what an object's bytes are, unless it is about to do so.
+    /// Schedules the jobs role to compute the hashes of an object, unless that is already scheduled.
     public mutating func addHashing(
         of objectID: String, in owner: OwningUser, availableAt: WireDate, at now: WireDate
     ) throws(StoreError) {

@@ -1,14 +1,14 @@
 internal import MariaDB
 public import SyncProtocol
 
-// Users who have been removed while objects of ours, never committed or no longer needed, lay in their storage. The outbox
-// clears those with the tokens that are kept here until it is done, at most for ``accessSeconds``.
+// Users who were removed while our objects, never committed or no longer needed, were in their storage. The outbox
+// deletes these objects with the tokens that are kept here until it is done, for at most ``accessSeconds``.
 extension StoreSession {
     /// For how many seconds after a removal the outbox may use the tokens.
     static let accessSeconds: Int64 = 3_600
 
-    /// Keeps the way into a user's storage if there is something to clear in it; whatever else the outbox was to do for
-    /// them is dropped. Call before the user's row goes.
+    /// Keeps access to a user's storage if there is something to clear in it; all other outbox work for them is
+    /// dropped. Call before the user's row is deleted.
     mutating func keepAccessForClearing(of userID: UserID, at now: WireDate) throws(StoreError) {
         let user: [Value] = [.int(userID.rawValue)]
         try execute("DELETE FROM outbox WHERE user_id = ? AND kind <> 'deleteObject'", user)
@@ -28,7 +28,7 @@ extension StoreSession {
             _ = try execute("DELETE FROM outbox WHERE user_id = ?", user)
             return
         }
-        // What was put off, perhaps for a day, has its last chance now.
+        // Postponed work, perhaps for a day, gets its last chance now.
         try execute("UPDATE outbox SET available_at = ? WHERE user_id = ? AND lease_owner IS NULL", [.date(now)] + user)
     }
 
@@ -51,13 +51,13 @@ extension StoreSession {
         }
     }
 
-    /// Replaces the sealed tokens of a removed user by renewed ones, as long as they are needed.
+    /// Replaces the sealed tokens of a removed user with renewed ones, as long as they are needed.
     public mutating func storeCredentials(_ record: [UInt8], ofDeparted userID: UserID) throws(StoreError) {
         try execute(
             "UPDATE departed_users SET credentials = ? WHERE user_id = ?", [.bytes(record), .int(userID.rawValue)])
     }
 
-    /// Forgets a removed user for whom the outbox has nothing left to do.
+    /// Deletes the record of a removed user for whom the outbox has nothing left to do.
     public mutating func forgetDepartedUser(_ userID: UserID) throws(StoreError) {
         try execute(
             """
@@ -67,8 +67,8 @@ extension StoreSession {
             """, [.int(userID.rawValue)])
     }
 
-    /// Forgets removed users whose time is over, and what the outbox could not do for them.
-    /// - Returns: how many were forgotten, at most `limit`.
+    /// Deletes the records of removed users whose time is over, and the outbox work that could not be done for them.
+    /// - Returns: how many users were deleted, at most `limit`.
     public mutating func forgetDepartedUsers(at now: WireDate, limit: Int) throws(StoreError) -> Int {
         let users = try all(
             """
@@ -87,8 +87,8 @@ extension StoreSession {
         return users.count
     }
 
-    /// What is still to be cleared for somebody who has been removed becomes work for the user who signs up with the same
-    /// account: from now on the objects are theirs, and protected as theirs if new files come to consist of them.
+    /// Transfers the clearing that is still to be done for a removed user to the user who signs up with the same
+    /// account: from now on the objects are theirs, and protected as theirs if new files refer to them.
     mutating func takeOverClearing(
         of accountType: AccountType, _ providerUserID: String, by userID: UserID
     ) throws(StoreError) {

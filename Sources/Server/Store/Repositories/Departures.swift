@@ -2,18 +2,20 @@ internal import MariaDB
 public import SyncProtocol
 
 extension StoreSession {
-    /// Removes a user and everything that is theirs, from all their groups; each group's master version rises by one.
+    /// Removes a user and everything that belongs to them, from all their groups; each group's master version rises by
+    /// one.
     ///
-    /// Committed files in the user's own storage stay: they are the user's. What lies there uncommitted is deleted by the
-    /// outbox, which keeps the tokens for a short while if it has to (``departedUser(_:)``) and then tells the provider
-    /// that they are no longer needed; what else it was to do is dropped. What the user staged into the storage of others
-    /// is deleted there. Call first in a transaction: it locks the groups in the order of their UUIDs, then the user.
+    /// Committed files in the user's own storage stay: they belong to the user. Uncommitted objects there are deleted
+    /// by the outbox, which keeps the tokens for a short while if it has to (``departedUser(_:)``) and then informs the
+    /// provider that they are no longer needed; all its other work for the user is dropped. Objects that the user
+    /// staged into the storage of others are deleted there. Call first in a transaction: it locks the groups in the
+    /// order of their UUIDs, then the user.
     /// - Returns: `false` if there is no such user; then nothing was changed.
     public mutating func removeUser(_ userID: UserID, at now: WireDate) throws(StoreError) -> Bool {
         for groupID in try groupsConcerning(userID) {
             let version: MasterVersion
             do { version = try lockMasterVersionExclusive(of: groupID) } catch .notFound { continue }
-            // Asked again now that nobody else can change it: the same request may have been faster.
+            // Checked again now that nobody else can change it: a duplicate request may have been faster.
             let isMember = try isMember(userID, of: groupID)
             let isOwner = try hasLiveFiles(ownedBy: userID, in: groupID)
             guard isMember || isOwner else { continue }
@@ -28,7 +30,7 @@ extension StoreSession {
             }
         }
         guard try lockUser(userID) else { return false }
-        // A group that the user has joined or made since the list was read is not locked: all of it again.
+        // A group that the user has joined or created since the list was read is not locked: start over.
         guard try groupsConcerning(userID).isEmpty else {
             throw .contention(.contention(code: 0, message: "the user joined a group meanwhile"))
         }
@@ -81,17 +83,17 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Keeps a user from being changed or removed to the end of the transaction.
+    /// Locks a user against changes and removal until the end of the transaction.
     ///
-    /// Whoever locks a group does that before.
+    /// A transaction that also locks a group must lock the group first.
     /// - Returns: whether there is such a user.
     public mutating func lockUser(_ userID: UserID) throws(StoreError) -> Bool {
         try first("SELECT 1 FROM users WHERE user_id = ? FOR UPDATE", [.int(userID.rawValue)]) { _ in true } ?? false
     }
 
-    /// Keeps a user from being removed to the end of the transaction; others may do the same meanwhile.
+    /// Locks a user against removal until the end of the transaction; others may hold the same lock.
     ///
-    /// Whoever locks a group does that before.
+    /// A transaction that also locks a group must lock the group first.
     /// - Returns: whether there is such a user.
     public mutating func holdUser(_ userID: UserID) throws(StoreError) -> Bool {
         try first("SELECT 1 FROM users WHERE user_id = ? LOCK IN SHARE MODE", [.int(userID.rawValue)]) { _ in true }

@@ -1,20 +1,20 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What became of a device that tried to register.
+/// The outcome of registering a device.
 public enum DeviceRegistration: Equatable, Sendable {
     case registered
-    /// The user has as many devices as they may; nothing was changed.
+    /// The user already has the maximum number of devices; nothing was changed.
     case tooMany
-    /// The user has been removed meanwhile.
+    /// The user has been removed in the meantime.
     case userUnknown
 }
 
 extension StoreSession {
-    /// Registers a device of a user; one that is registered already stays so.
+    /// Registers a device of a user; has no effect if it is already registered.
     ///
-    /// Count and insertion are one step, since the user's row is locked in between. Call inside a transaction.
-    /// - Parameter maximum: devices that a user may have; `nil` for any number.
+    /// Count and insertion are atomic, since the user's row is locked. Call in a transaction.
+    /// - Parameter maximum: number of devices that a user may have; `nil` for no limit.
     public mutating func register(
         _ device: DeviceUUID, of userID: UserID, maximum: Int?, at now: WireDate
     ) throws(StoreError) -> DeviceRegistration {

@@ -1,7 +1,7 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// Staged changes that will not be committed: their rows go, and their objects become work for the outbox.
+/// Staged changes that will not be committed: their rows are deleted, and their objects become work for the outbox.
 extension StoreSession {
     private static let table = "staged_changes"
 
@@ -12,7 +12,7 @@ extension StoreSession {
         var batch: BatchUUID?
         var owner: OwningUser?
         var objectID: String?
-        /// What an older server called the object.
+        /// The name that an older server gave the object.
         var name: CloudFileName?
     }
 
@@ -47,10 +47,10 @@ extension StoreSession {
 
     /// Withdraws what is staged in one area, and hands the objects to the outbox.
     ///
-    /// Call in a transaction that holds the group's master version, so that no commit takes the rows meanwhile.
+    /// Call in a transaction that locks the group's master version, so that no commit takes the rows in the meantime.
     /// - Parameters:
-    ///   - files: only changes of these files; `nil`: of any.
-    ///   - batch: only changes of this batch; `nil`: of any, and those of none.
+    ///   - files: only changes of these files; `nil`: of any file.
+    ///   - batch: only changes of this batch; `nil`: of any batch, and those in none.
     /// - Returns: how many changes were withdrawn.
     public mutating func discardStaged(
         in area: StagingArea, files: Set<FileUUID>?, batch: BatchUUID?, at now: WireDate
@@ -72,10 +72,10 @@ extension StoreSession {
         return discarded.count
     }
 
-    /// Withdraws changes that were staged before `time` and hands their objects to the outbox; members of a batch only once
-    /// all of the batch is that old.
+    /// Withdraws changes that were staged before `time` and hands their objects to the outbox; members of a batch only
+    /// once the whole batch is that old.
     ///
-    /// - Parameter limit: changes withdrawn at most.
+    /// - Parameter limit: maximum number of changes withdrawn.
     /// - Returns: how many were withdrawn.
     public mutating func withdrawAbandoned(
         stagedBefore time: WireDate, limit: Int, at now: WireDate
@@ -102,14 +102,14 @@ extension StoreSession {
         return abandoned.count
     }
 
-    /// Withdraws changes of people who are no members of the group any more, and hands their objects to the outbox.
+    /// Withdraws changes of people who are no longer members of the group, and hands their objects to the outbox.
     ///
-    /// Whoever leaves takes theirs along in the same transaction, and on one server nobody stages meanwhile. The nodes of a
-    /// cluster do not see each other's locks: an upload that is staged at one of them, while another removes the
-    /// membership, leaves a row that belongs to nobody.
+    /// When a member leaves, their changes are withdrawn in the same transaction, and on a single server nothing can be
+    /// staged in the meantime. The nodes of a cluster do not see each other's locks: an upload that is staged on one of
+    /// them, while another removes the membership, leaves an orphaned row.
     /// - Parameters:
     ///   - time: only changes staged since then.
-    ///   - limit: changes withdrawn at most.
+    ///   - limit: maximum number of changes withdrawn.
     /// - Returns: how many were withdrawn.
     public mutating func withdrawStagedByStrangers(
         since time: WireDate, limit: Int, at now: WireDate

@@ -1,16 +1,16 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// Who may exchange an authorization code, or what came of it.
+/// Who may exchange an authorization code, or the outcome.
 public enum CodeReservation: Equatable, Sendable {
-    /// The asker, and nobody else, may send the code to its provider.
+    /// The caller, and nobody else, may send the code to its provider.
     case reserved
-    /// Another request is exchanging the code at this moment.
+    /// Another request is exchanging the code now.
     case underWay
     /// The code was exchanged; the sealed result.
     case exchanged([UInt8])
-    /// The code was sent to the provider, and there is nothing to show for it: it was refused, its result got lost, or the
-    /// user it was for is removed.
+    /// The code was sent to the provider, and there is no result: it was rejected, its result was lost, or the user it
+    /// was for has been removed.
     case spent
 }
 
@@ -23,11 +23,11 @@ extension StoreSession {
         } ?? nil
     }
 
-    /// Reserves the exchange of a code of that account for `owner`, unless somebody has done it or is doing it.
+    /// Reserves the exchange of an account's code for `owner`, unless another request has exchanged it or is doing so.
     ///
-    /// Call in a transaction of its own: the committed row is the lease. When `owner` dies, nobody knows whether the code
-    /// was used, so it counts as spent: a client must not use a code more than once (RFC 6749, section 4.1.2). Measured by
-    /// the database's clock.
+    /// Call in a transaction of its own: the committed row is the lease. If `owner` dies, it is unknown whether the
+    /// code was used, so it counts as spent: a client must not use a code more than once (RFC 6749, section 4.1.2).
+    /// Timed by the database's clock.
     public mutating func reserveCode(
         _ hash: [UInt8], of accountType: AccountType, _ providerUserID: String, for owner: String, seconds: Int,
         at now: WireDate
@@ -56,10 +56,10 @@ extension StoreSession {
         } ?? .spent
     }
 
-    /// Keeps the sealed result of a code and ends the lease; without a result the code is spent.
+    /// Stores the sealed result of a code and ends the lease; without a result the code is spent.
     ///
-    /// - Returns: `false` if the lease is no longer `owner`'s, which happens when the user is removed meanwhile; then
-    ///   nothing was kept.
+    /// - Returns: `false` if the lease is no longer `owner`'s, which happens if the user is removed in the meantime;
+    ///   then nothing was stored.
     @discardableResult
     public mutating func endCodeExchange(
         _ hash: [UInt8], by owner: String, credentials: [UInt8]?
@@ -74,13 +74,13 @@ extension StoreSession {
             [.bytes(orNull: credentials), .bytes(hash), .text(owner)]) == 1
     }
 
-    /// Ends a lease of somebody who knows that the provider has not seen the code: it may still be exchanged.
+    /// Ends a lease when it is certain that the provider has not seen the code: it may still be exchanged.
     public mutating func releaseCode(_ hash: [UInt8], by owner: String) throws(StoreError) {
         try execute(
             "DELETE FROM exchanged_codes WHERE code_hash = ? AND lease_owner = ?", [.bytes(hash), .text(owner)])
     }
 
-    /// Makes all codes of a user's account spent: what they were exchanged for goes with the user.
+    /// Marks all codes of a user's account spent: their results are deleted with the user.
     mutating func spendCodes(of userID: UserID) throws(StoreError) {
         try execute(
             """
@@ -91,8 +91,8 @@ extension StoreSession {
             """, [.int(userID.rawValue)])
     }
 
-    /// Forgets results that are older than `time`, at most `limit` of them.
-    /// - Returns: how many were forgotten.
+    /// Deletes results that are older than `time`, at most `limit` of them.
+    /// - Returns: how many were deleted.
     public mutating func forgetExchangedCodes(before time: WireDate, limit: Int) throws(StoreError) -> Int {
         try execute(
             "DELETE FROM exchanged_codes WHERE exchanged_at < ? ORDER BY exchanged_at LIMIT ?",

@@ -1,18 +1,18 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// The bytes of one file version: where they lie and what they are.
+/// The bytes of one file version: their location and their hashes.
 public struct StoredContent: Equatable, Sendable {
     public var owningUser: OwningUser
-    /// In the flavour of the owner's storage; what clients compare.
+    /// In the format of the owner's storage; the checksum that clients compare.
     public var checkSum: CheckSum
-    /// `nil` only for files taken over from an older server.
+    /// `nil` only for files imported from an older server.
     public var sha256: [UInt8]?
     public var sizeBytes: Int64?
     /// The provider's identifier of the object.
     public var objectID: String?
     public var objectRevision: String?
-    /// The provider's own hash, if it is another one than `checkSum`.
+    /// The provider's own hash, if it differs from `checkSum`.
     public var providerHash: String?
 
     public init(
@@ -42,17 +42,17 @@ public struct FileRecord: Equatable, Sendable {
     public var appMetaDataVersion: AppMetaDataVersion?
     public var isDeleted: Bool
     public var fileVersion: FileVersion
-    /// `nil` only for very old files taken over from an older server.
+    /// `nil` only for very old files imported from an older server.
     public var checkSum: CheckSum?
     public var sizeBytes: Int64?
-    /// `nil` once the file is deleted, and for a file taken over from an older server until its object has been found by
-    /// its name.
+    /// `nil` once the file is deleted, and for a file imported from an older server until its object has been found by
+    /// name.
     public var objectID: String?
     public var providerHash: String?
-    /// Changes with the object's contents, if the provider tells.
+    /// Changes with the object's contents, if the provider reports it.
     public var objectRevision: String?
 
-    /// The name by which an older server stored the object; its only address while ``objectID`` is not known.
+    /// The name under which an older server stored the object; its only address while ``objectID`` is unknown.
     public var nameByOlderServer: CloudFileName {
         CloudFileName(
             fileUUID: fileUUID, deviceUUID: deviceUUID, fileVersion: fileVersion,
@@ -65,7 +65,7 @@ extension StoreSession {
 
     /// A committed file of a group, deleted ones included.
     ///
-    /// - Parameter locked: whether the row stays locked to the end of the transaction.
+    /// - Parameter locked: whether the row stays locked until the end of the transaction.
     public mutating func file(
         _ file: FileUUID, in groupID: SharingGroupID, locked: Bool = false
     ) throws(StoreError) -> FileRecord? {
@@ -97,7 +97,7 @@ extension StoreSession {
         try file(from: row, column: 0)
     }
 
-    /// A file, whose columns begin at `column`.
+    /// A file whose columns begin at `column`.
     static func file(from row: borrowing Row, column: Int) throws(StoreError) -> FileRecord {
         guard let mimeType = MIMEType(try row.string(column + 5)) else {
             throw .corrupt(table: table, column: "mime_type")
@@ -125,9 +125,9 @@ extension StoreSession {
     /// Writes the files of a group, deleted ones included: all in the order of their UUIDs, or those that changed after
     /// master version `since` in the order of their changes.
     ///
-    /// Rows go from the connection's buffers into the reply without becoming values in between. The time it takes
-    /// depends on the files written only.
-    /// - Parameter drain: called after each row; may take away what `writer` holds, and must not wait.
+    /// Rows go from the connection's buffers into the reply without intermediate values. The time required depends only
+    /// on the files written.
+    /// - Parameter drain: called after each row; may remove what `writer` holds, and must not block.
     public mutating func writeFiles(
         of group: Membership, changedAfter since: MasterVersion? = nil, to writer: inout IndexResponseWriter,
         drain: (inout IndexResponseWriter) -> Void = { _ in }
@@ -179,10 +179,10 @@ extension StoreSession {
         writer.endFile()
     }
 
-    /// Whether a file with that UUID is live in another group: a file belongs to one group for ever.
+    /// Whether a file with that UUID is live in another group: a file belongs to one group forever.
     ///
-    /// - Parameter locked: whether other groups' rows of that UUID are waited for and locked, so that what another
-    ///   transaction is about to commit is seen too.
+    /// - Parameter locked: whether to wait for and lock other groups' rows of that UUID, so that changes that another
+    ///   transaction is about to commit are seen too.
     public mutating func isLiveElsewhere(
         _ file: FileUUID, otherThan groupID: SharingGroupID, locked: Bool = false
     ) throws(StoreError) -> Bool {
@@ -212,11 +212,11 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Remembers where a file's object is now, if the file still is at that version and nobody is about to delete
-    /// the object. Call inside a transaction.
+    /// Stores the current location of a file's object, if the file is still at that version and the object is not about
+    /// to be deleted. Call in a transaction.
     ///
-    /// An older server let a file be in two groups, with one object for both: if one finds it, so does the other, lest
-    /// it be deleted as soon as the first has no more use for it.
+    /// An older server allowed a file in two groups, with one object for both: if it is found for one, it is recorded
+    /// for the other too, or it would be deleted as soon as the first no longer needs it.
     /// - Returns: whether the object was adopted.
     public mutating func adopt(
         objectID: String, revision: String?, as file: FileRecord, in groupID: SharingGroupID
@@ -256,7 +256,7 @@ extension StoreSession {
                     .int(Int64(file.fileVersion.rawValue)),
                 ])
         }
-        // Whoever records a deletion from now on finds our row; what was recorded while it was being written shows here.
+        // A deletion recorded from now on finds our row; one recorded while the row was being written shows up here.
         let isDoomed = try first(
             "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? AND kind = 'deleteObject' LIMIT 1",
             [.int(file.owningUser.userID.rawValue), .text(objectID)]

@@ -1,9 +1,9 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// A commit that its client gave an id.
+/// A commit with an id chosen by the client.
 public struct IdentifiedCommit: Equatable, Sendable {
-    /// SHA-256 over everything the request said.
+    /// SHA-256 of all parameters of the request.
     public var requestHash: [UInt8]
     /// The master version that the commit led to.
     public var masterVersion: MasterVersion
@@ -16,9 +16,9 @@ public struct IdentifiedCommit: Equatable, Sendable {
     }
 }
 
-/// A request that became part of a batch's commit.
+/// A request that was part of a batch's commit.
 public struct CommittedMember: Equatable, Sendable {
-    /// SHA-256 over everything the request said.
+    /// SHA-256 of all parameters of the request.
     public var requestHash: [UInt8]
     /// When the file was created, and when this version of it was uploaded; `nil` for changes without bytes.
     public var createdAt: WireDate?
@@ -26,7 +26,7 @@ public struct CommittedMember: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// What is remembered under an id, for as long as commits are kept.
+    /// The commit stored under an id, for as long as commits are kept.
     public mutating func identifiedCommit(
         _ commit: CommitID, in area: StagingArea
     ) throws(StoreError) -> IdentifiedCommit? {
@@ -46,7 +46,7 @@ extension StoreSession {
         }
     }
 
-    /// Remembers a commit under its id. Call in the commit's transaction.
+    /// Stores a commit under its id. Call in the commit's transaction.
     /// - Throws: ``StoreError/alreadyExists(key:)`` if the id has been used.
     public mutating func record(
         _ recorded: IdentifiedCommit, as commit: CommitID, in area: StagingArea, at now: WireDate
@@ -86,8 +86,8 @@ extension StoreSession {
         }
     }
 
-    /// Keeps what a later repetition of a batch's requests must be compared with. Call when the files are committed and the
-    /// staged rows are still there.
+    /// Stores the data that a later repetition of a batch's requests must be compared with. Call when the files are
+    /// committed and the staged rows still exist.
     mutating func recordMembers(
         of batch: BatchUUID, in area: StagingArea, at now: WireDate
     ) throws(StoreError) {
@@ -110,8 +110,8 @@ extension StoreSession {
             """, [.date(now)] + area.values + [.text(batch.rawValue)])
     }
 
-    /// Forgets commits made before `time`, at most `limit` of them, and as many members.
-    /// - Returns: how many rows went.
+    /// Deletes commits made before `time`, at most `limit` of them, and as many members.
+    /// - Returns: how many rows were deleted.
     public mutating func forgetCommits(before time: WireDate, limit: Int) throws(StoreError) -> Int {
         let members = try execute(
             "DELETE FROM commit_members WHERE committed_at < ? ORDER BY committed_at LIMIT ?",

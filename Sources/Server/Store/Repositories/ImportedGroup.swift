@@ -1,6 +1,6 @@
 public import SyncProtocol
 
-/// A sharing group as an older server knew it, in our terms: what ``StoreSession/takeOver(_:digest:at:)`` writes.
+/// A sharing group of an older server, in our terms: what ``StoreSession/takeOver(_:_:digest:at:)`` writes.
 public struct ImportedGroup: Equatable, Sendable, Codable {
     public struct Member: Equatable, Sendable, Codable {
         public var userID: UserID
@@ -54,7 +54,7 @@ public struct ImportedGroup: Equatable, Sendable, Codable {
 
     public var groupUUID: SharingGroupUUID
     public var name: String?
-    /// The version that members see, at least.
+    /// The minimum version that members see.
     public var masterVersion: MasterVersion
     public var isDeleted: Bool
     public var members: [Member]
@@ -73,7 +73,7 @@ public struct ImportedGroup: Equatable, Sendable, Codable {
     }
 }
 
-/// What an older server had in flight for a group: neither is visible to members, so neither counts as a change.
+/// Work in progress of an older server for a group: not visible to members, so it does not count as a change.
 public struct ImportedWork: Equatable, Sendable {
     public struct Invitation: Equatable, Sendable {
         public var invitation: SharingInvitationUUID
@@ -97,7 +97,7 @@ public struct ImportedWork: Equatable, Sendable {
     }
 
     public struct Upload: Equatable, Sendable {
-        /// The source's number of the row; rises with time.
+        /// The row's number at the source; increases with time.
         public var sourceUploadID: Int64
         public var userID: UserID
         public var deviceUUID: DeviceUUID

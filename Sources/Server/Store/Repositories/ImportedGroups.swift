@@ -1,17 +1,17 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// How a group of an older server stands to what is here.
+/// The state of an older server's group compared with this server.
 public enum GroupTakeover: String, Equatable, Sendable {
-    /// It is not here yet.
+    /// It does not exist here yet.
     case added
-    /// It has changed at the source since it was taken over, and not here.
+    /// It has changed at the source since it was imported, and not here.
     case updated
-    /// It is here as it is at the source.
+    /// It is the same here as at the source.
     case unchanged
-    /// It has changed here since it was taken over: what the source says no longer counts.
+    /// It has changed here since it was imported: the source is no longer authoritative.
     case changedHere
-    /// A group of that UUID was made here.
+    /// A group with that UUID was created here.
     case foreign
 }
 
@@ -19,22 +19,22 @@ extension StoreSession {
     private struct KnownGroup {
         var groupID: SharingGroupID
         var masterVersion: Int64
-        /// `nil` if the group was not taken over.
+        /// `nil` if the group was not imported.
         var imported: (masterVersion: Int64, digest: [UInt8], lastUpload: Int64, at: WireDate)?
     }
 
-    /// Says what ``takeOver(_:_:digest:at:)`` would do.
+    /// Returns what ``takeOver(_:_:digest:at:)`` would do.
     public mutating func takeover(
         of group: SharingGroupUUID, digest: [UInt8]
     ) throws(StoreError) -> GroupTakeover {
         Self.takeover(try known(group, locked: false), digest)
     }
 
-    /// Writes a group of an older server as it is there, unless it has changed here since the last time.
+    /// Imports a group of an older server, unless it has changed here since the last import.
     ///
-    /// Call in a transaction of its own: all of the group or nothing. Objects that have been found here stay known as long
-    /// as their file's version is the same. The master version never falls, and rises with each change.
-    /// - Parameter digest: SHA-256 that tells one content of the group from another.
+    /// Call in a transaction of its own: the whole group or nothing. Objects that have been found here remain known as
+    /// long as their file's version is the same. The master version never decreases, and rises with each change.
+    /// - Parameter digest: SHA-256 that identifies the group's content.
     /// - Returns: what was done, and how many staged changes and invitations were added.
     public mutating func takeOver(
         _ group: ImportedGroup, _ work: ImportedWork, digest: [UInt8], at now: WireDate
@@ -98,7 +98,7 @@ extension StoreSession {
 
     private mutating func known(_ group: SharingGroupUUID, locked: Bool) throws(StoreError) -> KnownGroup? {
         if locked {
-            // The group's row first, as in every writing transaction.
+            // The group's row first, as in every transaction that writes.
             _ = try first(
                 "SELECT 1 FROM sharing_groups WHERE sharing_group_uuid = ? FOR UPDATE", [.text(group.rawValue)]
             ) { _ in }
@@ -150,7 +150,8 @@ extension StoreSession {
         }
     }
 
-    /// Assignments run from left to right, so what is known of the object is decided before the version is overwritten.
+    /// Assignments are evaluated from left to right, so the data of the object is decided before the version is
+    /// overwritten.
     private mutating func write(
         _ file: ImportedGroup.File, _ groupID: SharingGroupID, _ version: Int64
     ) throws(StoreError) {
@@ -189,7 +190,7 @@ extension StoreSession {
             ])
     }
 
-    /// What is staged here already wins.
+    /// Changes that are already staged here take precedence.
     private mutating func addUploads(
         _ uploads: [ImportedWork.Upload], _ groupID: SharingGroupID, after last: Int64, at now: WireDate
     ) throws(StoreError) -> Int {
@@ -205,7 +206,7 @@ extension StoreSession {
         return added
     }
 
-    /// Those made since the last time only: an earlier one that is not here any more was used up or taken back here.
+    /// Only those created since the last import: an earlier one that no longer exists here was used up or revoked here.
     private mutating func addInvitations(
         _ invitations: [ImportedWork.Invitation], _ groupID: SharingGroupID, after last: WireDate?, at now: WireDate
     ) throws(StoreError) -> Int {
@@ -230,6 +231,6 @@ extension StoreSession {
         return added
     }
 
-    /// How long an invitation of SyncServerII lives.
+    /// Lifetime of an invitation of SyncServerII.
     private static let sourceInvitationSeconds: Int64 = 86_400
 }

@@ -1,16 +1,16 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What is remembered of a user taken over from an older server.
+/// What is stored about a user imported from an older server.
 public struct ImportedUserMemory: Equatable, Sendable {
-    /// The number here; the user may have left since.
+    /// The number here; the user may have left since then.
     public var userID: UserID
     /// ``SealedCredentials/version`` right after the import.
     public var credentialsVersion: Int64
 }
 
 extension StoreSession {
-    /// What is remembered of the user whom an older server knew as number `source`; `nil` if they were never taken over.
+    /// What is stored about the user whom an older server knew as number `source`; `nil` if they were never imported.
     public mutating func importedUser(_ source: Int64) throws(StoreError) -> ImportedUserMemory? {
         try first(
             "SELECT user_id, credentials_version FROM imported_users WHERE source_user_id = ?", [.int(source)]
@@ -19,7 +19,7 @@ extension StoreSession {
         }
     }
 
-    /// The users who were taken over and are here still, by their number at the source.
+    /// The users who were imported and still exist here, by their number at the source.
     public mutating func importedUsersStillHere() throws(StoreError) -> [(source: Int64, userID: UserID)] {
         try all(
             """
@@ -38,7 +38,7 @@ extension StoreSession {
         }
     }
 
-    /// Adds a user under the number that their phone remembers, or under another one if that is taken.
+    /// Adds a user under the number that their phone has stored, or under another one if that is taken.
     public mutating func addImportedUser(
         _ accountType: AccountType, _ providerUserID: String, displayName: String, cloudFolderName: String?,
         preferred: UserID, at now: WireDate
@@ -60,7 +60,7 @@ extension StoreSession {
         return preferred
     }
 
-    /// Overwrites what an older server knows of a user. Call only for users who have not signed in here.
+    /// Overwrites the data that an older server has about a user. Call only for users who have not signed in here.
     public mutating func updateImportedUser(
         _ userID: UserID, displayName: String, cloudFolderName: String?
     ) throws(StoreError) {
@@ -77,7 +77,7 @@ extension StoreSession {
             ])
     }
 
-    /// Remembers that a user was taken over, together with the present version of their credentials.
+    /// Records that a user was imported, together with the current version of their credentials.
     public mutating func rememberImport(
         of source: Int64, as userID: UserID, at now: WireDate
     ) throws(StoreError) {
@@ -91,7 +91,7 @@ extension StoreSession {
             [.int(source), .date(now), .int(userID.rawValue)])
     }
 
-    /// Adds devices that are not registered yet.
+    /// Adds devices that are not yet registered.
     /// - Returns: how many were added.
     public mutating func addImportedDevices(
         _ devices: [DeviceUUID], of userID: UserID, at now: WireDate

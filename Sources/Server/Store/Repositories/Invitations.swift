@@ -6,7 +6,7 @@ public struct InvitationRecord: Equatable, Sendable {
     public var groupID: SharingGroupID
     public var groupUUID: SharingGroupUUID
     public var invitingUserID: UserID
-    /// Will own the new files of a redeemer without storage.
+    /// The owner of new files of a redeemer without storage.
     public var owningUserID: UserID
     public var permission: Permission
     public var allowsSocialAcceptance: Bool
@@ -40,7 +40,7 @@ extension StoreSession {
             remainingAcceptors: Int(try row.number(6)))
     }
 
-    /// The invitations to a group that are not expired, the one that expires first comes first.
+    /// The invitations to a group that have not expired, ordered by expiry time.
     public mutating func openInvitations(
         to groupID: SharingGroupID, at now: WireDate
     ) throws(StoreError) -> [GetSharingInvitationsResponse.Invitation] {
@@ -64,7 +64,7 @@ extension StoreSession {
         }
     }
 
-    /// Removes an invitation to a group, if it is there.
+    /// Removes an invitation to a group, if it exists.
     public mutating func removeInvitation(
         _ invitation: SharingInvitationUUID, to groupID: SharingGroupID
     ) throws(StoreError) {
@@ -73,7 +73,7 @@ extension StoreSession {
             [.text(invitation.rawValue), .int(groupID.rawValue)])
     }
 
-    /// Removes the invitations to a group that one member has made.
+    /// Removes one member's invitations to a group.
     public mutating func removeInvitations(by userID: UserID, to groupID: SharingGroupID) throws(StoreError) {
         try execute(
             "DELETE FROM invitations WHERE sharing_group_id = ? AND inviting_user_id = ?",
@@ -98,10 +98,10 @@ extension StoreSession {
             ])
     }
 
-    /// Uses up one acceptance; the last one removes the invitation.
+    /// Uses one acceptance; the last one removes the invitation.
     ///
-    /// The decision is made in SQL: of two redeemers of a last acceptance only one gets `true`.
-    /// Call inside a transaction that has locked the group.
+    /// The decision is made in SQL: if two users redeem the last acceptance, only one gets `true`. Call in a
+    /// transaction that has locked the group.
     public mutating func useAcceptance(
         of invitation: SharingInvitationUUID, at now: WireDate
     ) throws(StoreError) -> Bool {

@@ -2,9 +2,9 @@ internal import MariaDB
 public import SyncProtocol
 
 extension StoreSession {
-    /// The members of a group, the longest-standing first.
+    /// The members of a group, the earliest first.
     ///
-    /// Call inside a transaction that has locked the group, so that nobody joins or leaves meanwhile.
+    /// Call in a transaction that has locked the group, so that nobody joins or leaves in the meantime.
     public mutating func members(of groupID: SharingGroupID) throws(StoreError) -> [GroupMember] {
         try all(
             """
@@ -23,7 +23,7 @@ extension StoreSession {
         }
     }
 
-    /// Gives a member another permission.
+    /// Changes the permission of a member.
     public mutating func setPermission(
         _ permission: Permission, of userID: UserID, in groupID: SharingGroupID
     ) throws(StoreError) {
@@ -32,14 +32,14 @@ extension StoreSession {
             [.text(permission.queryText), .int(groupID.rawValue), .int(userID.rawValue)])
     }
 
-    /// Takes a member out of a group, which has just been advanced to master version `version` and is locked.
+    /// Removes a member from a group that has just been advanced to master version `version` and is locked.
     ///
-    /// Files that the member owns are marked deleted; their bytes stay where they are, since they are the member's, and
-    /// from now on the server knows nothing of them. Members who used this one's storage have none any more. What the
-    /// member staged is withdrawn, and so are changes of the member's files that others staged: nobody could commit
-    /// them. New files that others staged into this member's storage lose their contents; their rows stay, so that the
-    /// commit is refused, until the phone has been told (``withdrawWithoutContent(_:in:)``). If nobody stays the group
-    /// ends; if no admin stays somebody is promoted (``Succession``).
+    /// Files that the member owns are marked deleted; their bytes stay in place, since they belong to the member, and
+    /// from now on the server has no record of them. Members who used this member's storage no longer have any. The
+    /// member's staged changes are withdrawn, and so are changes of the member's files that others staged: nobody could
+    /// commit them. New files that others staged into this member's storage lose their contents; their rows stay, so
+    /// that the commit is rejected, until the phone has been informed (``withdrawWithoutContent(_:in:)``). If no member
+    /// is left the group ends; if no admin is left a member is promoted (``Succession``).
     /// - Throws: ``StoreError/notFound`` if the user is no member.
     public mutating func removeMember(
         _ userID: UserID, from groupID: SharingGroupID, as version: MasterVersion, at now: WireDate
@@ -69,8 +69,8 @@ extension StoreSession {
         try markFilesDeleted(ownedBy: userID, in: groupID, as: version)
     }
 
-    /// Ends a group, which has just been advanced to master version `version` and is locked: all files are marked
-    /// deleted, their bytes stay; all memberships, invitations and staged changes are gone.
+    /// Ends a group that has just been advanced to master version `version` and is locked: all files are marked
+    /// deleted, their bytes stay; all memberships, invitations and staged changes are deleted.
     public mutating func endGroup(
         _ groupID: SharingGroupID, as version: MasterVersion, at now: WireDate
     ) throws(StoreError) {
@@ -88,7 +88,7 @@ extension StoreSession {
         try execute("UPDATE sharing_groups SET is_deleted = TRUE WHERE sharing_group_id = ?", group)
     }
 
-    /// Marks the files of one owner in a group deleted, as of master version `version`; the bytes stay.
+    /// Marks the files of one owner in a group deleted, as of master version `version`; their bytes stay.
     mutating func markFilesDeleted(
         ownedBy userID: UserID, in groupID: SharingGroupID, as version: MasterVersion
     ) throws(StoreError) {

@@ -1,11 +1,11 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// Where names are unique and objects are identified only afterwards, two uploads could mean the same object; these
-/// questions keep it from being deleted for one of them while the other one counts on it.
+/// Where names are unique and objects are identified only afterwards, two uploads could refer to the same object; these
+/// queries prevent it from being deleted for one of them while the other relies on it.
 extension StoreSession {
-    /// Whether another row of the outbox has the same first name. Ask after the own row was committed: of two uploads that
-    /// begin at once at least one learns of the other.
+    /// Whether another row of the outbox has the same first name. Call after the own row was committed: of two uploads
+    /// that begin at once at least one detects the other.
     public mutating func isNamedElsewhere(
         _ name: String, of owner: OwningUser, than item: OutboxID
     ) throws(StoreError) -> Bool {
@@ -24,7 +24,7 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Leaves only `name` as the name under which an upload's object may lie.
+    /// Keeps only `name` as a possible name of an upload's object.
     public mutating func restrict(
         _ item: OutboxID, by leaseOwner: String, toName name: String
     ) throws(StoreError) {
@@ -49,7 +49,7 @@ extension StoreSession {
             ) { row in row.optionalText(0) }.compactMap(\.self))
     }
 
-    /// Whether an object is about to be deleted. Ask after a row that refers to it was written, in the same transaction.
+    /// Whether an object is about to be deleted. Call after writing a row that refers to it, in the same transaction.
     public mutating func isDoomed(_ objectID: String, of owner: OwningUser) throws(StoreError) -> Bool {
         try first(
             "SELECT 1 FROM outbox WHERE user_id = ? AND object_id = ? AND kind = 'deleteObject' LIMIT 1",
@@ -57,7 +57,7 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Whether an upload without an identifier, begun before `item` was recorded, is still under way.
+    /// Whether an upload without an identifier, begun before `item` was recorded, is still in progress.
     public mutating func hasOlderUpload(
         than item: OutboxID, of owner: OwningUser, at now: WireDate
     ) throws(StoreError) -> Bool {

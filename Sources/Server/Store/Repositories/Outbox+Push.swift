@@ -1,10 +1,10 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What a push says, and to whom.
+/// The text and the recipients of a push notification.
 public struct PushOrder: Equatable, Sendable {
     public enum Target: Equatable, Sendable {
-        /// All members but the sender: the first form of every push.
+        /// All members except the sender: the initial target of every push.
         case group
         /// One device of the row's user.
         case device(PushRegistrationID)
@@ -13,7 +13,7 @@ public struct PushOrder: Equatable, Sendable {
     }
 
     public var target: Target
-    /// The group that the push is about: whoever has left it is told nothing.
+    /// The group that the push is about: users who have left it are not notified.
     public var groupID: SharingGroupID
     public var text: String
     /// When the group changed.
@@ -23,7 +23,7 @@ public struct PushOrder: Equatable, Sendable {
 extension StoreSession {
     private static let table = "outbox"
 
-    /// Has the other members of a group notified.
+    /// Schedules a notification of the other members of a group.
     public mutating func addPush(
         _ text: String, from sender: UserID, to groupID: SharingGroupID, at now: WireDate
     ) throws(StoreError) {
@@ -38,10 +38,11 @@ extension StoreSession {
             ])
     }
 
-    /// Makes of a push for a group one row per device or topic of the other members, so that each is notified by itself:
-    /// what was delivered is never delivered again because something else was not. They are of the same request.
+    /// Splits a push for a group into one row per device or topic of the other members, so that each is notified
+    /// separately: a notification that was delivered is never delivered again because another one failed. The rows
+    /// belong to the same request.
     ///
-    /// - Returns: how many rows were made; `nil` if the row is no longer `leaseOwner`'s, and nothing was done.
+    /// - Returns: how many rows were inserted; `nil` if the row is no longer `leaseOwner`'s, and nothing was done.
     public mutating func fanOut(
         _ item: OutboxItem, _ order: PushOrder, by leaseOwner: String, at now: WireDate
     ) throws(StoreError) -> Int? {
@@ -76,7 +77,7 @@ extension StoreSession {
         return devices + topics
     }
 
-    /// The push in a row of the outbox, whose columns begin at `column`; `nil` if it is other work.
+    /// The push in a row of the outbox whose columns begin at `column`; `nil` if it is other work.
     static func pushOrder(from row: borrowing Row, column: Int) throws(StoreError) -> PushOrder? {
         guard let word = row.optionalText(column) else { return nil }
         guard let groupID = try row.optionalNumber(column + 1), let text = row.optionalText(column + 3) else {

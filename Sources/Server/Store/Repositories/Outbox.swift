@@ -7,54 +7,54 @@ public struct OutboxID: Hashable, Sendable {
     init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// Something that must still happen in a cloud or at a push service.
+/// Work that is still to be done in a cloud or at a push service.
 public struct OutboxItem: Equatable, Sendable {
     public enum Kind: String, Equatable, Sendable, CaseIterable {
         case deleteObject
         case writeWarningFile
-        /// What the object's bytes are is to be found out by reading them.
+        /// Compute an object's hashes by reading it.
         case hashObject
         case sendPush
         case removePushTopic
-        /// The provider is to be told that the server no longer uses what the person had granted.
+        /// Revoke at the provider what the person had granted.
         case revokeGrant
     }
 
     public var id: OutboxID
     public var kind: Kind
     public var userID: UserID
-    /// Whose storage it is about; `nil` for what is none's.
+    /// The owner of the storage concerned; `nil` if the work concerns no storage.
     public var owner: OwningUser?
     public var objectID: String?
-    /// The names, in the order of their use, under which an object may lie whose identifier is not known.
-    /// For a ``Kind/removePushTopic``, the topic.
+    /// The possible names, in the order of their use, of an object whose identifier is unknown. For a
+    /// ``Kind/removePushTopic``, the topic.
     public var objectNames: [String]
-    /// What a ``Kind/sendPush`` is to say, and to whom.
+    /// The content and recipients of a ``Kind/sendPush``.
     public var push: PushOrder?
-    /// What a ``Kind/revokeGrant`` is about.
+    /// The grant of a ``Kind/revokeGrant``.
     public var grant: AbandonedGrant?
     /// The request that caused the work; `nil` if none did, or an older release recorded it.
     public var requestID: String?
-    /// How often it was tried before.
+    /// How often it has been tried.
     public var attempts: Int
 }
 
-/// What came of leased work when its lease was to end.
+/// The outcome of ending the lease of work.
 public enum LeaseEnd: Equatable, Sendable {
-    /// It was completed or put off.
+    /// It was completed or postponed.
     case asAsked
-    /// It is another user's now, for whom it is due at once.
+    /// It now belongs to another user, for whom it is due at once.
     case passedOn
-    /// The lease had ended before: the work is somebody else's, or done.
+    /// The lease had already ended: the work belongs to another worker, or is done.
     case lostBefore
 }
 
 extension StoreSession {
     private static let table = "outbox"
-    /// Stands in no name of an object.
+    /// Never part of an object's name.
     private static let nameSeparator = "/"
 
-    /// Has an object deleted from `availableAt` on, unless a row refers to it by then.
+    /// Schedules the deletion of an object from `availableAt` on, unless a row refers to it by then.
     @discardableResult
     public mutating func addDeletion(
         of objectID: String, in owner: OwningUser, leaseOwner: String? = nil, availableAt: WireDate, at now: WireDate
@@ -72,14 +72,15 @@ extension StoreSession {
                 ]))
     }
 
-    /// Has the object of a file's current version deleted, unless a row refers to it by then; call when the file no longer
-    /// does.
+    /// Schedules the deletion of the object of a file's current version, unless a row refers to it by then; call when
+    /// the file no longer does.
     mutating func addDeletion(ofObjectOf file: FileRecord, at now: WireDate) throws(StoreError) {
         guard !file.isDeleted else { return }
         try addDeletion(of: file.objectID, named: file.nameByOlderServer, in: file.owningUser, at: now)
     }
 
-    /// Has the object of a staged upload deleted, unless a row refers to it by then; call when it is no longer staged.
+    /// Schedules the deletion of a staged upload's object, unless a row refers to it by then; call when it is no longer
+    /// staged.
     public mutating func addDeletion(
         ofObjectOf change: StagedChange, in area: StagingArea, at now: WireDate
     ) throws(StoreError) {
@@ -93,7 +94,8 @@ extension StoreSession {
         try addDeletion(of: content.objectID, named: name, in: content.owningUser, at: now)
     }
 
-    /// Has an object deleted by its identifier, or by its name if an older server stored it and it was never looked for.
+    /// Schedules the deletion of an object by identifier, or by name if an older server stored it and it was never
+    /// looked up.
     mutating func addDeletion(
         of objectID: String?, named name: CloudFileName?, in owner: OwningUser, at now: WireDate
     ) throws(StoreError) {
@@ -112,12 +114,13 @@ extension StoreSession {
         }
     }
 
-    /// Records an upload before its first byte goes out: if it dies, the object it may have made is deleted once the lease
-    /// has run out. For a provider that identifies objects only afterwards, `objectID` is `nil` and the names count.
+    /// Records an upload before its first byte is sent: if it dies, the object it may have created is deleted once the
+    /// lease has expired. For a provider that identifies objects only afterwards, `objectID` is `nil` and the names are
+    /// used.
     ///
-    /// One statement that waits for a removal of the owner: either that finds the row, and keeps the way into the storage
-    /// until it is cleared, or there is no upload.
-    /// - Throws: ``StoreError/notFound`` if the owner is no user any more.
+    /// A single statement that waits for a removal of the owner: either the removal finds the row, and keeps access to
+    /// the storage until it is cleared, or there is no upload.
+    /// - Throws: ``StoreError/notFound`` if the owner no longer exists.
     public mutating func addIntent(
         toStore objectID: String?, named names: [String], in owner: OwningUser, leaseOwner: String, until: WireDate,
         at now: WireDate
@@ -141,7 +144,7 @@ extension StoreSession {
         return OutboxID(id)
     }
 
-    /// Has the warning file written into a new owner's storage.
+    /// Schedules writing the warning file into a new owner's storage.
     public mutating func addWarningFile(for owner: OwningUser, at now: WireDate) throws(StoreError) {
         try execute(
             """
@@ -151,7 +154,7 @@ extension StoreSession {
             [.int(owner.userID.rawValue), .text(owner.storageType.rawValue), .date(now), .date(now), requestValue])
     }
 
-    /// Prolongs a lease.
+    /// Renews a lease.
     /// - Returns: `false` if it is no longer `leaseOwner`'s; then the object may be deleted at any moment.
     public mutating func renewLease(
         of item: OutboxID, by leaseOwner: String, until: WireDate
@@ -159,7 +162,7 @@ extension StoreSession {
         try execute(
             "UPDATE outbox SET available_at = ? WHERE outbox_id = ? AND lease_owner = ?",
             [.date(until), .int(item.rawValue), .text(leaseOwner)])
-        // Asked separately, since a renewal within the same second changes no row.
+        // Checked separately, since a renewal within the same second changes no row.
         return try isLeased(item, by: leaseOwner)
     }
 
@@ -171,7 +174,7 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Gives up a lease, so that the work is done at once.
+    /// Releases a lease, so that the work is done at once.
     public mutating func releaseLease(
         of item: OutboxID, by leaseOwner: String, at now: WireDate
     ) throws(StoreError) {
@@ -180,7 +183,7 @@ extension StoreSession {
             [.date(now), .int(item.rawValue), .text(leaseOwner)])
     }
 
-    /// Removes a row whose work is done, or was made unnecessary.
+    /// Removes a row whose work is done, or has become unnecessary.
     /// - Returns: `false` if it is no longer `leaseOwner`'s.
     @discardableResult
     public mutating func complete(_ item: OutboxID, by leaseOwner: String) throws(StoreError) -> Bool {
@@ -189,10 +192,10 @@ extension StoreSession {
             [.int(item.rawValue), .text(leaseOwner)]) == 1
     }
 
-    /// Removes a row whose work is done, if it still is that of the user for whom it was leased.
+    /// Removes a row whose work is done, if it still belongs to the user for whom it was leased.
     ///
-    /// The account of a removed user may have a new one, who has taken the work over; what was done, with the tokens of the
-    /// former one or with none, does not count for them.
+    /// The account of a removed user may have a new user, who has taken the work over; work that was done with the
+    /// former user's tokens, or with none, does not count for them.
     public mutating func complete(
         _ item: OutboxItem, by leaseOwner: String, at now: WireDate
     ) throws(StoreError) -> LeaseEnd {
@@ -211,14 +214,14 @@ extension StoreSession {
         return .passedOn
     }
 
-    /// Records which object leased work is about to make.
+    /// Records which object leased work is about to create.
     public mutating func record(objectID: String, in item: OutboxID, by leaseOwner: String) throws(StoreError) {
         try execute(
             "UPDATE outbox SET object_id = ? WHERE outbox_id = ? AND lease_owner = ?",
             [.text(objectID), .int(item.rawValue), .text(leaseOwner)])
     }
 
-    /// Puts work off until later; work that another user has taken over since it was leased is due for them at once.
+    /// Postpones work; work that another user has taken over since it was leased is due for them at once.
     /// - Parameter error: a short word for the operator; never a token or a provider's text.
     @discardableResult
     public mutating func postpone(
@@ -239,7 +242,7 @@ extension StoreSession {
         return changed == 1 ? .asAsked : try passOn(item, by: leaseOwner, at: now)
     }
 
-    /// Leases work that is due, the oldest first; rows that another process is leasing are passed over.
+    /// Leases due work, the oldest first; rows that another process is leasing are skipped.
     ///
     /// Call in a transaction of its own: only the committed UPDATE is a lease, since row locks are local to a node of a
     /// cluster.
@@ -278,10 +281,10 @@ extension StoreSession {
         return items
     }
 
-    /// Whether a committed file or a staged change refers to an object, which then must not be deleted.
+    /// Whether a committed file or a staged change refers to an object, which must then not be deleted.
     ///
-    /// Call after the outbox row for the object has been committed: nobody adopts the object from then on, so `false`
-    /// stays true. Rows that were found stay locked to the end of the transaction.
+    /// Call after the outbox row for the object has been committed: the object cannot be adopted from then on, so
+    /// `false` remains true. Rows that were found stay locked until the end of the transaction.
     public mutating func isReferenced(_ objectID: String, of owner: OwningUser) throws(StoreError) -> Bool {
         let values: [Value] = [.int(owner.userID.rawValue), .text(objectID)]
         let inFiles = try first(
@@ -293,8 +296,8 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// Whether a file or staged change that an older server stored, and whose object has not been found yet, has that name
-    /// in storage. Rows that were found stay locked to the end of the transaction.
+    /// Whether a file or staged change that an older server stored, and whose object has not been found yet, has that
+    /// name in storage. Rows that were found stay locked until the end of the transaction.
     public mutating func isReferenced(_ name: CloudFileName, of owner: OwningUser) throws(StoreError) -> Bool {
         let values: [Value] = [
             .int(owner.userID.rawValue), .text(name.fileUUID.rawValue), .text(name.deviceUUID.rawValue),
@@ -330,7 +333,7 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// How much work waits, and since when the oldest of it.
+    /// How much work is due, and since when the oldest of it.
     public mutating func outboxStatistics(at now: WireDate) throws(StoreError) -> (due: Int, oldest: WireDate?) {
         try first(
             "SELECT COUNT(*), MIN(created_at) FROM outbox WHERE available_at <= ?", [.date(now)]

@@ -8,21 +8,21 @@ public struct PushRegistrationID: Hashable, Sendable {
     init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// Where a device is reached by push notifications.
+/// The address at which a device receives push notifications.
 public struct PushRegistration: Equatable, Sendable {
-    /// Through which service.
+    /// The service that delivers them.
     public enum Kind: String, Equatable, Sendable {
         case apns
         case fcm
-        /// Amazon's service, which passes on to Apple's: as the predecessor did.
+        /// Amazon's service, which forwards to Apple's, as the predecessor did.
         case sns
     }
 
     public var kind: Kind
-    /// APNs only; `nil` as long as nobody knows.
+    /// APNs only; `nil` while it is unknown.
     public var environment: PushNotificationEnvironment?
     public var token: String
-    /// SNS only: the device there, and its subscription to the topic of its user.
+    /// SNS only: the device's endpoint, and its subscription to its user's topic.
     public var endpointARN: String?
     public var subscriptionARN: String?
 
@@ -41,7 +41,7 @@ public struct PushRegistration: Equatable, Sendable {
 extension StoreSession {
     private static let table = "push_registrations"
 
-    /// Registers a device, in place of what it registered before; the token is no other device's any more.
+    /// Registers a device, replacing its previous registration; the token is removed from any other device.
     ///
     /// Call after ``holdUser(_:)`` in the same transaction.
     public mutating func register(
@@ -57,7 +57,7 @@ extension StoreSession {
             .text(registration.token), .bytes(hash), .text(orNull: registration.endpointARN),
             .text(orNull: registration.subscriptionARN), .date(now),
         ]
-        // The number stays, so that a push on its way still finds the device.
+        // The number stays the same, so that a push in progress still finds the device.
         try execute(
             """
             INSERT INTO push_registrations
@@ -70,8 +70,8 @@ extension StoreSession {
             identity + values + values)
     }
 
-    /// The subscriptions at SNS that a registration of `token` puts out of use: those of the token's other devices or
-    /// users, and that of what the device registered before.
+    /// The SNS subscriptions that a registration of `token` makes obsolete: those of other devices or users with the
+    /// token, and that of the device's previous registration.
     public mutating func pushSubscriptions(
         replacedBy token: String, of userID: UserID, on device: DeviceUUID
     ) throws(StoreError) -> [String] {
@@ -94,7 +94,7 @@ extension StoreSession {
         ) { row throws(StoreError) in try row.string(0) }
     }
 
-    /// A registration, if it still is that user's and they still are a member of the group that a push is about.
+    /// A registration, if it still belongs to that user and they are still a member of the group that a push is about.
     public mutating func pushRegistration(
         _ id: PushRegistrationID, of userID: UserID, memberOf groupID: SharingGroupID
     ) throws(StoreError) -> PushRegistration? {
@@ -116,7 +116,7 @@ extension StoreSession {
         }
     }
 
-    /// Records which world of APNs a token turned out to be from, if the device still has that token.
+    /// Records which APNs environment a token turned out to belong to, if the device still has that token.
     public mutating func record(
         _ environment: PushNotificationEnvironment, of id: PushRegistrationID, withToken token: String
     ) throws(StoreError) {
@@ -125,8 +125,9 @@ extension StoreSession {
             [.text(environment.rawValue), .int(id.rawValue), .bytes(Self.hash(token))])
     }
 
-    /// Forgets a device whose token has died, unless it has registered another token, or the same one after `moment`.
-    /// - Returns: whether it was forgotten.
+    /// Deletes the registration of a device whose token is no longer valid, unless it has registered another token, or
+    /// the same one after `moment`.
+    /// - Returns: whether it was deleted.
     @discardableResult
     public mutating func forgetPushRegistration(
         _ id: PushRegistrationID, withToken token: String, unlessRegisteredAfter moment: WireDate?
@@ -143,7 +144,7 @@ extension StoreSession {
 
     // MARK: Topics
 
-    /// The SNS topic of a user; `nil` if there is none, or if the user is no member of the group.
+    /// The SNS topic of a user; `nil` if there is none, or if the user is not a member of the group.
     public mutating func pushTopic(
         of userID: UserID, memberOf groupID: SharingGroupID
     ) throws(StoreError) -> String? {
@@ -160,13 +161,13 @@ extension StoreSession {
         ) { row throws(StoreError) in try row.string(0) }
     }
 
-    /// Records the SNS topic of a user.
+    /// Stores the SNS topic of a user.
     public mutating func storePushTopic(_ arn: String, of userID: UserID) throws(StoreError) {
         try execute(
             "UPDATE users SET push_topic_arn = ? WHERE user_id = ?", [.text(arn), .int(userID.rawValue)])
     }
 
-    /// Forgets a topic that no longer exists, with the registrations that it reached.
+    /// Deletes a topic that no longer exists, with the registrations that it reached.
     public mutating func forgetPushTopic(_ arn: String, of userID: UserID) throws(StoreError) {
         let cleared = try execute(
             "UPDATE users SET push_topic_arn = NULL WHERE user_id = ? AND push_topic_arn = ?",
@@ -176,7 +177,7 @@ extension StoreSession {
             "DELETE FROM push_registrations WHERE user_id = ? AND kind = 'sns'", [.int(userID.rawValue)])
     }
 
-    /// Removes all registrations of a user who leaves, and has their topic removed.
+    /// Removes all registrations of a user who leaves, and schedules the removal of their topic.
     mutating func removePushRegistrations(of userID: UserID, at now: WireDate) throws(StoreError) {
         let user: [Value] = [.int(userID.rawValue)]
         try execute("DELETE FROM push_registrations WHERE user_id = ?", user)

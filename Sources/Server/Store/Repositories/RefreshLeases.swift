@@ -2,10 +2,11 @@ internal import MariaDB
 public import SyncProtocol
 
 extension StoreSession {
-    /// Reserves the renewal of a user's tokens for `owner`; in a transaction of its own, so that everybody sees it.
+    /// Acquires the lease for renewing a user's tokens for `owner`; in a transaction of its own, so that it is visible
+    /// to all.
     ///
-    /// Whoever holds the lease asks the provider, the others wait for what comes of it. It ends by itself, so that the
-    /// death of its holder only costs time. Measured by the database's clock.
+    /// The holder of the lease asks the provider, the others wait for the result. It expires by itself, so that the
+    /// death of its holder only costs time. Timed by the database's clock.
     /// - Returns: whether `owner` has the lease now.
     public mutating func takeRefreshLease(
         of userID: UserID, for owner: String, seconds: Int
@@ -20,7 +21,7 @@ extension StoreSession {
             [.text(owner), .int(Int64(seconds)), .int(userID.rawValue)]) == 1
     }
 
-    /// Gives the lease back, if it still is `owner`'s.
+    /// Releases the lease, if it is still `owner`'s.
     public mutating func endRefreshLease(of userID: UserID, for owner: String) throws(StoreError) {
         try execute(
             """

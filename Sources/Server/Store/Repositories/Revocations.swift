@@ -1,29 +1,30 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What a removed user had granted, until it is given back to the provider.
+/// What a removed user had granted, until it is revoked at the provider.
 public struct AbandonedGrant: Equatable, Sendable {
     public var accountType: AccountType
-    /// The sealed credentials, as they were kept with the user.
+    /// The sealed credentials, as they were stored with the user.
     public var record: [UInt8]
     /// When the user was removed.
     public var abandonedAt: WireDate
 }
 
-/// What is known of the grant of an account that may come back.
+/// The state of the grant of an account that may sign up again.
 public enum PendingRevocation: Equatable, Sendable {
     case none
-    /// Nobody has told the provider yet: the account may keep what it had granted, sealed for the user of that number.
+    /// The provider has not been asked yet: the account may keep its grant, sealed for the user with that number.
     case waiting([UInt8], UserID)
-    /// The provider is being told at this moment.
+    /// The grant is being revoked now.
     case underWay
 }
 
-/// Revocations are rows of the outbox. As long as the provider was not asked, the account may come back and keep its grant;
-/// that, and the beginning of the asking, are committed changes of the same row, so of the two one comes first.
+/// Revocations are rows of the outbox. As long as the provider has not been asked, the account may sign up again and
+/// keep its grant; that, and the start of the revocation, are committed changes of the same row, so they are
+/// serialized.
 extension StoreSession {
-    /// Has the grant of a user given back to the provider, when nothing else is to be done with it any more:
-    /// ``accessSeconds`` from now. Until then the account may come back as if nothing had happened.
+    /// Schedules the revocation of a user's grant at the provider, for when nothing else is to be done with it anymore:
+    /// ``accessSeconds`` from now. Until then the account may sign up again as if nothing had happened.
     mutating func addRevocation(of userID: UserID, at now: WireDate) throws(StoreError) {
         try execute(
             """
@@ -60,11 +61,11 @@ extension StoreSession {
         } ?? .none
     }
 
-    /// Drops the revocations of an account, which has a user again. Call in the transaction that adds the user.
+    /// Cancels the revocations of an account that has a user again. Call in the transaction that adds the user.
     ///
-    /// - Parameter isGrantKept: whether the user goes on with a grant that was waiting for its revocation.
-    /// - Returns: `false` if the provider is being asked, or has been asked for the grant that was to be kept: then the new
-    ///   user's tokens are dead or about to die.
+    /// - Parameter isGrantKept: whether the user continues with a grant that was waiting to be revoked.
+    /// - Returns: `false` if the provider is being asked, or has been asked to revoke the grant that was to be kept:
+    ///   then the new user's tokens are invalid or about to become so.
     public mutating func cancelRevocations(
         of accountType: AccountType, _ providerUserID: String, isGrantKept: Bool
     ) throws(StoreError) -> Bool {
@@ -79,9 +80,9 @@ extension StoreSession {
         return try pendingRevocation(of: accountType, providerUserID) == .none
     }
 
-    /// Announces that the provider is about to be asked; in a transaction of its own, so that everybody sees it.
+    /// Records that the provider is about to be asked; in a transaction of its own, so that it is visible to all.
     ///
-    /// - Parameter seconds: how long that may take at most, by the database's clock.
+    /// - Parameter seconds: how long that may take at most, timed by the database's clock.
     /// - Returns: `false` if the work is no longer `leaseOwner`'s, or was dropped.
     public mutating func beginRevocation(
         _ item: OutboxID, by leaseOwner: String, seconds: Int
@@ -96,7 +97,7 @@ extension StoreSession {
             [.int(Int64(seconds)), .int(item.rawValue), .text(leaseOwner)]) == 1
     }
 
-    /// The grant in a row of the outbox, whose columns begin at `column`; `nil` if it is other work.
+    /// The grant in a row of the outbox whose columns begin at `column`; `nil` if it is other work.
     static func abandonedGrant(
         from row: borrowing Row, column: Int, at abandonedAt: WireDate
     ) throws(StoreError) -> AbandonedGrant? {

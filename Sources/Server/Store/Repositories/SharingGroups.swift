@@ -1,13 +1,13 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// The number of a sharing group; never leaves the server.
+/// The number of a sharing group; used only inside the server.
 public struct SharingGroupID: Hashable, Sendable {
     public let rawValue: Int64
     init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// The user whose storage takes somebody's new files.
+/// The user whose storage takes a member's new files.
 public struct OwningUser: Equatable, Sendable {
     public var userID: UserID
     public var storageType: CloudStorageType
@@ -21,29 +21,29 @@ public struct OwningUser: Equatable, Sendable {
 /// A sharing group as one of its members sees it.
 public struct Membership: Equatable, Sendable {
     public var groupID: SharingGroupID
-    /// As its creator wrote it.
+    /// In the creator's spelling.
     public var groupUUID: SharingGroupUUID
     public var groupName: String?
     public var masterVersion: MasterVersion
     public var permission: Permission
-    /// Whose storage takes the member's new files: their own, or that of the user who invited them; `nil` if that user has
-    /// left.
+    /// The user whose storage takes the member's new files: the member, or the user who invited them; `nil` if that
+    /// user has left.
     public var owningUser: OwningUser?
-    /// How the member came in; `nil` for the group's creator.
+    /// The invitation through which the member joined; `nil` for the group's creator.
     public var invitation: SharingInvitationUUID?
 }
 
-/// Outcome of an attempt to advance a group's master version.
+/// The outcome of an attempt to advance a group's master version.
 public enum MasterVersionAdvance: Equatable, Sendable {
     case advanced(to: MasterVersion)
-    /// Somebody else was faster; nothing was changed.
+    /// Another change was faster; nothing was changed.
     case stale(current: MasterVersion)
 }
 
 extension StoreSession {
     private static let table = "sharing_groups"
 
-    /// The caller's membership in a group; `nil` if they are no member, or the group is deleted or does not exist.
+    /// The caller's membership in a group; `nil` if they are not a member, or the group is deleted or does not exist.
     public mutating func membership(
         of userID: UserID, in group: SharingGroupUUID
     ) throws(StoreError) -> Membership? {
@@ -63,7 +63,7 @@ extension StoreSession {
             [.text(group.rawValue), .int(userID.rawValue)], Self.membership(from:))
     }
 
-    /// A membership, whose columns are the first eight.
+    /// A membership whose columns are the first eight.
     static func membership(from row: borrowing Row) throws(StoreError) -> Membership {
         var owner: OwningUser?
         if let number = try row.optionalNumber(6) {
@@ -126,7 +126,7 @@ extension StoreSession {
         }
     }
 
-    /// The members of a group with what each may do, in the order of their numbers.
+    /// The members of a group and their permissions, in the order of their numbers.
     public mutating func describeMembers(
         of groupID: SharingGroupID
     ) throws(StoreError) -> [GetSharingGroupMembersResponse.Member] {
@@ -148,7 +148,7 @@ extension StoreSession {
         }
     }
 
-    /// Makes a group with master version 0 whose only member is `creator`, as its admin.
+    /// Creates a group with master version 0 whose only member is `creator`, as its admin.
     /// - Throws: ``StoreError/alreadyExists(key:)`` with the key `sharing_group_uuid`.
     public mutating func addGroup(
         _ group: SharingGroupUUID, name: String?, creator: UserID, at now: WireDate
@@ -160,7 +160,7 @@ extension StoreSession {
             creator, to: SharingGroupID(groupID), permission: .admin, owningUserID: nil, invitation: nil, at: now)
     }
 
-    /// - Parameter owningUserID: whose storage takes the member's new files, for members without storage.
+    /// - Parameter owningUserID: the user whose storage takes the member's new files, for members without storage.
     /// - Throws: ``StoreError/alreadyExists(key:)`` if the user is a member.
     public mutating func addMember(
         _ userID: UserID, to groupID: SharingGroupID, permission: Permission, owningUserID: UserID?,
@@ -186,7 +186,7 @@ extension StoreSession {
         ) { _ in true } ?? false
     }
 
-    /// The group that a user joined through an invitation; `nil` if they did not, or have left it.
+    /// The group that a user joined through an invitation; `nil` if they did not join, or have left it.
     public mutating func group(
         joinedBy userID: UserID, through invitation: SharingInvitationUUID
     ) throws(StoreError) -> SharingGroupUUID? {
@@ -205,7 +205,8 @@ extension StoreSession {
 
     /// Advances a group's master version by one, if it still equals `expected`, and keeps its row locked.
     ///
-    /// Compare, increment and lock are one statement: of two concurrent commits exactly one wins, and the other learns
+    /// Compare, increment and lock are one statement: of two concurrent commits exactly one succeeds, and the other
+    /// gets
     /// the current version. Call first in a transaction.
     /// - Throws: ``StoreError/notFound`` if there is no such group.
     public mutating func advanceMasterVersion(
@@ -213,7 +214,7 @@ extension StoreSession {
     ) throws(StoreError) -> MasterVersionAdvance {
         if try raiseMasterVersion(of: groupID, from: expected) { return .advanced(to: expected.next) }
         let current = try lockMasterVersionExclusive(of: groupID)
-        // It may have come to be the expected one while the lock was waited for; from now on it stays.
+        // It may have become the expected one while waiting for the lock; from now on it does not change.
         guard current == expected, try raiseMasterVersion(of: groupID, from: expected) else {
             return .stale(current: current)
         }
@@ -234,7 +235,7 @@ extension StoreSession {
             [.int(groupID.rawValue), .int(expected.rawValue)]) == 1
     }
 
-    /// The current master version; the group's row stays locked to the end of the transaction.
+    /// The current master version; the group's row stays locked until the end of the transaction.
     /// - Throws: ``StoreError/notFound`` if there is no such group, or it is deleted.
     public mutating func lockMasterVersionExclusive(of groupID: SharingGroupID) throws(StoreError) -> MasterVersion {
         let version = try first(

@@ -1,7 +1,7 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// Whose staged changes: those of one user on one device in one group.
+/// The scope of staged changes: those of one user on one device in one group.
 public struct StagingArea: Equatable, Sendable {
     public var userID: UserID
     public var deviceUUID: DeviceUUID
@@ -18,7 +18,7 @@ public struct StagingArea: Equatable, Sendable {
     }
 }
 
-/// A change that waits for its commit.
+/// A staged change that has not been committed.
 public struct StagedChange: Equatable, Sendable {
     public enum Kind: String, Equatable, Sendable {
         case upload
@@ -40,9 +40,9 @@ public struct StagedChange: Equatable, Sendable {
     public var appMetaDataVersion: AppMetaDataVersion?
     /// `nil` for changes of metadata alone.
     public var fileVersion: FileVersion?
-    /// Uploads only; `nil` for a new file once the owner whose storage it was staged into has left.
+    /// Uploads only; `nil` for a new file if the owner whose storage it was staged into has left.
     public var content: StoredContent?
-    /// The batch that commits it; `nil` if DoneUploads does.
+    /// The batch that commits it; `nil` if DoneUploads commits it.
     public var batchUUID: BatchUUID?
 
     public init(fileUUID: FileUUID, kind: Kind) {
@@ -86,8 +86,8 @@ extension StoreSession {
             """, area.values, Self.stagedChange(from:))
     }
 
-    /// What one commit takes of an area, in the order of the files' UUIDs. The rows stay locked to the end of the
-    /// transaction, so that what was staged after the transaction's first read is seen too.
+    /// The changes of an area that one commit takes, in the order of the files' UUIDs. The rows stay locked until the
+    /// end of the transaction, so that changes staged after the transaction's first read are seen too.
     ///
     /// - Parameter batch: a batch and the master version that it is committed from; `nil`: what DoneUploads commits.
     public mutating func changesToCommit(
@@ -117,7 +117,7 @@ extension StoreSession {
         try stagedChange(from: row, column: 0)
     }
 
-    /// A staged change, whose columns begin at `column`.
+    /// A staged change whose columns begin at `column`.
     static func stagedChange(from row: borrowing Row, column: Int) throws(StoreError) -> StagedChange {
         var change = StagedChange(
             fileUUID: try row.identifier(column, table, "file_uuid"), kind: try row.word(column + 1, table, "kind"))
@@ -146,11 +146,11 @@ extension StoreSession {
         return change
     }
 
-    /// Stages a change of a file for which nothing is staged yet, in one statement.
+    /// Stages a change of a file that has no staged change yet, in one statement.
     ///
-    /// Two uploads of one file by one device wait for each other here.
-    /// - Returns: `false` if something is staged: then nothing was changed, and that row stays locked to the end of the
-    ///   transaction. Go on with ``claimStaging(of:in:at:)``.
+    /// Two uploads of one file by one device are serialized here.
+    /// - Returns: `false` if a change is already staged: then nothing was changed, and that row stays locked until the
+    ///   end of the transaction. Continue with ``claimStaging(of:in:at:)``.
     public mutating func stageFirst(
         _ change: StagedChange, in area: StagingArea, at now: WireDate
     ) throws(StoreError) -> Bool {
@@ -166,7 +166,7 @@ extension StoreSession {
             """, Self.values(of: change, at: now) + area.values + [.text(change.fileUUID.rawValue)]) == 1
     }
 
-    /// What is written about a change, in the order of ``stageFirst(_:in:at:)`` and ``stage(_:in:at:)``.
+    /// The column values of a change, in the order of ``stageFirst(_:in:at:)`` and ``stage(_:in:at:)``.
     private static func values(of change: StagedChange, at now: WireDate) -> [Value] {
         let content = change.content
         return [
@@ -183,11 +183,12 @@ extension StoreSession {
         ]
     }
 
-    /// Makes sure that a row for the file exists and is locked to the end of the transaction, and returns what was staged.
+    /// Makes sure that a row for the file exists and is locked until the end of the transaction; returns what was
+    /// staged.
     ///
-    /// Two uploads of one file by one device wait for each other here. A row that is inserted first needs no lock on
-    /// the gap around it, which would stand in the way of other files. Follow with ``stage(_:in:at:)``, or undo the
-    /// transaction if `nil` was returned.
+    /// Two uploads of one file by one device are serialized here. Inserting the row first avoids a lock on the gap
+    /// around it, which would block other files. Follow with ``stage(_:in:at:)``, or roll back the transaction if `nil`
+    /// was returned.
     public mutating func claimStaging(
         of file: FileUUID, in area: StagingArea, at now: WireDate
     ) throws(StoreError) -> StagedChange? {
@@ -212,8 +213,8 @@ extension StoreSession {
             """, area.values + [.text(file.rawValue)], Self.stagedChange(from:))
     }
 
-    /// Stages a change in a row that ``claimStaging(of:in:at:)`` has locked; what was staged there before gives way, and
-    /// so does the batch it was in. Follow with ``joinBatch(_:with:in:at:)`` if the change is part of one.
+    /// Stages a change in a row locked by ``claimStaging(of:in:at:)``; it replaces the change staged there before, and
+    /// removes the row from its batch. Follow with ``joinBatch(_:with:in:at:)`` if the change is part of a batch.
     public mutating func stage(
         _ change: StagedChange, in area: StagingArea, at now: WireDate
     ) throws(StoreError) {
@@ -244,9 +245,10 @@ extension StoreSession {
             """, area.values + [.text(file.rawValue)])
     }
 
-    /// Takes what DoneUploads commits out of an area, in one statement. The rows stay locked to the end of the transaction.
+    /// Removes the changes that DoneUploads commits from an area, in one statement. The rows stay locked until the end
+    /// of the transaction.
     ///
-    /// Call inside a transaction that holds the group exclusively, and write what is returned into the group there.
+    /// Call in a transaction that holds the group exclusively, and write the returned changes into the group there.
     mutating func takeStaged(in area: StagingArea) throws(StoreError) -> [StagedChange] {
         try all(
             """
@@ -261,8 +263,8 @@ extension StoreSession {
             """, area.values, Self.stagedChange(from:))
     }
 
-    /// Withdraws what one commit has taken of an area, as ``changesToCommit(in:of:)`` has it.
-    /// - Returns: how many changes were withdrawn.
+    /// Removes the changes that one commit has taken from an area, as returned by ``changesToCommit(in:of:)``.
+    /// - Returns: how many changes were removed.
     mutating func unstageCommitted(
         in area: StagingArea, of batch: (uuid: BatchUUID, masterVersion: MasterVersion)?
     ) throws(StoreError) -> Int {

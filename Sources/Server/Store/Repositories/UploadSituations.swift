@@ -1,7 +1,7 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// What there is when somebody wants to upload a file, as far as it matters for whether they may.
+/// The state that determines whether a file may be uploaded.
 public struct UploadSituation: Equatable, Sendable {
     public var membership: Membership
     /// What the device has staged for the file.
@@ -13,11 +13,11 @@ public struct UploadSituation: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Reads in one statement, and so at one moment, what decides about an upload; `nil` if the caller is no member of the
-    /// group, or it is deleted or does not exist.
+    /// Reads in one statement, and so at one moment, the data that decides about an upload; `nil` if the caller is not
+    /// a member of the group, or it is deleted or does not exist.
     ///
-    /// Membership and committed file change only together with the group's master version: they are still as they were
-    /// read when ``lockMasterVersionShared(of:)`` finds the same one.
+    /// Membership and committed file change only together with the group's master version: they are still the same as
+    /// when they were read if ``lockMasterVersionShared(of:)`` finds the same version.
     public mutating func uploadSituation(
         of file: FileUUID, by caller: UserRecord, on device: DeviceUUID, in group: SharingGroupUUID
     ) throws(StoreError) -> UploadSituation? {
@@ -52,7 +52,7 @@ extension StoreSession {
                 .text(group.rawValue), .int(caller.userID.rawValue),
             ]
         ) { row throws(StoreError) in
-            // A row for each group that has the file; one without a file if none has.
+            // One row for each group that has the file; one row without a file if none has.
             var found: UploadSituation
             if let known = situation {
                 found = known

@@ -4,39 +4,39 @@ public import SyncProtocol
 /// A user's sealed tokens.
 public struct SealedCredentials: Equatable, Sendable {
     public var record: [UInt8]
-    /// Rises with each change; see ``StoreSession/storeCredentials(_:of:ifVersion:)``.
+    /// Increases with each change; see ``StoreSession/storeCredentials(_:of:ifVersion:)``.
     public var version: Int64
 }
 
-/// What is stored of a user's tokens, and what is known of them without opening them.
+/// What is stored about a user's tokens, and what is known about them without opening them.
 public struct CredentialRow: Equatable, Sendable {
     /// The sealed tokens; `nil` if none are stored.
     public var record: [UInt8]?
-    /// A record that could not be opened when the present one, without a refresh token, took its place.
+    /// A record that could not be opened when the present one, without a refresh token, replaced it.
     public var formerRecord: [UInt8]?
-    /// Rises with each change, also from no tokens to some.
+    /// Increases with each change, also from no tokens to some.
     public var version: Int64
-    /// When the person was last found to have withdrawn their consent at the provider.
+    /// When the person was last found to have withdrawn consent at the provider.
     public var consentWithdrawnAt: WireDate?
 }
 
-/// What is stored in the place of a user's tokens.
+/// What replaces a user's stored tokens.
 public struct NewCredentials: Equatable, Sendable {
-    /// What becomes of the record that is replaced.
+    /// What happens to the record that is replaced.
     public enum Replaced: String, Sendable {
-        /// It goes; what was set aside before stays.
+        /// It is deleted; a record that was set aside before stays.
         case forgotten
-        /// It is set aside, unless an older one is.
+        /// It is set aside, unless an older one already is.
         case setAside
-        /// It goes, and so does what was set aside.
+        /// It is deleted, and so is a record that was set aside.
         case obsolete
     }
 
     public var record: [UInt8]
-    /// Whether there is a refresh token in it; `nil` if that is not known.
+    /// Whether it contains a refresh token; `nil` if that is unknown.
     public var hasRefreshToken: Bool?
     public var replaced: Replaced
-    /// Set if the person has withdrawn their consent; otherwise what is known of that stays.
+    /// Set if the person has withdrawn consent; otherwise the stored value stays.
     public var consentWithdrawnAt: WireDate?
 
     public init(
@@ -56,7 +56,7 @@ extension StoreSession {
         return SealedCredentials(record: record, version: row.version)
     }
 
-    /// All that is stored of a user's tokens; `nil` if there is no such user.
+    /// Everything stored about a user's tokens; `nil` if there is no such user.
     public mutating func credentialRow(of userID: UserID) throws(StoreError) -> CredentialRow? {
         try first(
             """
@@ -73,8 +73,8 @@ extension StoreSession {
 
     /// Replaces a user's sealed tokens.
     ///
-    /// - Parameter version: if given, nothing is changed unless the stored version still is this one, so that of two
-    ///   processes that renewed a token at once only one is believed.
+    /// - Parameter version: if given, nothing is changed unless the stored version is still this one, so that of two
+    ///   processes that renewed a token at once only one result is accepted.
     /// - Returns: whether the tokens were replaced.
     @discardableResult
     public mutating func storeCredentials(
@@ -83,12 +83,12 @@ extension StoreSession {
         try storeCredentials(NewCredentials(record, hasRefreshToken: nil), of: userID, ifVersion: version)
     }
 
-    /// The same, with what is to be known of the tokens without opening them.
+    /// The same, together with what is to be known about the tokens without opening them.
     @discardableResult
     public mutating func storeCredentials(
         _ new: NewCredentials, of userID: UserID, ifVersion version: Int64? = nil
     ) throws(StoreError) -> Bool {
-        // Assignments are made from left to right: the first one sees the record that goes.
+        // Assignments are evaluated from left to right: the first one sees the record that is replaced.
         try execute(
             """
             UPDATE users

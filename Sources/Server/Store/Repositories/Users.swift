@@ -15,7 +15,7 @@ public struct UserRecord: Equatable, Sendable {
 extension StoreSession {
     private static let table = "users"
 
-    /// Longest name that is kept; providers' longer ones are cut.
+    /// Maximum length of a stored name; longer ones from providers are truncated.
     static let maximumNameCharacters = 255
 
     /// The user who signs in with that account, and whether they have used this device before.
@@ -55,7 +55,7 @@ extension StoreSession {
             cloudFolderName: row.optionalText(4), cloudFolderID: row.optionalText(5))
     }
 
-    /// Adds a user. Call inside a transaction.
+    /// Adds a user. Call in a transaction.
     /// - Throws: ``StoreError/alreadyExists(key:)`` with the key `account` if the account has a user.
     public mutating func addUser(
         _ accountType: AccountType, _ providerUserID: String, displayName: String, cloudFolderName: String?,
@@ -76,7 +76,7 @@ extension StoreSession {
         return userID
     }
 
-    /// Replaces the remembered folder `old` by `new` if it still is `old`, and returns what is remembered now.
+    /// Replaces the stored folder `old` with `new` if it still is `old`, and returns the folder stored now.
     public mutating func replaceCloudFolder(
         of userID: UserID, _ old: String?, by new: String
     ) throws(StoreError) -> String? {

@@ -1,7 +1,7 @@
 internal import MariaDB
 public import SyncProtocol
 
-// Staged changes that nobody will commit. Their objects go to the outbox, which deletes them unless a row refers to
+// Staged changes that will not be committed. Their objects go to the outbox, which deletes them unless a row refers to
 // them by then. Callers have locked the group, so nothing is staged there between the two statements.
 extension StoreSession {
     /// Withdraws what a user has staged in a group, on all devices.
@@ -21,7 +21,7 @@ extension StoreSession {
         try execute("DELETE FROM staged_changes WHERE user_id = ? AND sharing_group_id = ?", area)
     }
 
-    /// Withdraws everything that anybody has staged in a group.
+    /// Withdraws all staged changes in a group.
     mutating func withdrawStaged(in groupID: SharingGroupID, at now: WireDate) throws(StoreError) {
         let group: [Value] = [.int(groupID.rawValue)]
         try execute(
@@ -62,9 +62,9 @@ extension StoreSession {
             """, files)
     }
 
-    /// Takes the contents out of the new files that others have staged into the storage of one owner.
+    /// Removes the contents from the new files that others have staged into the storage of one owner.
     ///
-    /// The rows stay: a commit that silently left them out would make the phone believe that the group has them.
+    /// The rows stay: a commit that silently omitted them would make the phone believe that the group has the files.
     mutating func withdrawStagedContents(
         ownedBy userID: UserID, in groupID: SharingGroupID, at now: WireDate
     ) throws(StoreError) {
@@ -90,7 +90,7 @@ extension StoreSession {
 
     /// Withdraws a staged new file that has lost its owner and contents; any other change of the file stays.
     ///
-    /// Call when the phone is told that the owner is gone, in a transaction that holds the group's master version.
+    /// Call when the phone is informed that the owner has left, in a transaction that locks the group's master version.
     public mutating func withdrawWithoutContent(_ file: FileUUID, in area: StagingArea) throws(StoreError) {
         try execute(
             """
@@ -104,7 +104,7 @@ extension StoreSession {
             """, area.values + [.text(file.rawValue)])
     }
 
-    /// Withdraws what a user has staged anywhere.
+    /// Withdraws all changes that a user has staged anywhere.
     mutating func withdrawStaged(by userID: UserID, at now: WireDate) throws(StoreError) {
         try execute(
             """

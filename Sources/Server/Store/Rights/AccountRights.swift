@@ -1,9 +1,9 @@
 public import MariaDB
 public import SyncProtocol
 
-/// The rights that a role's account in the database has, compared with those that it should have (``RoleRights``).
+/// The rights that a role's database account has, compared with those that it should have (``RoleRights``).
 public struct AccountRights: Equatable, Sendable {
-    /// One right to one table.
+    /// One right on one table.
     public struct Grant: Hashable, Comparable, Sendable, CustomStringConvertible {
         public var right: TableRight
         public var table: String
@@ -22,20 +22,20 @@ public struct AccountRights: Equatable, Sendable {
 
     /// The account as the database knows it, such as `syncd_api@localhost`.
     public var account: String
-    /// Rights that some statement of the role will fail without.
+    /// Rights without which some statement of the role fails.
     public var missing: [Grant]
-    /// Rights to tables that the role has no use for.
+    /// Rights on tables that the role does not need.
     public var surplus: [Grant]
-    /// Rights beyond those to tables of this database, as GRANT names them: whole databases, or the server.
+    /// Rights beyond those on tables of this database, as GRANT names them: on whole databases, or on the server.
     public var wider: [String]
 
     public var areExact: Bool { missing.isEmpty && surplus.isEmpty && wider.isEmpty }
 
-    /// Asks the database, by that very account, what it may do.
+    /// Queries the database, with that very account, for its rights.
     /// - Throws: ``StoreError``.
     public init(of role: ServerRole, _ settings: ConnectionSettings) throws(StoreError) {
         do throws(MariaDBError) {
-            // An account without any right cannot even choose the database.
+            // An account without any right cannot even select the database.
             var server = settings
             server.database = nil
             var connection = try Connection(server)
@@ -85,9 +85,9 @@ public struct AccountRights: Equatable, Sendable {
         }
     }
 
-    /// Grants what is missing and revokes what is too much, table by table; may be repeated.
+    /// Grants missing rights and revokes surplus ones, table by table; may be repeated.
     ///
-    /// Rights beyond tables stay: whoever gave them has to take them back.
+    /// Rights beyond tables stay: they must be revoked by whoever granted them.
     /// - Parameter owner: an account that may grant rights in this database.
     /// - Returns: whether anything was changed.
     /// - Throws: ``StoreError``.
@@ -108,7 +108,7 @@ public struct AccountRights: Equatable, Sendable {
         return true
     }
 
-    /// `name@host` as SQL; neither part has an `@` of its own, and quotation marks are doubled.
+    /// `name@host` as SQL; neither part contains an `@`, and quotation marks are doubled.
     private static func quoted(_ account: String) -> String {
         account.split(separator: "@", omittingEmptySubsequences: false)
             .map { "'" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'" }

@@ -1,6 +1,6 @@
 public import SyncProtocol
 
-/// A right to a table of the database, as GRANT names it.
+/// A right on a table of the database, as GRANT names it.
 public enum TableRight: String, CaseIterable, Comparable, Sendable {
     case select = "SELECT"
     case insert = "INSERT"
@@ -10,14 +10,14 @@ public enum TableRight: String, CaseIterable, Comparable, Sendable {
     public static func < (left: TableRight, right: TableRight) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What each role of the server may do with each table, where the roles have accounts of their own: only what some
-/// statement of theirs needs. `syncctl migrate` grants it, `syncctl doctor` compares, and the stack of the tests runs with
-/// nothing else.
+/// The rights of each server role on each table, if the roles have accounts of their own: only those that some
+/// statement of the role needs. `syncctl migrate` grants them, `syncctl doctor` compares them, and the test stack runs
+/// with nothing else.
 ///
-/// Only reading columns, locking rows (`FOR UPDATE`) and `INSERT … ON DUPLICATE KEY UPDATE` need thought: the first two take
-/// SELECT, the last one INSERT and UPDATE.
+/// Only reading columns, locking rows (`FOR UPDATE`) and `INSERT … ON DUPLICATE KEY UPDATE` need attention: the first
+/// two require SELECT, the last one INSERT and UPDATE.
 public enum RoleRights {
-    /// The rights of one role to one table; none if the role has no business there.
+    /// The rights of one role on one table; none if the role does not use it.
     public static func rights(of role: ServerRole, to table: String) -> Set<TableRight> {
         guard let row = rows.first(where: { $0.table == table }) else { return [] }
         return switch role {
@@ -27,7 +27,7 @@ public enum RoleRights {
         }
     }
 
-    /// All tables of the schema, those that no role may touch included; a test compares them with the database.
+    /// All tables of the schema, including those that no role may access; a test compares them with the database.
     public static var tables: [String] { rows.map(\.table) }
 
     private static let none: Set<TableRight> = []
@@ -43,7 +43,7 @@ public enum RoleRights {
     private static let rows: [Row] = [
         ("schema_migrations", api: read, transfer: read, jobs: read),
         ("schema_lease", api: none, transfer: none, jobs: none),
-        // Everybody renews tokens and finds folders; people come and go by the api.
+        // All roles renew tokens and find folders; users are added and removed by the api.
         ("users", api: all, transfer: change, jobs: change),
         ("departed_users", api: all, transfer: none, jobs: [.select, .update, .delete]),
         ("devices", api: all, transfer: write, jobs: none),
@@ -57,7 +57,7 @@ public enum RoleRights {
         ("commits", api: [.select, .insert, .delete], transfer: append, jobs: expire),
         ("commit_members", api: [.select, .insert, .delete], transfer: append, jobs: expire),
         ("outbox", api: all, transfer: all, jobs: all),
-        // Codes come with any request that has to sign in.
+        // Codes arrive with any request that has to sign in.
         ("exchanged_codes", api: all, transfer: all, jobs: expire),
         ("quota_windows", api: write, transfer: write, jobs: expire),
         ("apple_notices", api: append, transfer: none, jobs: expire),

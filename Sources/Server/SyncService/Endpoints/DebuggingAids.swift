@@ -1,13 +1,13 @@
 import SyncProtocol
 
-/// What only debugging builds do: they answer CheckPrimaryCreds, and fail when a header asks for it.
+/// Features of debugging builds only: they answer CheckPrimaryCreds, and fail when a header requests it.
 ///
 /// A release build contains neither, so no configuration can switch them on.
 enum DebuggingAids {
     #if DEBUG
         static let areIncluded = true
 
-        /// The failure that the header asked for; 500 on the wire.
+        /// The failure that the header requested; 500 on the wire.
         struct FailureAsked: Error {}
 
         /// - Throws: ``FailureAsked`` if the request has the failure header, whatever its value.
@@ -22,7 +22,7 @@ enum DebuggingAids {
 }
 
 #if DEBUG
-    /// Says that the presented token is good, whether or not its owner is a user here.
+    /// Reports that the presented token is valid, whether or not its owner is a user here.
     ///
     /// Reads only; may be repeated.
     struct CheckPrimaryCredsEndpoint: Endpoint {

@@ -1,8 +1,8 @@
 import SyncProtocol
 
-/// Why an endpoint refuses a request; each case has one code on the wire, listed in docs/protocol.md.
+/// Why an endpoint rejects a request; each case has one code on the wire, listed in docs/protocol.md.
 enum EndpointError: Error, Equatable {
-    // What the request says is wrong in itself.
+    // Errors in the request itself.
     case missingParameter(ParameterName)
     case outOfRange(String)
     case missingDeviceUUID
@@ -16,19 +16,19 @@ enum EndpointError: Error, Equatable {
     case checkSumMismatch
     case transferTooSlow
 
-    // Who asks.
+    // The caller.
     case credentialsMissing
     case signInTypeNotAllowed
     case userUnknown
     case tooManyFailedSignIns(retryAfter: Duration)
     case storageAccountRequired
 
-    // What one user may hold of the server, and all of them.
+    // Limits for one user, and for all of them.
     case tooManyTransfers
     case tooManySimultaneousRequests
     case directionFull
 
-    // What there is.
+    // What exists.
     case endpointUnknown
     case methodNotAllowed(allowed: String)
     case fileUnknown
@@ -38,7 +38,7 @@ enum EndpointError: Error, Equatable {
     case memberUnknown
     case invitationGone
 
-    // What the present state does not allow.
+    // Conflicts with the present state.
     case permissionTooLow(needed: Permission)
     case groupExists
     case userExists

@@ -1,15 +1,15 @@
 import SyncProtocol
 
-/// An error reply as it goes over the wire, but for its length.
+/// An error reply as it goes over the wire, except for its length.
 struct ErrorReply {
     private static let problemType = "application/problem+json"
 
     var status: Int
-    /// All but `content-length`.
+    /// All headers except `content-length`.
     var headers: [(name: String, value: String)]
     /// One line of JSON.
     var body: [UInt8]
-    /// Whether it has the type of problem details.
+    /// Whether its content type is that of problem details.
     var isProblem: Bool
 
     /// - Parameter accept: the request's header of that name.
@@ -34,8 +34,8 @@ struct ErrorReply {
         }
     }
 
-    /// Whether a header `Accept` names problem details (RFC 9457) by their own type. Deployed clients send `*/*`, and get
-    /// what they know.
+    /// Whether an `Accept` header names the media type of problem details (RFC 9457) explicitly. Deployed clients send
+    /// `*/*`, and get the format that they know.
     private static func namesProblemType(_ accept: String) -> Bool {
         accept.split(separator: ",").contains { range in
             let type = range.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }

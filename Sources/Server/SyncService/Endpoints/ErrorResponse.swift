@@ -6,14 +6,14 @@ import Vault
 
 /// An error as it goes to the client.
 ///
-/// This file is the only place where an error becomes a code of the protocol, and so a status.
+/// This file is the only place where an error is mapped to a protocol code, and thereby to a status.
 struct ErrorResponse: Equatable {
     let code: ErrorCode
     /// A sentence for developers; never SQL, a path, a token or a provider's text.
     let message: String
     var goneReason: GoneReason?
     var allowedMethod: String?
-    /// Goes into the header `Retry-After`, in whole seconds.
+    /// Sent in the header `Retry-After`, in whole seconds.
     var retryAfter: Duration?
 
     var status: Int { code.status }
@@ -42,7 +42,7 @@ struct ErrorResponse: Equatable {
         goneReason = gone
     }
 
-    // No switch below has a default: a new case must be decided here.
+    // No switch below has a default: each new case must be handled here.
 
     private init(_ error: EndpointError) {
         switch error {
@@ -170,7 +170,8 @@ struct ErrorResponse: Equatable {
         switch error {
         case .busy, .contention: self.init(code: .busy, retryAfter: .seconds(1))
         case .unavailable: self.init(code: .databaseUnavailable)
-        // What endpoints look for and may miss is a value; a group that vanishes between two statements is this.
+        // Endpoints handle an expected absence as a value; this error means that a group disappeared between two
+        // statements.
         case .notFound: self.init(EndpointError.notAMember)
         case .alreadyExists, .corrupt, .defect: self.init(code: .internal)
         }
@@ -186,7 +187,7 @@ struct ErrorResponse: Equatable {
 }
 
 extension ErrorCode {
-    /// What somebody is told who has reached a quota.
+    /// The code reported to a user who has reached a quota.
     fileprivate init(_ quota: Quota) {
         self =
             switch quota {

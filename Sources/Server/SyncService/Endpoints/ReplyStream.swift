@@ -1,20 +1,20 @@
 import SyncProtocol
 
-/// A JSON reply that goes out while it is being written.
+/// A JSON reply that is sent while it is being written.
 ///
-/// There is one buffer. While the phone keeps up it never holds more than a chunk. When it does not, nobody waits for it
-/// as long as a database connection is held: the text stays in the buffer, in the worst case all of it, until
+/// There is one buffer. While the phone keeps up, it never holds more than a chunk. When the phone does not, no thread
+/// waits for it while a database connection is held: the text, in the worst case all of it, stays in the buffer until
 /// ``finish(_:)`` sends the rest.
 struct ReplyStream {
-    /// What is sent at a time, in bytes; see ``ClientConnection/canWriteWithoutWaiting``.
+    /// Bytes sent at a time; see ``ClientConnection/canWriteWithoutWaiting``.
     private static let chunkBytes = 64 * 1024
 
     private let connection: any ClientConnection
     private let headers: [(name: String, value: String)]
-    /// How much of the text in the buffer is sent.
+    /// How much of the text in the buffer has been sent.
     private var sentBytes = 0
     private var failure: ClientGone?
-    /// Whether the phone has got the beginning, so that no other reply is possible.
+    /// Whether the head has been sent, so that no other reply is possible.
     private(set) var hasStarted = false
     private(set) var totalBytes: Int64 = 0
 
@@ -24,7 +24,8 @@ struct ReplyStream {
         self.headers = headers
     }
 
-    /// Sends what has come together, as far as that takes no waiting. If the phone has gone, what is written is dropped.
+    /// Sends the complete chunks in the buffer, as far as possible without blocking. If the phone has disconnected, the
+    /// text is discarded.
     mutating func offer(_ json: inout JSONWriter) {
         guard json.bytes.count - sentBytes >= Self.chunkBytes else { return }
         while json.bytes.count - sentBytes >= Self.chunkBytes, failure == nil, connection.canWriteWithoutWaiting {
@@ -38,7 +39,7 @@ struct ReplyStream {
         sentBytes = 0
     }
 
-    /// Sends the rest, waiting for the phone. Call when no database connection is held any more.
+    /// Sends the rest, waiting for the phone. Call when no database connection is held anymore.
     mutating func finish(_ json: JSONWriter) throws(ClientGone) {
         if let failure { throw failure }
         try send(sentBytes..<json.bytes.count, of: json)

@@ -1,6 +1,6 @@
-/// The body of one request, with what was announced of it.
+/// The body of one request, with its announced length.
 final class RequestBody {
-    /// Bodies up to this size are read to their end before an early reply is sent: nginx loses or delays replies to
+    /// Bodies up to this size are read to the end before an early reply is sent: nginx loses or delays replies to
     /// phones that are still uploading.
     static let drainLimitBytes: Int64 = 128 << 20
 
@@ -8,7 +8,8 @@ final class RequestBody {
     private let announcedBytes: Int64?
     private(set) var receivedBytes: Int64 = 0
     private var hasEnded = false
-    /// Whether the rest is left to the web server, which drops it: nobody waits for whoever is too slow or too many.
+    /// Whether the rest is left to the web server, which discards it: no thread waits for a client that is too slow or
+    /// over its limit.
     private(set) var isLeft = false
 
     init(of connection: any ClientConnection, announcedBytes: Int64?) {
@@ -29,18 +30,18 @@ final class RequestBody {
         return count
     }
 
-    /// Reads a body that is short enough to be kept; the caller has looked at the announced length.
-    /// - Throws: ``ClientGone``; ``EndpointError/bodyLengthMismatch`` if fewer bytes came than were announced.
+    /// Reads a body that is short enough for memory; the caller has checked the announced length.
+    /// - Throws: ``ClientGone``; ``EndpointError/bodyLengthMismatch`` if fewer bytes arrived than were announced.
     func readWhole() throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(announcedBytes ?? 0))
         guard try read(into: &bytes) == bytes.count else { throw EndpointError.bodyLengthMismatch }
         return bytes
     }
 
-    /// Leaves the rest unread, whatever the reply is.
+    /// Leaves the rest unread, whatever the reply.
     func leave() { isLeft = true }
 
-    /// Reads and drops what is left of a body that is not wanted, unless it is too large to wait for.
+    /// Reads and discards the rest of an unwanted body, unless it is too large to wait for.
     func drain() throws(ClientGone) {
         guard !isLeft, let announcedBytes, announcedBytes <= Self.drainLimitBytes else { return }
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)

@@ -2,10 +2,10 @@ import Providers
 import Store
 import SyncProtocol
 
-// Quotas are looked at in the transaction that adds something, once it is added: a repeated request, which adds nothing,
-// is never refused, and a refusal undoes all of it.
+// Quotas are checked in the transaction that adds something, after it is added: a repeated request, which adds nothing,
+// is never rejected, and a rejection rolls back everything.
 extension RequestContext {
-    /// Counts one deed of a person's account in the present hour.
+    /// Counts one action of a person's account in the current hour.
     /// - Throws: ``EndpointError/quotaUsedUp(_:retryAfter:)``.
     func use(_ quota: Quota, of person: SignedInPerson, in session: inout StoreSession) throws {
         guard let limit = services.settings.quotas[quota] else { return }
@@ -16,22 +16,22 @@ extension RequestContext {
         throw EndpointError.quotaUsedUp(quota, retryAfter: retryAfter)
     }
 
-    /// Makes sure that the user, who has just joined a group, is in no more than they may.
+    /// Makes sure that the user, who has just joined a group, is not in more groups than allowed.
     /// - Throws: ``EndpointError/quotaReached(_:)``.
     func checkGroups(of userID: UserID, in session: inout StoreSession) throws {
         try check(.groups) { try session.groupCount(of: userID) }
     }
 
-    /// Makes sure that the user, who has just made an invitation, has no more of them than they may.
+    /// Makes sure that the user, who has just created an invitation, does not have more of them than allowed.
     /// - Throws: ``EndpointError/quotaReached(_:)``.
     func checkInvitations(of userID: UserID, in session: inout StoreSession) throws {
         try check(.openInvitations) { try session.openInvitationCount(by: userID, at: now) }
     }
 
-    /// Makes sure that the user, who has just staged a change, has no more staged than they may.
+    /// Makes sure that the user, who has just staged a change, does not have more staged than allowed.
     ///
-    /// No lock of the user's row stands in the way of their other devices: requests at the same moment may go beyond the
-    /// limit by one change each.
+    /// The user's row is not locked, so as not to block their other devices: concurrent requests may exceed the limit
+    /// by one change each.
     /// - Throws: ``EndpointError/quotaReached(_:)``.
     func checkStagedChanges(of userID: UserID, in session: inout StoreSession) throws {
         let quotas = services.settings.quotas

@@ -14,16 +14,16 @@ final class RequestContext {
     let transport: Transport
     var deadline: Deadline
     var logger: Logger
-    /// Whether this request has committed staged changes, itself and for the first time; for statistics.
+    /// Whether this request, and not an earlier one, has committed staged changes; for statistics.
     var hasCommitted = false
-    /// The quota for which the request is refused, if it is; for statistics.
+    /// The quota for which the request is rejected, if any; for statistics.
     var refusedQuota: Quota?
-    /// Whether this request has stored tokens of an account with storage without a refresh token; for statistics.
+    /// Whether this request has stored tokens without a refresh token for an account with storage; for statistics.
     var hasSignedInWithoutOfflineAccess = false
     /// Headers that the endpoint adds to its reply.
     var replyHeaders: [(name: String, value: String)] = []
 
-    /// Whose request it is, if that is known by now.
+    /// The user of this request, if already known.
     private(set) var userID: UserID?
 
     init(
@@ -43,21 +43,21 @@ final class RequestContext {
     var store: Store { services.store }
     /// The time of this request, by the database's clock: read once, so that rows and reply agree.
     ///
-    /// What is compared while the request goes on, such as a lease, takes ``Services/now`` afresh.
+    /// Anything compared in the course of the request, such as a lease, uses a fresh ``Services/now``.
     private(set) lazy var now = services.now()
-    /// Makes the present the time of this request, which has waited for its body until now.
+    /// Sets the time of this request, which has been waiting for its body, to the present.
     func restartClock() { now = services.now() }
 
-    /// How long a sign-in service may take: threads that wait for one are not there for others.
+    /// How long a sign-in service may take: threads that wait for one cannot serve others.
     static let signInTime: Duration = .seconds(9)
 
-    /// A client for sign-in services that keeps to this request's deadline, and to ``signInTime`` from now on.
+    /// A client for sign-in services, limited by this request's deadline and by ``signInTime`` from now.
     var accountClient: AccountClient {
         AccountClient(
             transport: transport, deadline: deadline.orAfter(Self.signInTime), backoff: services.storage.backoff)
     }
 
-    /// Notes whose request it is.
+    /// Records the user of this request.
     func note(_ user: UserRecord) {
         userID = user.userID
         logger[metadataKey: LogKey.userID.rawValue] = "\(user.userID)"

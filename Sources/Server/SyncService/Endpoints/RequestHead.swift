@@ -1,19 +1,19 @@
 public import SyncProtocol
 
-/// What a request says before its body.
+/// A request without its body.
 public struct RequestHead: Sendable {
     public var method: String
     /// The path, decoded.
     public var path: String
     /// The query as it arrived, still percent-encoded.
     public var query: String
-    /// What `Content-Length` announced; `nil` without that header.
+    /// The value of `Content-Length`; `nil` without that header.
     public var contentLength: Int64?
-    /// The IP address of the phone, as the web server saw it; `nil` if it did not say.
+    /// The IP address of the client, as the web server saw it; `nil` if it did not report one.
     public var clientAddress: String?
     /// Identifies the request in logs, error replies and the outbox; `nil` if the web server gave it none.
     public var requestID: String?
-    /// What another role says of the sign-in: ``SignInTickets``. From the web server, never from a client.
+    /// The result of the sign-in from another role: ``SignInTickets``. From the web server, never from a client.
     public var signInTicket: String?
     private let headers: [RequestHeader: String]
 
@@ -31,7 +31,7 @@ public struct RequestHead: Sendable {
         self.signInTicket = signInTicket
     }
 
-    /// A header's value; `nil` if it is absent or empty, which the protocol does not tell apart.
+    /// A header's value; `nil` if it is absent or empty, which the protocol does not distinguish.
     func header(_ name: RequestHeader) -> String? {
         guard let value = headers[name], !value.isEmpty else { return nil }
         return value

@@ -1,18 +1,18 @@
 public import SyncProtocol
 
-/// Whoever keeps statistics of requests; called on the request's thread.
+/// Collects statistics of requests; called on the request's thread.
 public struct RequestObserver: Sendable {
     /// A request to a known endpoint begins.
     var began: @Sendable (EndpointName) -> Void
-    /// A request is over: its endpoint, if that is known, and then ``began`` was called; the status of its reply, 499 if
-    /// the phone hung up; whether it named a master version that is not the current one; how long it took.
+    /// A request has ended: its endpoint, if known, in which case ``began`` was called; the status of its reply, 499 if
+    /// the phone disconnected; whether it named a master version that is not the current one; how long it took.
     var ended: @Sendable (EndpointName?, _ status: Int, _ isStale: Bool, Duration) -> Void
     /// The request has committed staged changes, whether or not its reply arrived; called before ``ended``.
     var committed: @Sendable (EndpointName) -> Void
 
-    /// The request was refused since its user has reached a quota; called before ``ended``.
+    /// The request was rejected because its user has reached a quota; called before ``ended``.
     var refused: @Sendable (Quota) -> Void
-    /// The request has stored tokens of an account with storage that have no refresh token; called before ``ended``.
+    /// The request has stored tokens without a refresh token for an account with storage; called before ``ended``.
     var lackedOfflineAccess: @Sendable () -> Void
 
     public init(

@@ -1,17 +1,18 @@
 public import HTTPTransport
 import SyncProtocol
 
-/// What a transfer must satisfy before its body is asked for.
+/// An endpoint whose requests are checked before their body is requested.
 protocol TransferEndpoint: Endpoint where Request.Access == MemberAccess {
-    /// Checks what can be checked without the body, for an early refusal only: the transfer itself checks again.
+    /// Checks everything that can be checked without the body, only to reject early: the transfer itself checks again.
     func admit(_ request: Request, from caller: GroupCaller, in context: RequestContext) throws
 }
 
 extension Router {
-    /// Answers the web server's question whether a transfer may begin, which comes with all of its request but the body.
+    /// Answers the web server's subrequest whether a transfer may begin; it contains the whole request except the body.
     ///
-    /// 204: yes. The header `syncd-signed-in` tells the role that gets the transfer who asks (``SignInTickets``).
-    /// 403: no. The headers hold the reply that the phone shall get, its status, form and text among them; see
+    /// 204: yes. The header `syncd-signed-in` tells the role that gets the transfer who the caller is
+    /// (``SignInTickets``).
+    /// 403: no. The headers hold the reply for the phone, including its status, form and text; see
     /// nginx/syncd-admission.conf, which passes them on.
     public func admit(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) {
         let visit = visit(head, on: connection, transport: transport)
@@ -33,7 +34,7 @@ extension Router {
         }
     }
 
-    /// - Returns: what proves the sign-in to the other role, if anything does.
+    /// - Returns: the proof of the sign-in for the other role, if any.
     private func admit(_ visit: Visit) throws -> String? {
         let context = visit.context
         let route = try route(context.head)
@@ -45,7 +46,7 @@ extension Router {
         }
     }
 
-    /// In the order of every request: token, parameters, user.
+    /// In the order used for every request: token, parameters, user.
     private func admit<E: TransferEndpoint>(
         _ endpoint: E, _ route: EndpointRoute, _ context: RequestContext
     ) throws -> String? {
@@ -56,7 +57,7 @@ extension Router {
         return context.signInTicket(for: person)
     }
 
-    /// The reply's parts as headers of another one.
+    /// The reply's parts as headers of another reply.
     private static func wrapped(_ reply: ErrorReply) -> [(name: String, value: String)] {
         reply.headers.filter { $0.name != "content-type" } + [
             (name: "syncd-refusal-status", value: "\(reply.status)"),

@@ -4,7 +4,7 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Takes every request from its first line to the end of its reply.
+/// Handles every request from its first line to the end of its reply.
 ///
 /// Shared by all threads; each call runs on the thread that makes it.
 public struct Router: Sendable {
@@ -12,24 +12,24 @@ public struct Router: Sendable {
     private let observer: RequestObserver?
     private let logger: Logger
 
-    /// - Parameter observer: told of every request, for statistics.
+    /// - Parameter observer: informed about every request, for statistics.
     public init(services: Services, observer: RequestObserver? = nil, logger: Logger) {
         self.services = services
         self.observer = observer
         self.logger = logger
     }
 
-    /// What has become of a request.
+    /// The outcome of handling a request.
     public enum Handling: Sendable {
         case answered
-        /// It waits for its turn. The connection belongs to another thread now, and is lost to this one.
+        /// It waits for its turn. Its connection now belongs to another thread; this thread must not use it again.
         case waits
     }
 
-    /// Answers one request, whatever happens, and writes one line about it to the log.
+    /// Answers one request, whatever happens, and writes one log line about it.
     ///
-    /// If the user has as many requests in progress as they may, the request waits, and the thread that ends one of them
-    /// goes on with it; so this may answer requests that others have begun.
+    /// If the user already has the maximum number of requests in progress, the request waits, and the thread that ends
+    /// one of them continues with it; so this call may answer requests that others have begun.
     @discardableResult
     public func handle(_ head: RequestHead, on connection: any ClientConnection, transport: Transport) -> Handling {
         let visit = visit(head, on: connection, transport: transport)
@@ -65,7 +65,7 @@ public struct Router: Sendable {
                 logger: logger))
     }
 
-    /// Answers, and writes the line.
+    /// Answers, and writes the log line.
     private func finish(_ visit: Visit) {
         answer(visit)
         report(visit)
@@ -94,15 +94,15 @@ public struct Router: Sendable {
             ]))
     }
 
-    /// Says in the log that a thread could not begin its work.
+    /// Logs that a thread could not begin its work.
     public func report(_ error: any Error) {
         logger.error("Worker thread ended", metadata: .keyed([.reason: "\(error)"]))
     }
 
-    /// - Throws: ``StoreError/unavailable(_:)`` if the database does not answer or is not the right one.
+    /// - Throws: ``StoreError/unavailable(_:)`` if the database does not respond or is not the right one.
     func checkStore() throws { try services.store.check() }
 
-    /// Finds out who asks for what; what is left to do is the visit's work then.
+    /// Determines the caller and the endpoint; the remaining work becomes the visit's work.
     private func prepare(_ visit: Visit) throws {
         let route = try route(visit.context.head)
         visit.outcome.endpoint = route.endpoint
@@ -127,7 +127,7 @@ public struct Router: Sendable {
             }
             context.connection.finish()
         } catch {
-            // Either the phone is gone, or it must not take what it has for the whole.
+            // Either the phone is gone, or it must not take an incomplete reply for a complete one.
             context.connection.abandon()
             visit.outcome.status = 499
             visit.outcome.code =
@@ -142,8 +142,8 @@ public struct Router: Sendable {
         }
     }
 
-    /// Transfers take a share of the threads that there are for their user and their direction. Whoever gets none is told so
-    /// at once, and their body left unread.
+    /// Transfers take a share of the available threads for their user and their direction. If there is none left, the
+    /// request is rejected at once, and its body is left unread.
     private func takingShare(_ visit: Visit, _ body: () throws -> Void) throws {
         guard let limit = services.transferLimit, let user = visit.user,
             let direction = visit.work.route?.endpoint.transferDirection
@@ -156,7 +156,7 @@ public struct Router: Sendable {
         try body()
     }
 
-    /// What the phone is told of an error; the log is told, too.
+    /// The error reply for the phone; the error is also logged.
     func refusal(of visit: Visit, _ error: any Error) -> ErrorReply {
         let response = ErrorResponse(for: error)
         visit.outcome.code = response.code.rawValue
@@ -208,7 +208,7 @@ public struct Router: Sendable {
         }
     }
 
-    /// Checks in the order that decides what a doubly wrong request is told: token, parameters, user.
+    /// Checks in the order that determines which of several errors is reported: token, parameters, user.
     private func run<E: Endpoint>(
         _ endpoint: E, _ route: EndpointRoute, _ context: RequestContext
     ) throws -> () throws -> EndpointReply {
@@ -219,7 +219,7 @@ public struct Router: Sendable {
         return { try endpoint.respond(to: request, from: caller, in: context) }
     }
 
-    /// CheckPrimaryCreds is all there is, and only in debugging builds.
+    /// Only CheckPrimaryCreds, and only in debugging builds.
     private func runDebuggingAid(
         _ route: EndpointRoute, _ context: RequestContext
     ) throws -> () throws -> EndpointReply {
@@ -252,7 +252,7 @@ public struct Router: Sendable {
             try start(200, headers, [], context)
         case .notModified:
             try context.body.drain()
-            // Without a Content-Length: it would have to be that of the reply which is not sent.
+            // Without a Content-Length: it would have to be that of the reply that is not sent.
             outcome.status = 304
             try context.connection.start(status: 304, headers: services.commonHeaders + context.replyHeaders)
         case .sent(let bytes):
@@ -278,7 +278,7 @@ public struct Router: Sendable {
         if !body.isEmpty { try context.connection.write(body.span) }
     }
 
-    /// Writes to the log what only operators may read: errors that somebody should look at, and those that healed.
+    /// Logs the details of an error, which only operators may read.
     private func note(_ error: any Error, _ response: ErrorResponse, _ logger: Logger) {
         switch response.status {
         case 500:
@@ -290,7 +290,7 @@ public struct Router: Sendable {
     }
 }
 
-/// A reply that had begun cannot be completed; it must be cut off so that nobody takes it for the whole.
+/// A reply that has begun cannot be completed; it must be cut off so that no client takes it for a complete reply.
 struct ReplyInterrupted: Error {
     var reason: String
 }
@@ -307,7 +307,7 @@ extension Services {
 }
 
 extension EndpointName {
-    /// Which way the endpoint moves files, if it does.
+    /// The direction in which the endpoint transfers files, if it does.
     fileprivate var transferDirection: TransferShares.Direction? {
         switch self {
         case .uploadFile: .upload

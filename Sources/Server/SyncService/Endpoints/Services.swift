@@ -7,23 +7,23 @@ public import Vault
 public struct Services: Sendable {
     public var store: Store
     public var storage: StorageRegistry
-    /// How people are notified.
+    /// The push notification services.
     public var push: PushServices
     public var signInCache: SignInCache
     public var failedSignIns: FailedSignIns
     public var settings: Settings
     public var partBudget: PartBudget
-    /// The present, as the database's clock has it; goes on during a request, unlike ``RequestContext/now``.
+    /// The current time by the database's clock; advances during a request, unlike ``RequestContext/now``.
     public var now: @Sendable () -> WireDate
     public var uptime: @Sendable () -> Duration
     /// A random UUID, in upper case.
     public var makeUUID: @Sendable () throws -> String
     public var background: Background
-    /// Carries sign-ins from the role that admits a transfer to the one that moves it; `nil` if none do.
+    /// Passes sign-ins from the role that admits a transfer to the role that performs it; `nil` if that is not used.
     public var signInTickets: SignInTickets?
-    /// What bounds the requests of one user that run at once; `nil` for no bound.
+    /// Limits the concurrent requests of one user; `nil` for no limit.
     public var requestTurns: RequestTurns?
-    /// What bounds the transfers of one user and of one direction; `nil` for no bound.
+    /// Limits the transfers of one user and of one direction; `nil` for no limit.
     public var transferLimit: TransferLimit?
 
     public init(
@@ -49,27 +49,27 @@ public struct Services: Sendable {
         self.transferLimit = transferLimit
     }
 
-    /// Runs a closure on a thread of its own, at once; throws if there is no room for another thread.
+    /// Runs a closure on a thread of its own, at once; throws if no further thread is available.
     public typealias Background = @Sendable (@escaping @Sendable () -> Void) throws -> Void
 
-    /// What the operator decides.
+    /// Settings made by the operator.
     public struct Settings: Sendable {
-        /// Three integers with dots; goes into every reply.
+        /// Three integers separated by dots; sent in every reply.
         public var serverVersion: String
-        /// The oldest app that may use the server; `nil` for any.
+        /// The minimum version of the app that may use the server; `nil` for any.
         public var minimumIOSClientVersion: String?
-        /// Largest body of UploadFile, in bytes.
+        /// Maximum size of an UploadFile body, in bytes.
         public var maximumUploadBytes: Int64
-        /// What each user may have and do.
+        /// Limits for each user.
         public var quotas: Quotas
         public var mimeTypes: MIMETypeTable
-        /// Whether new owners get a file that warns them not to touch the folder.
+        /// Whether new owners get a file that warns them not to modify the folder.
         public var writesWarningFile: Bool
-        /// Redirect URIs, apart from loopback ones, that callers may name along with an authorization code.
+        /// Redirect URIs, apart from loopback ones, that callers may send along with an authorization code.
         public var redirectURIs: Set<String>
-        /// Time for one request, from its last byte on.
+        /// Time limit for one request, from its last byte on.
         public var requestTime: Duration
-        /// How long an invitation can be redeemed, in seconds.
+        /// For how long an invitation can be redeemed, in seconds.
         public var invitationLifetimeSeconds: Int64
 
         public init(

@@ -3,7 +3,7 @@ import SyncProtocol
 
 /// One request between its arrival and the end of its reply; used by one thread at a time.
 final class Visit {
-    /// What the log says of a request.
+    /// What is logged about a request.
     struct Outcome {
         var endpoint: EndpointName?
         var status = 200
@@ -15,7 +15,7 @@ final class Visit {
     let context: RequestContext
     let started = ContinuousClock.now
     var outcome = Outcome()
-    /// What is left to do once it is known who asks; or what throws the refusal.
+    /// The work left to do once the caller is known; or a closure that throws the error.
     var work: Work
 
     /// The endpoint's own work, and how its reply is sent.
@@ -29,9 +29,9 @@ final class Visit {
         work = Work { preconditionFailure("a visit is prepared before it is finished") }
     }
 
-    /// Whose request it is, if it got so far.
+    /// The user of the request, if it got that far.
     var user: UserID? { work.route == nil ? nil : context.userID }
 
-    /// Lets the request end with this error.
+    /// Makes the request end with this error.
     func refuse(_ error: any Error) { work = Work { throw error } }
 }

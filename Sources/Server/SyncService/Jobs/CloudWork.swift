@@ -5,7 +5,7 @@ import Store
 import SyncProtocol
 import Vault
 
-/// The part of the outbox that happens in people's storage.
+/// The outbox work that takes place in people's storage.
 struct CloudWork: Sendable {
     private static let itemTime: Duration = .seconds(60)
 
@@ -22,7 +22,7 @@ struct CloudWork: Sendable {
     ) throws {
         guard let owner = item.owner else { return }
         guard let storage = try open(owner, transport, logger) else {
-            // Unless another user has the work by now, nobody can do it.
+            // Unless the work has since passed to another user, nobody can do it.
             return logger.warning("No way into the storage: its user is gone")
         }
         switch item.kind {
@@ -50,16 +50,16 @@ struct CloudWork: Sendable {
             let isAwaited = try store.withSession { session in
                 try session.hasOlderUpload(than: item.id, of: owner, at: now())
             }
-            // That upload may have found the object with the very contents that it brings.
+            // That upload may have found the object because it has the same contents.
             if isAwaited { throw CloudStorageError.unavailable(detail: "an upload is under way") }
             try deleteUnlessReferenced(objectID, of: owner, for: item, storage)
-            // With several names, the identifier may be that of the first object found by them.
+            // With several names, the identifier may belong to the first object found by them.
             guard item.objectNames.count > 1 else { return }
         }
         // Left by an upload that died before it learned its object's identifier, or stored by an older server.
         for name in item.objectNames {
             guard let found = try storage.provider.find(name: name, in: storage.access) else { continue }
-            // Recorded before the decision, so that nobody adopts the object from then on.
+            // Recorded before the decision, so that the object cannot be adopted from then on.
             try store.transaction { session in
                 try session.record(objectID: found.objectID, in: item.id, by: leaseOwner)
             }
@@ -76,19 +76,20 @@ struct CloudWork: Sendable {
             for name in names where try session.isReferenced(name, of: owner) { return true }
             return false
         }
-        // From here on nobody adopts the object: while this row exists, adoption is refused.
+        // From here on the object cannot be adopted: while this row exists, adoption is rejected.
         if !isReferenced { try storage.provider.delete(objectID: objectID, in: storage.access) }
     }
 
     private func writeWarningFile(_ item: OutboxItem, _ storage: UserStorage) throws {
         guard let warningFile else { return }
         var reservation = try storage.provider.reserve(name: warningFile.name, in: storage.access)
-        // Under another name it would be of no use.
+        // Under another name the file would be useless.
         reservation.spareName = nil
         if let objectID = item.objectID {
             reservation.objectID = objectID
         } else {
-            // A file of that name may be the person's own, or from an earlier account of theirs: it is left alone.
+            // A file with that name may be the person's own, or from an earlier account of theirs: it is left
+            // unchanged.
             if try storage.provider.find(name: warningFile.name, in: storage.access) != nil { return }
             if let objectID = reservation.objectID {
                 try store.transaction { session in
@@ -100,7 +101,7 @@ struct CloudWork: Sendable {
         _ = try storage.provider.upload(content, as: reservation, mimeType: "text/plain", to: storage.access)
     }
 
-    /// Finds out what the bytes of an object are, and whether the provider's own hash, which may have come late, fits.
+    /// Computes the hashes of an object, and checks them against the provider's own hash, which may be available late.
     private func hashObject(
         _ item: OutboxItem, of owner: OwningUser, _ storage: UserStorage, _ signOfLife: () -> Void
     ) throws {
@@ -124,11 +125,11 @@ struct CloudWork: Sendable {
                 try session.remember(content, of: objectID, in: owner, at: now())
             }
         } catch CloudStorageError.notFound {
-            // Gone in the meantime: there is nothing left to find out.
+            // Deleted in the meantime: there is nothing left to compute.
         }
     }
 
-    /// A word for log and table that holds nothing of what the provider wrote.
+    /// A word for log and table that contains nothing of what the provider wrote.
     static func word(for error: CloudStorageError) -> String {
         switch error {
         case .notFound: "not found"
@@ -147,7 +148,7 @@ struct CloudWork: Sendable {
 }
 
 extension CloudStorageError {
-    /// How long to wait before asking again, if that is known.
+    /// How long to wait before retrying, if known.
     var retryAfter: Duration? {
         switch self {
         case .rateLimited(let retryAfter): retryAfter

@@ -3,26 +3,28 @@ public import Store
 public import SyncProtocol
 import Vault
 
-/// Removes what has outlived its use: expired invitations, staged changes without a commit, results of old codes, commits
-/// that nobody will ask about again.
+/// Removes obsolete rows: expired invitations, staged changes without a commit, results of old codes, commits that
+/// nobody will ask about again.
 ///
-/// Any number may run; each step is a transaction of its own over a bounded number of rows.
+/// Any number of instances may run; each step is a transaction of its own over a bounded number of rows.
 public struct Housekeeper: Sendable {
     private static let batch = 500
-    /// Commits forgotten in one round; a round a minute keeps up with 80 of them a second.
+    /// Commits deleted in one round; a round a minute keeps up with 80 of them a second.
     private static let commitBatch = 5_000
-    /// How long the result of an exchanged authorization code is kept, in seconds: far longer than a request is repeated.
+    /// How long the result of an exchanged authorization code is kept, in seconds: far longer than requests are
+    /// retried.
     private static let codeLifetimeSeconds: Int64 = 86_400
-    /// How long a commit is remembered by its id, in seconds: as long as a system lets background transfers take.
+    /// How long a commit is remembered by its id, in seconds: as long as an operating system lets background transfers
+    /// take.
     private static let commitLifetimeSeconds: Int64 = 7 * 86_400
-    /// How long it is remembered what an object's bytes are, in seconds: it can be found out again.
+    /// How long the known hashes of an object are kept, in seconds: they can be computed again.
     private static let contentLifetimeSeconds: Int64 = 90 * 86_400
 
-    /// How long Apple's notices are remembered, in seconds: twice as long as one is believed.
+    /// How long Apple's notices are remembered, in seconds: twice as long as a notice is accepted.
     private static let noticeLifetimeSeconds: Int64 = 60 * 86_400
 
-    /// How far back uploads of people who left meanwhile are looked for, in seconds: far longer than from one round to the
-    /// next.
+    /// How far back uploads of people who have since left are searched for, in seconds: far longer than the time
+    /// between two rounds.
     private static let departureSeconds: Int64 = 3_600
 
     private let store: Store
@@ -30,7 +32,7 @@ public struct Housekeeper: Sendable {
     private let now: @Sendable () -> WireDate
     private let logger: Logger
 
-    /// - Parameter stagingLifetimeDays: after how many days without a commit staged changes are withdrawn.
+    /// - Parameter stagingLifetimeDays: number of days without a commit after which staged changes are withdrawn.
     public init(
         store: Store, stagingLifetimeDays: Int, now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {
@@ -40,7 +42,7 @@ public struct Housekeeper: Sendable {
         self.logger = logger
     }
 
-    /// Does one round.
+    /// Runs one round.
     /// - Throws: ``StoreError``.
     public func run() throws {
         let invitations = try store.transaction { session in

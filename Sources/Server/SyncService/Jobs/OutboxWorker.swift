@@ -5,11 +5,11 @@ public import Store
 public import SyncProtocol
 public import Vault
 
-/// Does what the outbox says must still happen in the clouds and at push services.
+/// Performs the outbox work in the clouds and at push services.
 ///
-/// Any number of them may run, on any number of hosts: each leases its work first. All work may be done twice.
+/// Any number of workers may run, on any number of hosts: each leases its work first. All work may be done twice.
 public struct OutboxWorker: Sendable {
-    /// A file for new owners that asks them not to touch the folder.
+    /// A file for new owners that asks them not to modify the folder.
     public struct WarningFile: Sendable {
         public var name: String
         public var contents: [UInt8]
@@ -24,7 +24,7 @@ public struct OutboxWorker: Sendable {
     private static let batch = 8
     /// How long other workers leave leased rows alone; longer than a batch may take.
     private static let leaseSeconds: Int64 = 600
-    /// After so many attempts at something that only a person could mend, the work is dropped.
+    /// Number of attempts at work that only a person could repair, after which the work is dropped.
     static let maximumAttempts = 60
 
     private let store: Store
@@ -35,7 +35,7 @@ public struct OutboxWorker: Sendable {
     private let now: @Sendable () -> WireDate
     private let logger: Logger
 
-    /// - Parameter leaseOwner: a text that no other worker uses.
+    /// - Parameter leaseOwner: a string that no other worker uses.
     public init(
         store: Store, storage: StorageRegistry, push: PushServices = PushServices(), warningFile: WarningFile?,
         leaseOwner: String,
@@ -51,8 +51,8 @@ public struct OutboxWorker: Sendable {
         self.logger = logger
     }
 
-    /// Leases what is due and does it.
-    /// - Parameter beforeItem: called before each piece of work, as a sign of life.
+    /// Leases due work and performs it.
+    /// - Parameter beforeItem: called before each piece of work, to show that the worker is alive.
     /// - Returns: how many rows were leased; 0 if nothing is due.
     /// - Throws: ``StoreError``.
     public func run(transport: Transport, beforeItem: () -> Void = {}) throws -> Int {
@@ -91,12 +91,13 @@ public struct OutboxWorker: Sendable {
             try postpone(
                 item, word: "\(error)", isTransient: error.isTransient, retryAfter: error.retryAfter, logger)
         } catch let error as AccountError {
-            // What an operator must mend may be mended within the day that a grant waits.
+            // An operator may fix the problem within the day for which a grant is kept.
             try postpone(item, word: error.word, isTransient: true, retryAfter: nil, logger)
         }
     }
 
-    /// Ends work that is done, or was dropped, unless the user for whom it was leased has been followed by another one.
+    /// Removes work that is done or was dropped, unless it has since passed from the user for whom it was leased to
+    /// another one.
     private func complete(_ item: OutboxItem, _ logger: Logger) throws -> LeaseEnd {
         let end = try store.transaction { session in
             let end = try session.complete(item, by: leaseOwner, at: now())
@@ -111,15 +112,16 @@ public struct OutboxWorker: Sendable {
         if end == .passedOn { logger.info("Outbox item passed on: its account has a new user") }
     }
 
-    /// Puts the work off: for as long as the provider says, or twice as long as the last time; for a day if only a
-    /// person can mend it. Nobody mends anything for a user who has been removed, and access to their storage ends soon.
+    /// Postpones the work: for as long as the provider asks, or twice as long as the last time; for a day if only a
+    /// person can fix the problem. For a removed user nobody fixes anything, and access to their storage ends soon.
     private func postpone(
         _ item: OutboxItem, word: String, isTransient: Bool, retryAfter: Duration?, _ logger: Logger
     ) throws {
         let isTransient = try isTransient || isDeparted(item)
         var seconds = min(3_600, Int64(2) << Int64(min(item.attempts, 11)))
         if !isTransient { seconds = 86_400 }
-        // Present time and due time are whole seconds, rounded down: two more, or it would be a little too early.
+        // Current time and due time are whole seconds, rounded down: two more are added, or the retry would be slightly
+        // too early.
         if let retryAfter { seconds = max(seconds, retryAfter.components.seconds + 2) }
         let isHopeless = !isTransient && item.attempts >= Self.maximumAttempts
         let isStale =
@@ -140,7 +142,7 @@ public struct OutboxWorker: Sendable {
             }, logger)
     }
 
-    /// Whether the work is in the storage of somebody who has been removed.
+    /// Whether the work concerns the storage of a removed user.
     private func isDeparted(_ item: OutboxItem) throws -> Bool {
         guard item.owner != nil else { return false }
         return try store.withSession { try $0.departedUser(item.userID) != nil }

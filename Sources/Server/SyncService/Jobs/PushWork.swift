@@ -5,12 +5,12 @@ import Store
 import SyncProtocol
 import Vault
 
-/// The part of the outbox that tells people that something has changed.
+/// The outbox work that notifies people about changes.
 ///
-/// Best effort: what cannot be delivered within an hour is dropped. A device is told again only if nobody knows whether it
-/// was told, and then under the same identifier, so that the second notification takes the place of the first.
+/// Best effort: a notification that cannot be delivered within an hour is dropped. A device is notified again only if
+/// the outcome is unknown, and then with the same identifier, so that the second notification replaces the first.
 struct PushWork: Sendable {
-    /// How long after the change a push is still worth an attempt, in seconds.
+    /// How long after the change a push is still attempted, in seconds.
     static let patienceSeconds: Int64 = 3_600
     /// How long a service may keep a notification for a device that is off, in seconds.
     private static let shelfLifeSeconds: Int64 = 86_400
@@ -21,7 +21,7 @@ struct PushWork: Sendable {
     let leaseOwner: String
     let now: @Sendable () -> WireDate
 
-    /// Whether work is a push that nobody wants any more at `time`.
+    /// Whether work is a push that is too old to be sent at `time`.
     func isStale(_ item: OutboxItem, at time: WireDate) -> Bool {
         guard let order = item.push else { return false }
         return time.secondsSince1970 - order.orderedAt.secondsSince1970 > Self.patienceSeconds
@@ -46,7 +46,7 @@ struct PushWork: Sendable {
         }
     }
 
-    /// From here on each device is a piece of work of its own.
+    /// From here on each device is a separate piece of work.
     private func fanOut(_ item: OutboxItem, _ order: PushOrder, _ logger: Logger) throws {
         let count = try store.transaction { session in
             try session.fanOut(item, order, by: leaseOwner, at: now())
@@ -116,6 +116,6 @@ extension PushError {
     /// How long the service asks to wait, if it does.
     var retryAfter: Duration? { if case .rateLimited(let retryAfter) = self { retryAfter } else { nil } }
 
-    /// Whether another attempt may succeed before the push is stale; an operator may mend a configuration by then.
+    /// Whether another attempt may succeed before the push is stale; an operator may fix a configuration by then.
     var isTransient: Bool { if case .rejected = self { false } else { true } }
 }

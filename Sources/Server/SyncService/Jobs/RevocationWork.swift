@@ -5,28 +5,28 @@ import Store
 import SyncProtocol
 import Vault
 
-/// The part of the outbox that gives back to providers what removed users had granted.
+/// The outbox work that revokes at providers what removed users had granted.
 ///
-/// Best effort: the tokens of somebody who has left are kept for a day at most.
+/// Best effort: the tokens of a removed user are kept for a day at most.
 struct RevocationWork: Sendable {
-    /// How long after the removal the provider is still told, in seconds.
+    /// How long after the removal the revocation is still attempted, in seconds.
     static let patienceSeconds: Int64 = 86_400
-    /// How long asking may take.
+    /// How long a request to the provider may take.
     private static let askingLimit: Duration = .seconds(20)
-    /// How long an account that comes back waits for the end of the asking, in seconds; longer than ``askingLimit``.
+    /// How long an account that signs up again waits for that request to end, in seconds; longer than ``askingLimit``.
     private static let announcedSeconds = 30
 
     let store: Store
     let storage: StorageRegistry
     let leaseOwner: String
 
-    /// Whether work is a revocation that nobody will attempt any more at `time`.
+    /// Whether work is a revocation that will no longer be attempted at `time`.
     func isStale(_ item: OutboxItem, at time: WireDate) -> Bool {
         guard let grant = item.grant else { return false }
         return time.secondsSince1970 - grant.abandonedAt.secondsSince1970 > Self.patienceSeconds
     }
 
-    /// Tells the provider. Nothing is done if the account has a user again: then the grant is theirs.
+    /// Revokes the grant at the provider. Does nothing if the account has a user again: then the grant is theirs.
     /// - Throws: `AccountError`, `StoreError`.
     func perform(_ item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
         guard let grant = item.grant, let account = storage.account(grant.accountType) else { return }
@@ -44,7 +44,7 @@ struct RevocationWork: Sendable {
 }
 
 extension AccountError {
-    /// A word for log and table that holds nothing of what the provider wrote.
+    /// A word for log and table that contains nothing of what the provider wrote.
     var word: String {
         switch self {
         case .rejected, .codeRejected, .scopeMissing, .revoked: "refused"

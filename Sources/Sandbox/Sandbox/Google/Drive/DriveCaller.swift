@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Who makes a Drive request, and what that app may see.
+/// The caller of a Drive request, and what that app may see.
 struct DriveCaller {
     let account: Account
     /// The Cloud project of the app.
@@ -8,15 +8,15 @@ struct DriveCaller {
     /// Whether the user granted the scope for all files.
     let seesAll: Bool
 
-    /// The caller that started an upload, which counts until its end.
+    /// The caller that started an upload, used until the upload ends.
     init(account: Account, project: String) {
         self.account = account
         self.project = project
         seesAll = account.scopes.contains("https://www.googleapis.com/auth/drive")
     }
 
-    /// The caller that the request's access token stands for.
-    /// - Throws: ``DriveError`` 401 for a token that does not work (any more), 403 if no Drive scope was granted.
+    /// The caller identified by the request's access token.
+    /// - Throws: ``DriveError`` 401 for an invalid or expired token, 403 if no Drive scope was granted.
     init(_ request: SandboxRequest, server: SandboxServer) throws(DriveError) {
         guard let value = request.bearerToken ?? request.query["access_token"] else {
             if request.header("authorization") == nil {
@@ -43,7 +43,7 @@ struct DriveCaller {
         project = RegisteredApps.project(of: token.audience)
     }
 
-    /// Whether the app may know of this file.
+    /// Whether the app may see this file.
     func sees(_ file: DriveFile) -> Bool { seesAll || file.projects.contains(project) }
 
     /// The file of that id, if the app may see it.
@@ -53,7 +53,7 @@ struct DriveCaller {
         return file
     }
 
-    /// The folder in which a file is to be made.
+    /// The folder in which a file is to be created.
     /// - Throws: ``DriveError`` if it is not visible or no folder. The root may always be named.
     func folder(_ id: String?, in drive: Drive) throws(DriveError) -> DriveFile {
         guard let folder = drive[id ?? "root"], folder.id == drive.rootID || sees(folder) else {

@@ -6,7 +6,7 @@ struct DriveError: Error, Equatable {
     let message: String
     /// `global`, or `usageLimits`.
     let domain: String
-    /// The parameter or header that is to blame.
+    /// The parameter or header at fault.
     let location: String?
 
     /// An error.

@@ -20,7 +20,7 @@ struct DriveResource {
         "folderColorRgb", "thumbnailVersion", "hasAugmentedPermissions", "inheritedPermissionsDisabled",
         "downloadRestrictions",
     ]
-    /// What a client gets that does not say `fields`.
+    /// The default members if the request has no `fields`.
     static let defaultMask = FieldMask(members: ["kind", "id", "name", "mimeType"])
 
     /// The mask for one file that the request asks for.

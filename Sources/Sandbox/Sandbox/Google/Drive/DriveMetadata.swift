@@ -50,7 +50,7 @@ struct DriveMetadata: Sendable {
             case _ where Self.readOnly.contains(name):
                 throw DriveError(
                     403, "fieldNotWritable", "The resource body includes fields which are not directly writable.")
-            // The API passes over members that it does not know.
+            // The API ignores unknown members.
             default: break
             }
         }

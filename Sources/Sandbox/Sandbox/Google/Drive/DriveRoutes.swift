@@ -178,7 +178,7 @@ struct DriveRoutes {
             json: DriveResource(server: server, account: caller.account).json(file, in: try drive(caller), mask: mask))
     }
 
-    /// Puts the file into another folder, if the request says so.
+    /// Moves the file to another folder, if the request says so.
     private func move(
         _ file: inout DriveFile, in drive: Drive, _ request: SandboxRequest, _ metadata: DriveMetadata,
         _ caller: DriveCaller

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Drive's upload routes: how bytes come in.
+/// Drive's upload routes: receiving file contents.
 struct DriveUploads {
     let server: SandboxServer
     let effect: FaultEffect
@@ -46,7 +46,7 @@ struct DriveUploads {
             200, json: DriveResource(server: server, account: caller.account).json(file, in: drive, mask: mask))
     }
 
-    /// Stores the content of a request that brings all of it.
+    /// Stores the content of a request that contains all of it.
     private func store(
         _ metadata: DriveMetadata, _ contentType: String?, _ caller: DriveCaller, _ fileID: String?,
         _ request: SandboxRequest, _ write: (inout ContentWriter) throws(StorageError) -> Bool
@@ -138,7 +138,7 @@ struct DriveUploads {
 }
 
 extension SandboxState {
-    /// Forgets uploads that were started before that time.
+    /// Drops uploads that were started before that time.
     fileprivate mutating func forgetUploads(before time: Date, in directory: StateDirectory) {
         guard uploads.count > 1_000 else { return }
         for session in uploads.values where session.plan.createdAt < time || session.isFinished {

@@ -16,7 +16,7 @@ struct FieldMask: Equatable {
     }
 
     /// Parses `text`.
-    /// - Throws: ``DriveError`` 400 `invalidParameter`, as Drive answers a selection it does not understand.
+    /// - Throws: ``DriveError`` 400 `invalidParameter`, as Drive answers an invalid selection.
     init(_ text: String) throws(DriveError) {
         var parser = Parser(text: Array(text.utf8), source: text)
         self = try parser.list(isNested: false)

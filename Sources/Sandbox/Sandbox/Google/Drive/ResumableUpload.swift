@@ -2,15 +2,15 @@ internal import FoundationEssentials
 
 /// The data phase of a resumable upload: chunks, status queries, cancellation.
 ///
-/// Rules: "Perform a resumable upload" of the Drive guide; chunk sizes are multiples of 256 KiB but for the last, the
-/// answer 308 tells what is stored, and nothing is stored twice.
+/// Rules: "Perform a resumable upload" of the Drive guide; chunk sizes are multiples of 256 KiB except for the last,
+/// the 308 answer reports what is stored, and nothing is stored twice.
 struct ResumableUpload {
     let server: SandboxServer
     let effect: FaultEffect
 
     /// Answers a request to a session's URI.
     func respond(to request: SandboxRequest, session id: String) throws -> SandboxResponse {
-        // The URI itself is the permission; a token may be missing, but not wrong.
+        // The URI itself grants access; a token may be missing, but not invalid.
         let caller = request.header("authorization") == nil ? nil : try DriveCaller(request, server: server)
         let expiry = server.now.addingTimeInterval(-UploadSession.lifeSeconds)
         guard let session = server.withState({ $0.uploads[id] }), session.plan.createdAt > expiry,
@@ -66,7 +66,7 @@ struct ResumableUpload {
             request, session, first: bytes.lowerBound, count: bytes.count, total: range.total ?? session.total)
     }
 
-    /// Notes the client's mistake; the error to throw.
+    /// Records the client's mistake; returns the error to throw.
     private func broken(_ request: SandboxRequest, _ rule: String, _ message: String) -> DriveError {
         server.note(request, rule, message)
         return DriveError(400, "badRequest", "Invalid request. " + message)
@@ -101,14 +101,14 @@ struct ResumableUpload {
         return incomplete(session)
     }
 
-    /// 308: go on after what is stored.
+    /// 308: continue after what is stored.
     private func incomplete(_ session: UploadSession) -> SandboxResponse {
         var headers: [(name: String, value: String)] = [("X-GUploader-UploadID", session.id)]
         if session.stored > 0 { headers.append(("Range", "bytes=0-\(session.stored - 1)")) }
         return SandboxResponse(308, headers: headers)
     }
 
-    /// Makes the file.
+    /// Creates the file.
     private func finish(_ session: UploadSession, _ request: SandboxRequest) throws -> SandboxResponse {
         let plan = session.plan
         guard let account = server.withState({ $0.accounts[plan.account] }) else {
@@ -137,7 +137,7 @@ struct ResumableUpload {
         return try result(of: session)
     }
 
-    /// The file that the session has made.
+    /// The file that the session has created.
     private func result(of session: UploadSession) throws -> SandboxResponse {
         let plan = session.plan
         let mask = try plan.fields.map { text throws(DriveError) in try FieldMask(text) } ?? DriveResource.defaultMask

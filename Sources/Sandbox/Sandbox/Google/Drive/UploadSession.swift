@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// A resumable upload: the state between its first request and its last byte.
 ///
-/// One request at a time sends bytes, ``begin()`` and ``end()`` see to it; questions about what is stored may come any
-/// time. Survives a restart of the sandbox.
+/// One request at a time sends bytes, ``begin()`` and ``end()`` ensure that; status queries may come at any time.
+/// Survives a restart of the sandbox.
 final class UploadSession: Sendable {
     /// Life of a session, in seconds: about a week.
     static let lifeSeconds = 604_800.0
@@ -13,7 +13,7 @@ final class UploadSession: Sendable {
     struct Plan: Sendable {
         let account: String
         let project: String
-        /// Id of the file to be made or changed.
+        /// Id of the file to be created or changed.
         let fileID: String
         let isUpdate: Bool
         let metadata: DriveMetadata
@@ -49,13 +49,13 @@ final class UploadSession: Sendable {
 
     /// Bytes stored so far; they count from the start of the file.
     var stored: Int { known.withLock { $0.stored } }
-    /// Size of the whole, once a request has told it.
+    /// Total size, once a request has stated it.
     var total: Int? { known.withLock { $0.total } }
-    /// Whether the file has come into being.
+    /// Whether the file has been created.
     var isFinished: Bool { known.withLock { $0.isFinished } }
 
-    /// Notes the size of the whole.
-    /// - Returns: false if another size was told before.
+    /// Records the total size.
+    /// - Returns: false if a different size was stated before.
     func settle(total: Int) -> Bool {
         known.withLock { known in
             if let before = known.total { return before == total }
@@ -64,7 +64,7 @@ final class UploadSession: Sendable {
         }
     }
 
-    /// Claims the session for a request that sends bytes; false if another one is still at it.
+    /// Claims the session for a request that sends bytes; false if another one is still in progress.
     func begin() -> Bool {
         known.withLock { known in
             guard !known.isBusy, !known.isFinished else { return false }
@@ -87,7 +87,7 @@ final class UploadSession: Sendable {
         known.withLock { $0.stored = count }
     }
 
-    /// Forgets a broken tail, so that what is stored is a multiple of 256 KiB again.
+    /// Drops an incomplete tail, so that what is stored is a multiple of 256 KiB again.
     func roundDown() {
         let isRagged = known.withLock { known in
             let rest = known.stored % ContentWriter.pieceBytes

@@ -7,7 +7,7 @@ struct GoogleAuthorization: AuthorizationEndpoint {
         "email": "https://www.googleapis.com/auth/userinfo.email",
         "profile": "https://www.googleapis.com/auth/userinfo.profile",
     ]
-    /// Parameters that this page knows; others are noted, as slips of the pen are easily overlooked.
+    /// Parameters that this page knows; others are recorded, since typos are easily overlooked.
     private static let parameters: Set<String> = [
         "client_id", "redirect_uri", "response_type", "scope", "state", "access_type", "prompt", "login_hint",
         "include_granted_scopes", "code_challenge", "code_challenge_method", "nonce", "hl",
@@ -28,7 +28,7 @@ struct GoogleAuthorization: AuthorizationEndpoint {
         guard let redirect = query["redirect_uri"] else {
             throw .page(status: 400, code: "invalid_request", text: "Missing required parameter: redirect_uri")
         }
-        // A desktop client may be redirected to any port of loopback; a web client exactly to where it is registered.
+        // A desktop client may use any loopback port; a web client only its exact registered URI.
         guard
             isDesktop
                 ? LoopbackAddress(redirect) != nil : server.withState({ $0.settings.isRegistered(redirect, .google) })

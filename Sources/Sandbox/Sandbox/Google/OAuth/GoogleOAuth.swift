@@ -2,7 +2,7 @@ internal import FoundationEssentials
 
 /// Google's OAuth 2 routes: token, revoke, tokeninfo and userinfo.
 struct GoogleOAuth {
-    /// Life of an access token, in seconds; the token route says this number.
+    /// Life of an access token, in seconds; the token route reports this number.
     static let accessTokenSeconds = 3_599.0
     let server: SandboxServer
 
@@ -30,7 +30,7 @@ struct GoogleOAuth {
                 server.note(request, "token-form", "the token route takes a POST of a form")
                 throw OAuthError(400, "invalid_request", "Could not parse the request")
             }
-            // A service account proves itself by its assertion.
+            // A service account authenticates with its assertion.
             if form["grant_type"] == FCMModel.grantType {
                 return try FCMModel(server: server).accessToken(request, form)
             }
@@ -47,7 +47,7 @@ struct GoogleOAuth {
         }
     }
 
-    /// The client id of the app that asks, its secret proved.
+    /// The client id of the calling app, after checking its secret.
     private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(OAuthError) -> String {
         var id = form["client_id"]
         var secret = form["client_secret"]
@@ -144,7 +144,7 @@ struct GoogleOAuth {
     private static func objection(
         to code: AuthorizationCode, redirect: String, verifier: String?
     ) -> OAuthError? {
-        // A code that an app on a device handed over was made without a redirect, and is exchanged with an empty one.
+        // A code that an app on a device handed over was issued without a redirect, and is exchanged with an empty one.
         guard redirect == code.redirect ?? "" else { return OAuthError(400, "redirect_uri_mismatch", "Bad Request") }
         switch (code.challenge, verifier) {
         case (nil, nil): return nil
@@ -210,7 +210,7 @@ struct GoogleOAuth {
         return SandboxResponse(200, json: [:])
     }
 
-    /// `GET /tokeninfo?access_token=`: for whom a token was made; all values are strings.
+    /// `GET /tokeninfo?access_token=`: for whom a token was issued; all values are strings.
     func tokenInfo(_ request: SandboxRequest) -> SandboxResponse {
         let now = server.now
         guard let value = request.query["access_token"] ?? request.bearerToken,
@@ -246,7 +246,7 @@ struct GoogleOAuth {
         }
         let words = account.name.split(separator: " ", maxSplits: 1)
         var json: JSONObject = [:]
-        // Versions 1 and 2 of the route call the user's id otherwise.
+        // Versions 1 and 2 of the route use another name for the user's id.
         json[request.path.contains("/v3/") || request.path == "/v1/userinfo" ? "sub" : "id"] = .string(account.id)
         let scopes = token.scopes ?? account.scopes
         if scopes.contains(where: { $0.hasSuffix("profile") }) {

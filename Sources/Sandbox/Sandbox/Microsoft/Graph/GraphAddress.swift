@@ -11,11 +11,11 @@ struct GraphAddress: Equatable {
     let base: Base
     /// Names from the base down, decoded; empty for the base itself.
     let path: [String]
-    /// What is asked of the item: `children`, `content`, `createUploadSession`, …; empty for the item itself.
+    /// The operation on the item: `children`, `content`, `createUploadSession`, …; empty for the item itself.
     let action: String
 
     /// The address in what follows the drive, such as `/special/approot:/a/b.txt:/content`, still percent-encoded.
-    /// `nil` if it is none.
+    /// `nil` if it is not an address.
     init?(_ text: Substring) {
         var rest = text
         if rest.hasPrefix("/root") {
@@ -49,7 +49,7 @@ struct GraphAddress: Equatable {
         action = String(rest.drop { $0 == "/" })
     }
 
-    /// Whether OneDrive takes such a name.
+    /// Whether OneDrive accepts such a name.
     static func isValidName(_ name: String) -> Bool {
         guard !name.isEmpty, name.utf8.count <= 400, !name.contains(where: { "\"*:<>?/\\|".contains($0) }),
             name.first != " ", name.last != " ", name.last != "."

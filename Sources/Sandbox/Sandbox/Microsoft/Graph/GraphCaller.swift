@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 
-/// Who makes a Graph request, and by which of the account's permissions.
+/// The caller of a Graph request, and the permissions used.
 struct GraphCaller {
     let account: Account
     private let scopes: [String]
 
-    /// The caller that the request's access token stands for.
-    /// - Throws: ``GraphError`` 401 for a token that does not work (any more).
+    /// The caller identified by the request's access token.
+    /// - Throws: ``GraphError`` 401 for an invalid or expired token.
     init(_ request: SandboxRequest, server: SandboxServer) throws(GraphError) {
         guard let value = request.bearerToken else {
             server.note(request, "no-authorization", "the request has no bearer token")

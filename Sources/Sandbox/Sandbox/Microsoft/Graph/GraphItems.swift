@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// What can be asked of an item, or of a place where one is to be.
+/// Operations on an item, or on the place of a new one.
 struct GraphItems {
     let server: SandboxServer
     let effect: FaultEffect
@@ -24,7 +24,7 @@ struct GraphItems {
             try delete(try item(address, isReading: false))
             return SandboxResponse(204)
         case ("DELETE", let action) where address.base == .appFolder && action.hasPrefix("items/"):
-            // As seen at the real service: everything after `approot` is ignored.
+            // As observed at the real service: everything after `approot` is ignored.
             server.note(request, "approot-delete", "DELETE below special/approot/items deletes the whole folder")
             try delete(try server.appFolder(of: account))
             return SandboxResponse(204)
@@ -37,7 +37,7 @@ struct GraphItems {
     // MARK: Addresses
 
     /// The item that is addressed.
-    /// - Parameter isReading: whether a missing app folder is made: as at the real service, by a look at it.
+    /// - Parameter isReading: whether a missing app folder is created: the real service does so on reading it.
     private func item(_ address: GraphAddress, isReading: Bool) throws -> OneDriveItem {
         var item = try base(address, isReading: isReading && address.path.isEmpty)
         let drive = try server.oneDrive(of: account)
@@ -65,7 +65,7 @@ struct GraphItems {
         return item
     }
 
-    /// Where content is to go: a folder and a name, or an item that is to be replaced.
+    /// The destination of content: a folder and a name, or an item to be replaced.
     private func place(_ request: SandboxRequest, _ address: GraphAddress) throws -> OneDrivePlace {
         guard let name = address.path.last else {
             let item = try item(address, isReading: false)
@@ -82,7 +82,7 @@ struct GraphItems {
         }
         var folder = try base(address, isReading: false)
         let time = server.now
-        // Folders on the way are made, as the real service does.
+        // Missing parent folders are created, as by the real service.
         for segment in address.path.dropLast() {
             let parent = folder.id
             folder = try server.changeOneDrive(of: account) { change in

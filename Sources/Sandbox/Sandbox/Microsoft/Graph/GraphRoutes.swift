@@ -104,7 +104,7 @@ struct GraphBatch {
             let inner = SandboxRequest(
                 method: method, host: request.host, target: "/v1.0" + (url.hasPrefix("/") ? url : "/" + url),
                 headers: headers, peer: request.peer, body: RequestBody(one["body"]?.bytes() ?? []))
-            // Through the front door, so that faults strike each of them.
+            // Through the public entry point, so that faults apply to each of them.
             let response = server.respond(to: inner)
             var json: JSONObject = ["id": .string(id), "status": .int(response.status)]
             var fields: JSONObject = [:]

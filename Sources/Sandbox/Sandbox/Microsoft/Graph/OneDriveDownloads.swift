@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Addresses from which an item's bytes can be fetched for a while, without any token.
+/// Temporary addresses from which an item's bytes can be downloaded without a token.
 struct OneDriveDownloads {
     /// Life of an address, in seconds: about an hour.
     static let lifeSeconds = 3_600.0
@@ -62,7 +62,7 @@ struct OneDriveDownloads {
     }
 }
 
-/// The host where bytes come in and go out. Whoever shows it a token has told a secret to the wrong one.
+/// The host for uploading and downloading bytes. Sending it a token discloses a secret to the wrong host.
 struct OneDriveContentHost {
     static let name = "my.microsoftpersonalcontent.com"
     let server: SandboxServer

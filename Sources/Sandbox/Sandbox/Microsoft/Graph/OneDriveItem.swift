@@ -14,7 +14,7 @@ struct OneDriveItem: Sendable {
     var contentAt: Date
     /// Size in bytes; 0 for folders.
     var size = 0
-    /// In base64; `nil` for folders.
+    /// The hash in base64; `nil` for folders.
     var quickXorHash: String?
     /// Counts all changes.
     var version = 1
@@ -141,7 +141,7 @@ struct OneDrive: Sendable {
         return candidate
     }
 
-    /// Adds an item or replaces it by a changed one.
+    /// Adds or replaces an item.
     /// - Returns: the item as it is kept now.
     @discardableResult
     mutating func put(_ item: OneDriveItem) -> OneDriveItem {
@@ -157,8 +157,8 @@ struct OneDrive: Sendable {
         return item
     }
 
-    /// Removes an item, and what is inside a folder.
-    /// - Returns: the ids of all that went.
+    /// Removes an item, or a folder with its contents.
+    /// - Returns: the ids of all that were removed.
     mutating func remove(_ id: String) -> [String] {
         var gone: [String] = []
         var waiting = [id]

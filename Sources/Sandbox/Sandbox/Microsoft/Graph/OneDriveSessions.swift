@@ -4,10 +4,10 @@ internal import Synchronization
 /// Upload sessions (Microsoft Graph, "driveItem: createUploadSession"): fragments in order, each but the last a multiple
 /// of 320 KiB, on a host of their own.
 struct OneDriveSessions {
-    /// Fragments but the last are multiples of so many bytes.
+    /// Fragments except the last are multiples of this many bytes.
     static let fragmentUnit = 327_680
     static let largestFragment = 60 << 20
-    /// Life of a session, in seconds: some days.
+    /// Life of a session, in seconds: a few days.
     static let lifeSeconds = 518_400.0
     private static let mostSessions = 2_000
     let server: SandboxServer
@@ -33,7 +33,7 @@ struct OneDriveSessions {
             throw GraphError.invalid("Invalid value for @microsoft.graph.conflictBehavior")
         }
         let size = item?["fileSize"]?.int
-        // Documented for personal drives only.
+        // Only documented for personal drives.
         if size != nil, server.withState({ $0.accounts[account]?.isOfOrganisation }) == true {
             throw GraphError.invalid("fileSize is not supported by this drive.")
         }
@@ -116,7 +116,7 @@ struct OneDriveSessions {
             throw GraphError(416, "invalidRange", "Optional", innerCode: code)
         }
         let isLast = bytes.upperBound + 1 == total
-        // After an odd offset, which is OneDrive's own doing, a fragment may end where it would have ended.
+        // After an odd offset, which OneDrive itself caused, a fragment may end where it would have ended without it.
         let isWhole =
             bytes.count % Self.fragmentUnit == 0
             || (stored % Self.fragmentUnit != 0 && (bytes.upperBound + 1) % Self.fragmentUnit == 0)
@@ -134,7 +134,7 @@ struct OneDriveSessions {
         return .invalid(message)
     }
 
-    /// Makes the item; if that fails the session lives on.
+    /// Creates the item; if that fails the session is kept.
     private func finish(_ session: OneDriveSession) throws -> SandboxResponse {
         let time = server.now
         let content = session.content
@@ -153,7 +153,7 @@ struct OneDriveSessions {
     }
 }
 
-/// One upload session. One request at a time sends bytes, ``begin()`` and ``end()`` see to it; it does not survive a
+/// One upload session. One request at a time sends bytes, ``begin()`` and ``end()`` ensure that; it does not survive a
 /// restart of the sandbox.
 final class OneDriveSession: Sendable {
     let id: String
@@ -167,7 +167,7 @@ final class OneDriveSession: Sendable {
         var size: Int?
         var writer: OneDriveWriter
         var isBusy = false
-        /// So many requests yet are told that there is no such session.
+        /// Number of further requests that are told that there is no such session.
         var lag: Int
     }
 
@@ -185,10 +185,10 @@ final class OneDriveSession: Sendable {
 
     /// Bytes stored so far; they count from the start of the file.
     var stored: Int { known.withLock { $0.writer.count } }
-    /// Size of the whole, once a request has told it.
+    /// Total size, once a request has stated it.
     var size: Int? { known.withLock { $0.size } }
 
-    /// Notes the size of the whole; false if another size was told before.
+    /// Records the total size; false if a different size was stated before.
     func settle(_ total: Int) -> Bool {
         known.withLock { known in
             if let before = known.size { return before == total }
@@ -197,7 +197,7 @@ final class OneDriveSession: Sendable {
         }
     }
 
-    /// Whether the host that takes the bytes has not heard of the session yet.
+    /// Whether the host that receives the bytes does not know the session yet.
     func isLagging() -> Bool {
         known.withLock { known in
             guard known.lag > 0 else { return false }
@@ -230,6 +230,6 @@ final class OneDriveSession: Sendable {
             path: writer.path, size: writer.count, quickXorHash: writer.quickXorHash, contentType: nil)
     }
 
-    /// Forgets the bytes.
+    /// Discards the bytes.
     func discard(_ directory: StateDirectory) { directory.remove(known.withLock { $0.writer.path }) }
 }

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import OpenSSLCrypto
 internal import Posix
 
-/// Writes an item's bytes as they arrive and computes their quickXorHash on the way, in constant memory.
+/// Writes an item's bytes as they arrive and computes their quickXorHash at the same time, in constant memory.
 struct OneDriveWriter: Sendable {
     let path: String
     /// Bytes written and hashed.
@@ -14,11 +14,11 @@ struct OneDriveWriter: Sendable {
     /// The hash of what was written, in base64.
     var quickXorHash: String { Data(hash.digest()).base64EncodedString() }
 
-    /// Appends what the request brings.
+    /// Appends the request's body.
     ///
-    /// A request that is cut in the middle leaves nothing behind.
-    /// - Parameter keep: store no more than so many of the bytes, and forget the rest.
-    /// - Returns: how many bytes the request brought.
+    /// A request that is cut off leaves nothing behind.
+    /// - Parameter keep: store at most this many of the bytes, and discard the rest.
+    /// - Returns: the number of bytes in the request.
     /// - Throws: ``RequestBodyError/cut``.
     mutating func append(_ request: SandboxRequest, keep: Int? = nil) throws -> Int {
         let before = self

@@ -1,13 +1,13 @@
 internal import FoundationEssentials
 
-/// What is to happen if a name is taken.
+/// What to do if a name is taken.
 enum NameConflict: String, Sendable {
     case fail, replace, rename
 }
 
-/// Bytes that wait to become an item's content.
+/// Uploaded bytes, not yet an item's content.
 struct OneDriveContent: Sendable {
-    /// Where they are now.
+    /// Their current location.
     let path: String
     let size: Int
     /// In base64.
@@ -33,7 +33,7 @@ extension SandboxServer {
             guard let drive = state.oneDrives[account] else {
                 throw GraphError(500, "generalException", "The sandbox has no OneDrive for this account")
             }
-            // Taken out while it is changed, so that there is only one copy.
+            // Removed while it is being changed, so that there is only one copy.
             state.oneDrives[account] = nil
             var change = OneDriveChange(
                 drive: drive, directory: directory, quotaBytes: state.accounts[account]?.quotaBytes ?? 0)
@@ -42,7 +42,7 @@ extension SandboxServer {
         }
     }
 
-    /// The folder of our app, made if it is missing.
+    /// The folder of our app, created if it is missing.
     func appFolder(of account: String) throws -> OneDriveItem {
         let time = now
         return try changeOneDrive(of: account) { change in
@@ -61,7 +61,7 @@ struct OneDriveChange {
     let directory: StateDirectory
     let quotaBytes: Int
 
-    /// Makes a folder.
+    /// Creates a folder.
     mutating func makeFolder(
         _ name: String, in parent: String, isAppFolder: Bool = false, at time: Date
     ) throws(StorageError) -> OneDriveItem {
@@ -71,7 +71,7 @@ struct OneDriveChange {
         return try keep(folder)
     }
 
-    /// Puts content under a name.
+    /// Stores content under a name.
     /// - Returns: the item, and whether it is new.
     mutating func store(
         _ content: OneDriveContent, as name: String, in parent: String, conflict: NameConflict, at time: Date
@@ -112,14 +112,14 @@ struct OneDriveChange {
         return try keep(item)
     }
 
-    /// Keeps a new or changed item.
+    /// Stores a new or changed item.
     mutating func keep(_ item: OneDriveItem) throws(StorageError) -> OneDriveItem {
         let kept = drive.put(item)
         try directory.write(kept.storedJSON, to: directory.metadataPath(drive.account, kept.id))
         return kept
     }
 
-    /// Deletes an item, and what is inside a folder.
+    /// Deletes an item, or a folder with its contents.
     mutating func remove(_ id: String) {
         for gone in drive.remove(id) {
             directory.remove(directory.metadataPath(drive.account, gone))

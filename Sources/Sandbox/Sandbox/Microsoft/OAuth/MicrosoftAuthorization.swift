@@ -4,14 +4,14 @@ internal import FoundationEssentials
 struct MicrosoftAuthorization: AuthorizationEndpoint {
     /// Kinds of redirect URIs in an application's registration, which decide how their codes are redeemed.
     enum Platform: String, Sendable {
-        /// With the client's secret.
+        /// Redeemed with the client's secret.
         case web
-        /// Without: "mobile and desktop applications".
+        /// Redeemed without: "mobile and desktop applications".
         case native
     }
 
-    /// What is registered. For `localhost` the port does not count, but the path does, so that two platforms can be told
-    /// apart by it ("Redirect URI restrictions", localhost exceptions).
+    /// What is registered. For `localhost` the port is ignored, but the path is not, so that it distinguishes the two
+    /// platforms ("Redirect URI restrictions", localhost exceptions).
     static let redirects: [String: Platform] = [
         "http://localhost": .native, "http://localhost/program": .native, "http://localhost/server": .web,
     ]

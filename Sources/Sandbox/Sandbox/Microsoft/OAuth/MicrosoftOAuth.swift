@@ -3,13 +3,13 @@ internal import OpenSSLCrypto
 
 /// Microsoft's identity platform, version 2: token, keys and discovery at `login.microsoftonline.com`.
 struct MicrosoftOAuth {
-    /// For whom Graph's access tokens are made.
+    /// The audience of Graph's access tokens.
     static let graph = "https://graph.microsoft.com"
     /// The tenant of all personal accounts.
     static let personalTenant = "9188040d-6c67-4c5b-b112-36a304b66dad"
     /// The tenant of the sandbox's work accounts.
     static let workTenant = "3c1d7f52-90ab-4c3e-8d6f-0a1b2c3d4e5f"
-    /// Life of an access token, in seconds; the token route says this number.
+    /// Life of an access token, in seconds; the token route reports this number.
     static let accessTokenSeconds = 3_736.0
     private static let idTokenSeconds = 3_600.0
     private static let tenants: Set = ["common", "consumers", "organizations", personalTenant, workTenant]
@@ -81,8 +81,9 @@ struct MicrosoftOAuth {
             expiresAt: now.addingTimeInterval(AuthorizationCode.lifeSeconds), promptsConsent: false)
     }
 
-    /// Signs in on the device, if the last sign-in no longer serves: an id token for the app, and an access token for Graph.
-    /// - Returns: whether anything was made.
+    /// Signs in on the device, if the last sign-in is no longer usable: an id token for the app, and an access token
+    /// for Graph.
+    /// - Returns: whether anything was created.
     static func signIn(_ account: inout Account, at now: Date, soon: Date, keys: IdentityTokenKeys.Current) -> Bool {
         var hasChanged = false
         if account.deviceToken(at: soon, for: account.audience) == nil {
@@ -118,12 +119,12 @@ struct MicrosoftOAuth {
             predecessor: old)
     }
 
-    /// A scope without Graph's address, which may stand before it.
+    /// A scope without the optional prefix of Graph's address.
     static func shortScope(_ scope: some StringProtocol) -> String {
         scope.lowercased().hasPrefix(graph + "/") ? String(scope.dropFirst(graph.count + 1)) : String(scope)
     }
 
-    /// A new id token, on the account's device unless told otherwise.
+    /// A new id token, by default on the account's device.
     static func idToken(
         for account: Account, holder: TokenHolder = .device, at now: Date, keys: IdentityTokenKeys.Current
     ) -> AccessToken {
@@ -134,7 +135,7 @@ struct MicrosoftOAuth {
             "aud": .string(account.audience), "exp": .int(now.unixSeconds + Int(idTokenSeconds)),
             "iat": .int(now.unixSeconds), "nbf": .int(now.unixSeconds), "name": .string(account.name),
             "preferred_username": .string(account.email), "oid": .string(objectID(account)), "tid": .string(tenant),
-            // Two tokens of the same second differ.
+            // Makes two tokens of the same second differ.
             "uti": .string(RandomText.token(22)),
         ]
         return AccessToken(
@@ -142,7 +143,7 @@ struct MicrosoftOAuth {
             expiresAt: now.addingTimeInterval(idTokenSeconds))
     }
 
-    /// A failure in Microsoft's words.
+    /// A failure in Microsoft's format.
     static func failure(_ status: Int, _ reason: String?) -> SandboxResponse {
         let code = reason.flatMap { Int($0) }
         let error: MicrosoftError =
@@ -159,7 +160,7 @@ struct MicrosoftOAuth {
 struct MicrosoftError: Error, Equatable {
     let status: Int
     let code: String
-    /// The number behind `AADSTS`.
+    /// The number after `AADSTS`.
     let number: Int
     let text: String
 

@@ -1,7 +1,8 @@
 internal import FoundationEssentials
 internal import OpenSSLCrypto
 
-/// `POST /{tenant}/oauth2/v2.0/token`: codes, on behalf of a user, and refreshes, each of which brings a new refresh token.
+/// `POST /{tenant}/oauth2/v2.0/token`: codes, on behalf of a user, and refreshes, each of which returns a new refresh
+/// token.
 struct MicrosoftTokenRoute {
     let server: SandboxServer
 
@@ -26,13 +27,13 @@ struct MicrosoftTokenRoute {
         }
     }
 
-    /// An app that asks, and whether it has proved its secret.
+    /// The calling app, and whether it has proved its secret.
     private struct Client {
         let id: String
         let hasSecret: Bool
     }
 
-    /// The app that asks; a secret that it sends must be right.
+    /// The calling app; a secret that it sends must be valid.
     private func authenticate(_ request: SandboxRequest, _ form: QueryItems) throws(MicrosoftError) -> Client {
         var id = form["client_id"]
         var secret = form["client_secret"]
@@ -56,7 +57,7 @@ struct MicrosoftTokenRoute {
         return Client(id: RegisteredApps.microsoftClientID, hasSecret: secret != nil)
     }
 
-    /// Programs must send no secret, for they have none; everybody else must.
+    /// Desktop programs must not send a secret, since they have none; all other clients must.
     private func requireSecret(
         of client: Client, isProgram: Bool, _ request: SandboxRequest
     ) throws(MicrosoftError) {
@@ -143,7 +144,7 @@ struct MicrosoftTokenRoute {
             server.note(request, "assertion", "the assertion is no JWT")
             throw MicrosoftError(400, "invalid_request", 50027, "JWT token is invalid or malformed.")
         }
-        // Only what was signed here is known, so the signature is as good as checked.
+        // Only tokens signed here are known, so the lookup replaces the signature check.
         guard let (account, token) = server.withState({ $0.accessToken(assertion) }), account.provider == .microsoft
         else { throw MicrosoftError(400, "invalid_grant", 50013, "Assertion failed signature validation.") }
         guard token.audience == client.id else {
@@ -178,7 +179,8 @@ struct MicrosoftTokenRoute {
         guard !token.isRevoked else {
             throw MicrosoftError(400, "invalid_grant", 50173, "The provided grant has expired due to it being revoked.")
         }
-        // The token before this one lives until this one is used: whoever lost this one may still come with that.
+        // The previous token stays valid until this one is used: a client that lost this one may still use the previous
+        // one.
         if let old = token.predecessor {
             try server.changeAccount(account.id) { account in
                 for index in account.refreshTokens.indices where account.refreshTokens[index].value == old {
@@ -204,7 +206,8 @@ struct MicrosoftTokenRoute {
         return text.split(separator: " ").map(MicrosoftOAuth.shortScope)
     }
 
-    /// Gives out tokens for what the user has granted; to a code or refresh token, if `limit` says so, or altogether.
+    /// Gives out tokens for what the user has granted; limited to a code's or refresh token's if `limit` says so, or
+    /// all of them.
     private func issue(
         to id: String, _ client: String, _ requested: [String]?, within limit: [String]?, holder: TokenHolder,
         insteadOf old: String?
@@ -232,7 +235,7 @@ struct MicrosoftTokenRoute {
         let idToken = isOpenID ? MicrosoftOAuth.idToken(for: account, holder: holder, at: now, keys: keys) : nil
         try server.changeAccount(id) { account in
             account.add(access)
-            // A program's is what it signs in with.
+            // A program signs in with its id token.
             if let idToken, holder == .program { account.add(idToken) }
             if let refresh { account.add(refresh) }
             account.hasConsented = true

@@ -15,7 +15,7 @@ enum CredentialsConversion {
     }
 
     enum Failure: Error {
-        /// Not JSON, not of this form, or longer than what can be kept.
+        /// Not JSON, not of this form, or too long to be stored.
         case unreadable
     }
 
@@ -42,7 +42,7 @@ enum CredentialsConversion {
             return some(StoredCredentials(accessToken: stored.accessToken, refreshToken: stored.refreshToken))
         case .facebook: return nil
         case .appleSignIn:
-            // The token had been checked when it was stored, so it goes on counting.
+            // The token was verified when it was stored, so it remains accepted.
             let identity = stored.idToken.flatMap { $0.isEmpty ? nil : IdentityRecord(tokenHashes: [hash($0)]) }
             return some(
                 StoredCredentials(refreshToken: stored.refreshToken, codeHash: codeHash, identity: identity))

@@ -1,17 +1,17 @@
 import Store
 import SyncProtocol
 
-/// What of a group's files is taken over.
+/// Converts a group's files for the import.
 struct FileConversion {
     /// As long as the column that keeps it.
     static let maximumMetaDataBytes = 65_535
-    /// Stands for dates that are none.
+    /// Replaces invalid dates.
     private static let noDate = WireDate(secondsSince1970: 0)
 
     let group: String
     let users: [Int64: UserHere]
     private(set) var notes: [ImportNote] = []
-    /// Whether a file that no index of the older server showed is now listed as deleted.
+    /// Whether a file that the older server's index omitted is now listed as deleted.
     private(set) var hasVanishedFiles = false
 
     init(group: String, users: [Int64: UserHere]) {
@@ -23,7 +23,7 @@ struct FileConversion {
         notes.append(ImportNote("FileIndex", "\(row.fileIndexId) \(row.fileUUID)", outcome, reason))
     }
 
-    /// The files in the order of their UUIDs. Of two rows whose UUIDs differ in letter case only, the living one counts,
+    /// The files in the order of their UUIDs. Of two rows whose UUIDs differ in letter case only, the living one wins,
     /// then the one with the higher version, then the newer one.
     mutating func files(_ rows: [SourceFile]) -> [ImportedGroup.File] {
         var best: [FileUUID: SourceFile] = [:]
@@ -85,7 +85,7 @@ struct FileConversion {
             checkSum: checkSum(row, storageType))
     }
 
-    /// The kind of storage, where only the checksum still tells; Google's, where not even that.
+    /// The kind of storage, where only the checksum still indicates it; Google's, where not even the checksum does.
     static func storageType(ofCheckSum text: String?) -> CloudStorageType {
         CloudStorageType.allCases.first { $0.checkSumFlavour.digitCount == text?.utf8.count } ?? .google
     }
@@ -107,7 +107,7 @@ struct FileConversion {
         return (created ?? updated ?? Self.noDate, updated ?? created ?? Self.noDate)
     }
 
-    /// A date of the database; a fraction of a second is dropped.
+    /// A date from the database; a fraction of a second is dropped.
     static func date(_ text: String?) -> WireDate? {
         guard let text else { return nil }
         return WireDate(String(text.prefix(19)))

@@ -1,7 +1,7 @@
 import Store
 import SyncProtocol
 
-/// Who a source's user is here.
+/// The user here that corresponds to a source's user.
 struct UserHere: Equatable, Sendable {
     var userID: UserID
     var accountType: AccountType
@@ -10,7 +10,7 @@ struct UserHere: Equatable, Sendable {
     var owner: OwningUser? { accountType.cloudStorageType.map { OwningUser(userID: userID, storageType: $0) } }
 }
 
-/// What of a group is taken over. Pure: the same rows give the same group.
+/// Converts a group for the import. Pure: the same rows give the same group.
 struct GroupConversion {
     /// Who owns files whose owner has left: nobody, as numbers of users begin at 1.
     static let nobody = UserID(0)
@@ -29,10 +29,10 @@ struct GroupConversion {
         notes.append(ImportNote(table, row, outcome, reason))
     }
 
-    /// The group; `nil` if it cannot be taken over.
+    /// The group; `nil` if it cannot be imported.
     ///
-    /// SyncServerII left files of people who had left out of its index, so that other devices kept them for ever. Here
-    /// they are listed as deleted, under a master version that makes every device look.
+    /// SyncServerII omitted files of people who had left from its index, so that other devices kept them forever. Here
+    /// they are listed as deleted, under a master version that makes every device check.
     mutating func group() -> ImportedGroup? {
         let uuid = source.group.sharingGroupUUID
         guard let groupUUID = SharingGroupUUID(uuid) else {

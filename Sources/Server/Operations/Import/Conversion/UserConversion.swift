@@ -14,12 +14,12 @@ struct ConvertedUser: Equatable, Sendable {
     var pushTopicARN: String?
 }
 
-/// What of a user is taken over.
+/// Converts a user for the import.
 enum UserConversion {
     static let table = "User"
     private static let maximumNameCharacters = 255
 
-    /// - Returns: `nil` if the user cannot be taken over at all.
+    /// - Returns: `nil` if the user cannot be imported at all.
     static func user(_ source: SourceUser, devices: [String], _ notes: inout [ImportNote]) -> ConvertedUser? {
         let row = "\(source.userId)"
         guard let type = AccountType(rawValue: source.accountType) else {

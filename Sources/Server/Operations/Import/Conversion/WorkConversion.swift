@@ -1,9 +1,10 @@
 import Store
 import SyncProtocol
 
-/// What of a group's staged changes and invitations is taken over.
+/// Converts a group's staged changes and invitations for the import.
 ///
-/// Staged changes are: a phone that has uploaded with the older server and commits with this one must not lose its files.
+/// Staged changes are imported: a phone that has uploaded with the older server and commits with this one must not lose
+/// its files.
 struct WorkConversion {
     let group: ImportedGroup
     let source: SourceGroupContents
@@ -29,7 +30,7 @@ struct WorkConversion {
 
     private mutating func invitation(_ row: SourceInvitation) -> ImportedWork.Invitation? {
         func skip(_ reason: ImportNote.Reason) -> ImportNote {
-            // The UUID lets whoever knows it in: only its beginning is reported.
+            // The UUID admits anyone who knows it: only its beginning is reported.
             ImportNote("SharingInvitation", "\(row.sharingInvitationUUID.prefix(8))…", .skipped, reason)
         }
         guard let expires = FileConversion.date(row.expiry), expires > now else {
@@ -76,7 +77,7 @@ struct WorkConversion {
             sourceUploadID: row.uploadId, userID: user.userID, deviceUUID: device, change: change)
     }
 
-    /// `uploadingFile` and `uploadingUndelete` were never finished by anything.
+    /// `uploadingFile` and `uploadingUndelete` were never completed by anything.
     static func kind(_ state: String) -> StagedChange.Kind? {
         switch state {
         case "uploadedFile": .upload
@@ -126,7 +127,7 @@ struct WorkConversion {
         }
     }
 
-    /// In whose storage the bytes were put: that of the file's owner, or of whoever would own a new file.
+    /// The user in whose storage the bytes were put: that of the file's owner, or of whoever would own a new file.
     private func owner(
         _ committed: ImportedGroup.File?, _ user: UserHere, _ member: ImportedGroup.Member
     ) -> OwningUser? {

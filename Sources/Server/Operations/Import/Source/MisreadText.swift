@@ -1,9 +1,9 @@
-/// Text that was stored as UTF-8 by a connection that called it latin1, and so reads as `Ã¤` instead of `ä`.
+/// Text that was stored as UTF-8 by a connection that declared it latin1, and so reads as `Ã¤` instead of `ä`.
 ///
 /// MySQL's latin1 is Windows-1252, with the five bytes that Windows leaves undefined as control characters
 /// (https://mariadb.com/kb/en/supported-character-sets-and-collations/).
 enum MisreadText {
-    /// What stands at 0x80 to 0x9F.
+    /// The characters at 0x80 to 0x9F.
     private static let upper: [UInt32] = [
         0x20AC, 0x81, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D,
         0x017D, 0x8F, 0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A,
@@ -14,7 +14,7 @@ enum MisreadText {
 
     /// The text as it was meant: `text` itself, unless its latin1 bytes are UTF-8 that is more than ASCII.
     ///
-    /// Somebody who really typed `Ã¤` is misunderstood here; that is rarer than the mistake by far.
+    /// Somebody who really typed `Ã¤` is misread here; that is far rarer than the mistake.
     static func repaired(_ text: String) -> String {
         var latin1: [UInt8] = []
         var isASCII = true

@@ -1,10 +1,10 @@
 public import MariaDB
 
-/// A SyncServerII database, read as it was at one moment.
+/// A SyncServerII database, read as of one point in time.
 ///
-/// Reads only, and sees one consistent snapshot from the first to the last row, also if the older server still runs.
-/// Memory holds a page of users or one group at a time. Text of every character set arrives as UTF-8; in columns that
-/// are latin1, what is UTF-8 that was stored by a connection that said latin1 is put right (``MisreadText``).
+/// Reads only, and sees one consistent snapshot from the first to the last row, even if the older server is still
+/// running. Memory holds a page of users or one group at a time. Text of every character set arrives as UTF-8; in
+/// columns that are latin1, UTF-8 that was stored by a connection that declared latin1 is repaired (``MisreadText``).
 public struct SourceDatabase: ~Copyable {
     private static let pageSize = 500
 
@@ -22,7 +22,7 @@ public struct SourceDatabase: ~Copyable {
         self.latin1 = latin1
     }
 
-    /// Makes sure that everything is there that will be read.
+    /// Makes sure that everything that will be read exists.
     /// - Returns: the latin1 columns.
     private static func checkedColumns(_ connection: inout Connection) throws(SourceError) -> Set<String> {
         var present: Set<String> = []

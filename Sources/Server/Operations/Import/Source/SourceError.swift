@@ -2,7 +2,7 @@ public import MariaDB
 
 /// Why the older server's database cannot be read.
 public enum SourceError: Error {
-    /// It cannot be reached, or broke off: try again.
+    /// It cannot be reached, or the connection was lost: retry.
     case unreachable(MariaDBError)
     /// It is not a database of SyncServerII; sentences say what it lacks.
     case notASource([String])

@@ -1,4 +1,4 @@
-// Rows of a SyncServerII database as they are, before anything is believed of them. Column names are that server's.
+// Rows of a SyncServerII database as they are, before any validation. Column names are that server's.
 
 /// A row of `User`.
 public struct SourceUser: Equatable, Sendable {
@@ -27,7 +27,7 @@ public struct SourceMember: Equatable, Sendable {
     public var permission: String
 }
 
-/// A row of `FileIndex`. Dates are texts, since they may be no dates.
+/// A row of `FileIndex`. Dates are strings, since they may be invalid.
 public struct SourceFile: Equatable, Sendable {
     public var fileIndexId: Int64
     public var fileUUID: String

@@ -1,5 +1,5 @@
-/// The tables and columns of a SyncServerII database. A database that lacks one of them is not such a database, or of a
-/// version that we do not know: nothing is guessed.
+/// The tables and columns of a SyncServerII database. A database that lacks one of them is not such a database, or has
+/// a version that we do not know: nothing is guessed.
 enum SourceSchema {
     static let columns: [(table: String, columns: [String])] = [
         ("SharingGroup", ["sharingGroupUUID", "sharingGroupName", "deleted"]),

@@ -2,7 +2,7 @@ internal import HTTPTransport
 internal import HTTPTypes
 public import SyncProtocol
 
-/// Amazon Simple Notification Service, which passes notifications on to Apple's: as the predecessor did.
+/// Amazon Simple Notification Service, which forwards notifications to Apple's service, as the predecessor did.
 ///
 /// Each user has a topic, named by the user's number; each device is a platform endpoint that is subscribed to it.
 /// Interface version 2010-03-31: https://docs.aws.amazon.com/sns/latest/api/API_Operations.html
@@ -43,14 +43,14 @@ public struct SNS: PushService {
 
     // MARK: Devices
 
-    /// What a device's registration leaves at SNS.
+    /// What a device's registration creates in SNS.
     public struct Subscription: Equatable, Sendable {
         public var endpointARN: String
         public var topicARN: String
         public var subscriptionARN: String
     }
 
-    /// Makes a device listen to its user's topic; the same again gives the same.
+    /// Subscribes a device to its user's topic; idempotent.
     public func subscribe(
         deviceToken: String, of userID: UserID, through client: PushClient
     ) throws(PushError) -> Subscription {
@@ -67,7 +67,7 @@ public struct SNS: PushService {
         return Subscription(endpointARN: endpointARN, topicARN: topicARN, subscriptionARN: subscriptionARN)
     }
 
-    /// The device's endpoint: made, or found and switched on again if SNS had switched it off.
+    /// The device's endpoint: created, or found and re-enabled if SNS had disabled it.
     private func endpoint(_ deviceToken: String, through client: PushClient) throws(PushError) -> String {
         let attributes: [(name: String, value: String)] = [
             (name: "Attributes.entry.1.key", value: "Enabled"), (name: "Attributes.entry.1.value", value: "true"),
@@ -91,14 +91,14 @@ public struct SNS: PushService {
         return try created.required("EndpointArn")
     }
 
-    /// Makes a device stop listening to a topic; one that does not listen is no error.
+    /// Unsubscribes a device from a topic; it is no error if it is not subscribed.
     public func unsubscribe(_ subscriptionARN: String, through client: PushClient) throws(PushError) {
         do {
             _ = try call("Unsubscribe", [(name: "SubscriptionArn", value: subscriptionARN)], through: client)
         } catch .gone {}
     }
 
-    /// Removes a topic with its subscriptions; one that does not exist is no error.
+    /// Removes a topic with its subscriptions; it is no error if the topic does not exist.
     public func deleteTopic(_ topicARN: String, through client: PushClient) throws(PushError) {
         do { _ = try call("DeleteTopic", [(name: "TopicArn", value: topicARN)], through: client) } catch .gone {}
     }
@@ -131,13 +131,13 @@ public struct SNS: PushService {
         return try client.send(request)
     }
 
-    /// A moment as `20150830T123600Z`.
+    /// A time as `20150830T123600Z`.
     static func time(_ secondsSince1970: Int64) -> String {
         let digits = WireDate(secondsSince1970: secondsSince1970).description.filter(\.isNumber)
         return digits.prefix(8) + "T" + digits.dropFirst(8) + "Z"
     }
 
-    /// One object with a text per kind of recipient, each an object written as JSON itself.
+    /// One object with a string per kind of recipient, each an object serialised as JSON itself.
     static func message(_ text: String) -> String {
         let payload = String(decoding: APNs.payload(text), as: UTF8.self)
         var writer = JSONWriter(reservingBytes: payload.utf8.count * 3 + 64)

@@ -1,12 +1,12 @@
 internal import HTTPTransport
 
-/// An answer of SNS: XML, of which single elements are of interest.
+/// A reply from SNS: XML, of which only single elements are of interest.
 ///
 /// https://docs.aws.amazon.com/sns/latest/api/Welcome.html
 struct SNSReply {
     private let text: String
 
-    /// - Throws: ``PushError`` if the reply is an error, but for an ``EndpointExists``.
+    /// - Throws: ``PushError`` if the reply is an error other than an ``EndpointExists``.
     init(_ reply: Reply) throws(SNSFailure) {
         text = String(decoding: reply.body, as: UTF8.self)
         guard reply.status != 200 else { return }
@@ -45,14 +45,14 @@ struct SNSFailure: Error {
     var status: Int
     /// Such as `InvalidParameter`.
     var code: String
-    /// SNS's own words; not for logs, since they quote what was sent.
+    /// SNS's own message; not for logs, since it quotes what was sent.
     var message: String
     var retryAfter: Duration?
 
-    /// The device's ARN if SNS says that it has the token already, with other attributes.
+    /// The device's ARN if SNS says that it already has the token, with other attributes.
     ///
     /// `Invalid parameter: Token Reason: Endpoint arn:… already exists with the same Token, but different attributes.`
-    /// is what the documentation of mobile push tells applications to take the ARN from.
+    /// is the message from which the mobile push documentation tells applications to take the ARN.
     var existingEndpointARN: String? {
         guard code == "InvalidParameter", message.contains("already exists with the same Token"),
             let start = message.firstRange(of: "Endpoint arn:")

@@ -55,7 +55,7 @@ struct SignatureV4: Sendable {
         left.utf8.lexicographicallyPrecedes(right.utf8)
     }
 
-    /// A header's value without blanks at its ends, and single ones inside.
+    /// A header's value without blanks at its ends, and with inner blanks collapsed to one.
     private static func trimmed(_ value: String) -> String { value.split(separator: " ").joined(separator: " ") }
 
     private static func hash(_ bytes: some Sequence<UInt8>) -> String {

@@ -18,7 +18,7 @@ public struct APNs: PushService {
     ///   - teamID: the developer team's, ten characters.
     ///   - keyID: that of `key`, ten characters.
     ///   - topic: the app's bundle identifier.
-    ///   - environment: for devices that have not said theirs.
+    ///   - environment: for devices that have not reported theirs.
     ///   - now: seconds since 1970.
     public init(
         teamID: String, keyID: String, key: SigningKey, topic: String, environment: PushNotificationEnvironment,
@@ -29,7 +29,7 @@ public struct APNs: PushService {
         token = ProviderToken(teamID: teamID, keyID: keyID, key: key, now: now)
     }
 
-    /// Whether a text can be a device token: hexadecimal digits, of no certain number.
+    /// Whether a text can be a device token: hexadecimal digits, of no fixed length.
     public static func isDeviceToken(_ text: String) -> Bool {
         (2...512).contains(text.utf8.count) && text.utf8.count % 2 == 0
             && text.utf8.allSatisfy { byte in
@@ -46,7 +46,8 @@ public struct APNs: PushService {
             try send(notification, to: address.token, in: first, through: client)
             address.environment = first
         } catch .gone(since: nil) where address.environment == nil {
-            // A token of the other world is "bad" here. Only who knows neither asks there.
+            // A token of the other environment is "bad" here. The other one is asked only if the environment is
+            // unknown.
             let second: PushNotificationEnvironment = first == .production ? .sandbox : .production
             try send(notification, to: address.token, in: second, through: client)
             address.environment = second
@@ -87,7 +88,7 @@ public struct APNs: PushService {
         headers[.apnsPriority] = "10"
         headers[.apnsExpiration] = String(notification.expiresAt)
         headers[.apnsID] = notification.id
-        // A repeated notification replaces the first one on the screen instead of standing beside it.
+        // A repeated notification replaces the first one on the screen instead of appearing beside it.
         headers[.apnsCollapseID] = notification.id
         var request = OutgoingRequest(
             .post, "https://\(host)/3/device/\(PercentEncoding.encode(deviceToken))", headers: headers,
@@ -96,7 +97,7 @@ public struct APNs: PushService {
         return request
     }
 
-    /// The payload, its text shortened if need be.
+    /// The payload, with its text shortened if necessary.
     static func payload(_ text: String) -> [UInt8] {
         alert(PushText.shortened(text) { alert($0).count <= maximumPayloadBytes })
     }

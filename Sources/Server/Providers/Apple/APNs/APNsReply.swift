@@ -1,12 +1,12 @@
 import HTTPTransport
 import UntrustedInput
 
-/// What an answer of APNs means.
+/// What a reply from APNs means.
 ///
 /// https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns
 enum APNsReply: Equatable {
     case delivered
-    /// The provider token, not the notification, is at fault: a new one helps.
+    /// The provider token, not the notification, is at fault: retry with a new token.
     case tokenExpired
     case failed(PushError)
 

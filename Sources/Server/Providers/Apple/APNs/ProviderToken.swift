@@ -1,14 +1,14 @@
 internal import JSONWebTokens
 internal import Synchronization
 
-/// What proves to APNs who sends: a signed token, used for as long as it is good.
+/// Authenticates the sender to APNs: a signed token, used for as long as it is valid.
 ///
-/// Apple wants a new one not more often than every 20 minutes, and refuses those older than an hour:
+/// Apple accepts a new one at most every 20 minutes, and rejects those older than an hour:
 /// https://developer.apple.com/documentation/usernotifications/establishing-a-token-based-connection-to-apns
 final class ProviderToken: Sendable {
-    /// For how long a token is used, in seconds.
+    /// How long a token is used, in seconds.
     static let lifetimeSeconds: Int64 = 45 * 60
-    /// How old a token must be before there may be another one, in seconds; sooner Apple answers 429
+    /// How old a token must be before it may be replaced, in seconds; earlier, Apple replies with 429
     /// (TooManyProviderTokenUpdates).
     static let minimumAgeSeconds: Int64 = 20 * 60
 
@@ -41,9 +41,9 @@ final class ProviderToken: Sendable {
         }
     }
 
-    /// A token in place of one that APNs calls expired; another thread may have made it already.
-    /// - Throws: ``PushError/misconfigured(detail:)`` if the token is so young that the clocks disagree, which a new
-    ///   token would not change.
+    /// A replacement for a token that APNs reports as expired; another thread may have created it already.
+    /// - Throws: ``PushError/misconfigured(detail:)`` if the token is so recent that the clocks must differ, which a
+    ///   new token would not fix.
     func replacement(for expired: String) throws(PushError) -> String {
         let time = now()
         let isTooYoung = issued.withLock { issued in

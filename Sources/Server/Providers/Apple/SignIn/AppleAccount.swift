@@ -7,8 +7,9 @@ import UntrustedInput
 
 /// Sign in with Apple: it identifies a person and brings no storage ("Sign in with Apple REST API").
 ///
-/// The phone presents the identity token that Apple gave it. It lives for minutes only, so one that was seen while it was
-/// valid goes on counting for its user; instead Apple is asked once a day whether the person still consents.
+/// The phone presents the identity token that Apple gave it. It is valid for minutes only, so a token that was seen
+/// while it was valid remains accepted for its user; instead Apple is asked once a day whether the person still
+/// consents.
 public struct AppleAccount: AccountProvider {
     /// The app maker's registration at Apple.
     public struct Registration: Sendable {
@@ -35,7 +36,7 @@ public struct AppleAccount: AccountProvider {
     private static let keysURL = "https://appleid.apple.com/auth/keys"
     /// Apple allows one check of a refresh token a day ("Verifying a user").
     private static let confirmationIntervalSeconds: Int64 = 86_400
-    /// Apple allows half a year; one that got into wrong hands should be of no use for long.
+    /// Apple allows half a year; a leaked one should not be usable for long.
     private static let clientSecretLifeSeconds: Int64 = 3_600
 
     private let registration: Registration
@@ -43,7 +44,7 @@ public struct AppleAccount: AccountProvider {
     private let keys: PublishedKeys
     private let now: @Sendable () -> Date
 
-    /// - Parameter now: the clock; tests pass one that they move.
+    /// - Parameter now: the clock; tests pass one that they control.
     public init(_ registration: Registration, now: @escaping @Sendable () -> Date = { Date() }) {
         self.registration = registration
         self.now = now
@@ -67,7 +68,7 @@ public struct AppleAccount: AccountProvider {
                 issuedAt: Int64(saturating: claims.iat ?? claims.exp)))
     }
 
-    /// The identity token that comes back must be the caller's: a code of somebody else is refused.
+    /// The identity token that comes back must be the caller's: somebody else's code is rejected.
     public func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
@@ -107,7 +108,7 @@ public struct AppleAccount: AccountProvider {
                 identity: IdentityRecord(confirmedAt: Int64(now().timeIntervalSince1970))))
     }
 
-    /// No token that was made until now counts any longer; a new sign-in does.
+    /// No token issued until now is accepted any longer; a new sign-in is.
     public func withdrawn(_ stored: StoredCredentials) -> StoredCredentials {
         StoredCredentials(
             codeHash: stored.codeHash, identity: IdentityRecord(withdrawnAt: Int64(now().timeIntervalSince1970)))
@@ -115,21 +116,22 @@ public struct AppleAccount: AccountProvider {
 
     // MARK: Tokens
 
-    /// The claims of one of Apple's tokens for our app; its end is not looked at.
+    /// The claims of one of Apple's tokens for our app; its expiry is not checked.
     private func claims(
         of token: String, at now: Date, through client: AccountClient
     ) throws(AccountError) -> IDTokenClaims {
         try policy.claims(in: try keys.verifiedPayload(of: token, through: client), at: now)
     }
 
-    /// What a notice of Apple says; its signature, issuer and audience have been checked.
+    /// The content of a notice from Apple; its signature, issuer and audience have been checked.
     public func notice(in token: String, through client: AccountClient) throws(AccountError) -> AppleNotice {
         let payload = try keys.verifiedPayload(of: token, through: client)
         return try AppleNotice(
             payload: payload, issuer: Self.issuer, audience: registration.clientID, at: now())
     }
 
-    /// Apple demands this when an account is deleted ("Revoke tokens"); it says 200 also where nothing was left to revoke.
+    /// Apple demands this when an account is deleted ("Revoke tokens"); it replies with 200 even if nothing was left to
+    /// revoke.
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard let refreshToken = stored.refreshToken else { return }
         let reply = try client.send(
@@ -149,7 +151,7 @@ public struct AppleAccount: AccountProvider {
             of: "Apple", at: Self.tokenURL, clientID: registration.clientID, clientSecret: try clientSecret())
     }
 
-    /// A token of ours that proves to Apple that we are the app's server ("Creating a client secret").
+    /// A token that we sign to prove to Apple that we are the app's server ("Creating a client secret").
     func clientSecret() throws(AccountError) -> String {
         let issuedAt = Int64(now().timeIntervalSince1970)
         let claims = AppleClientSecret(

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import UntrustedInput
 
-/// What Apple tells the server about a person ("Processing changes for Sign in with Apple accounts").
+/// What Apple reports to the server about a person ("Processing changes for Sign in with Apple accounts").
 public struct AppleNotice: Equatable, Sendable {
     /// What happened.
     public enum Event: Equatable, Sendable {
@@ -11,21 +11,21 @@ public struct AppleNotice: Equatable, Sendable {
         case other(type: String)
     }
 
-    /// How long after its making a notice is believed, in seconds; Apple sends each only once, and soon.
+    /// How long after its creation a notice is accepted, in seconds; Apple sends each only once, and soon.
     static let longestAgeSeconds = 30.0 * 86_400
     private static let futureLeewaySeconds = 120.0
     private static let leavingTypes: Set = ["consent-revoked", "account-delete", "account-deleted"]
 
-    /// Identifies the notice: one that comes again has the same.
+    /// Identifies the notice: one that is delivered again has the same identifier.
     public let identifier: String
     public let event: Event
-    /// Whether it is so old that it must not have an effect any more.
+    /// Whether it is so old that it must no longer take effect.
     public let isStale: Bool
 
     /// Reads the payload of a token whose signature is Apple's.
     ///
-    /// - Throws: ``AccountError/rejected`` if it is not a notice, or not for `audience`. A person's identity token is not a
-    ///   notice, although Apple signs both alike.
+    /// - Throws: ``AccountError/rejected`` if it is not a notice, or not for `audience`. A person's identity token is
+    ///   not a notice, although Apple signs both alike.
     init(payload: [UInt8], issuer: String, audience: String, at now: Date) throws(AccountError) {
         guard let claims = try? UntrustedJSON.decode(Claims.self, from: payload), claims.iss == issuer,
             claims.audience == [audience], !claims.jti.isEmpty, let details = claims.events
@@ -67,7 +67,7 @@ public struct AppleNotice: Equatable, Sendable {
             iat = try members.decode(Double.self, forKey: .iat)
             exp = try members.decodeIfPresent(Double.self, forKey: .exp)
             jti = try members.decode(String.self, forKey: .jti)
-            // Apple puts the object into a text; the documentation shows it as an object.
+            // Apple puts the object into a string; the documentation shows it as an object.
             if let text = try? members.decode(String.self, forKey: .events) {
                 events = try UntrustedJSON.decode(Details.self, from: text.utf8)
             } else {

@@ -10,7 +10,7 @@ struct AppleClientSecret: Encodable, Sendable {
     var sub: String
 }
 
-/// What the phone passes on of the person's name, in the header `X-account-details`; Apple tells it only once.
+/// What the phone passes on of the person's name, in the header `X-account-details`; Apple provides it only once.
 struct AppleAccountDetails: Decodable {
     private static let maximumBytes = 8_192
 
@@ -18,7 +18,7 @@ struct AppleAccountDetails: Decodable {
     var lastName: String?
     var fullName: String?
 
-    /// Whatever can be read; a header that cannot is as good as none, since it only adds a name.
+    /// Whatever can be read; an unreadable header is ignored, since it only adds a name.
     init(_ header: String?) {
         guard let header, header.utf8.count <= Self.maximumBytes,
             let details = try? UntrustedJSON.decode(Self.self, from: header.utf8)

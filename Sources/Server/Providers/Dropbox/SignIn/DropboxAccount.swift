@@ -3,10 +3,10 @@ import HTTPTypes
 import OpenSSLCrypto
 public import SyncProtocol
 
-/// Dropbox accounts: access tokens made on the phone, codes exchanged by the server (Dropbox, "OAuth Guide").
+/// Dropbox accounts: access tokens obtained on the phone, codes exchanged by the server (Dropbox, "OAuth Guide").
 ///
-/// What Dropbox offers cannot tell for which app an access token was made; only a code that we exchange ourselves proves
-/// that. Deployed clients have nothing but a token.
+/// Dropbox has no call that tells for which app an access token was issued; only a code that we exchange ourselves
+/// proves that. Deployed clients have nothing but a token.
 public struct DropboxAccount: AccountProvider {
     private static let currentAccount = "https://api.dropboxapi.com/2/users/get_current_account"
     private static let token = "https://api.dropboxapi.com/oauth2/token"
@@ -18,7 +18,7 @@ public struct DropboxAccount: AccountProvider {
     private let allowsBareTokens: Bool
 
     /// - Parameters:
-    ///   - redirectURI: with which those ask for codes who name none; `nil` if without one.
+    ///   - redirectURI: of callers that request codes without naming one; `nil` if they use none.
     ///   - allowsBareTokens: whether a token without a code is enough, as deployed clients need it.
     public init(appKey: String, appSecret: String, redirectURI: String? = nil, allowsBareTokens: Bool) {
         tokenEndpoint = TokenEndpoint(of: "Dropbox", at: Self.token, clientID: appKey, clientSecret: appSecret)
@@ -63,18 +63,19 @@ public struct DropboxAccount: AccountProvider {
         StoredCredentials(accessToken: allowsBareTokens ? presented.accessToken : nil)
     }
 
-    /// Without a refresh token, which bare tokens do not come with, only the person can help.
+    /// Without a refresh token, which bare tokens lack, only the person can help.
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
         try tokenEndpoint.renew(stored, through: client)
     }
 
-    /// Ends the refresh token and all access tokens that came from it (`auth/token/revoke`). A bare token is left alone:
-    /// it is the phone's, and perhaps another app's.
+    /// Revokes the refresh token and all access tokens obtained with it (`auth/token/revoke`). A bare token is left
+    /// alone: it is the phone's, and perhaps another app's.
     ///
-    /// Dropbox ends what belongs to the access token that asks. The stored one may have run out, or be of a later code
-    /// that brought no refresh token; so a new one is made, which surely belongs to the refresh token.
+    /// Dropbox revokes what belongs to the access token of the request. The stored one may have expired, or be from a
+    /// later code that came without a refresh token; so a new one is obtained, which certainly belongs to the refresh
+    /// token.
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard stored.refreshToken != nil else { return }
         let fresh: StoredCredentials
@@ -96,7 +97,7 @@ public struct DropboxAccount: AccountProvider {
         let reply = try call(Self.currentAccount, token, through: client)
         switch reply.status {
         case 200: return try AccountJSON.decode(DropboxUser.self, reply)
-        // Malformed, expired, revoked, without the scope, or of somebody who is suspended.
+        // Malformed, expired, revoked, without the scope, or of a suspended user.
         case 400, 401, 403: throw .rejected
         default: throw .unavailable(detail: "status \(reply.status)")
         }

@@ -5,7 +5,7 @@ struct DropboxUser: Decodable {
     struct Name: Decodable {
         var displayName: String?
     }
-    /// `dbid:…`; identifies the person for ever.
+    /// `dbid:…`; identifies the person permanently.
     var accountId: String
     var name: Name?
 }

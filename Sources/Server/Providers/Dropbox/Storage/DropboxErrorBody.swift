@@ -1,12 +1,12 @@
 import UntrustedInput
 
-/// Dropbox's error body of statuses 401, 409 and 429, taken apart along its tags.
+/// Dropbox's error body of statuses 401, 409 and 429, parsed by its tags.
 ///
-/// The unions are open: a tag that is not known must do no harm. `error_summary` has a random end and is not looked at.
+/// The unions are open: an unknown tag must do no harm. `error_summary` has a random suffix and is ignored.
 struct DropboxErrorBody: Decodable {
     /// The tags from the outermost union inwards, such as `path`, `conflict`, `file`.
     let tags: [String]
-    /// With `incorrect_offset`: where the session stands.
+    /// With `incorrect_offset`: the session's offset.
     let correctOffset: Int64?
     /// With status 429: how long to wait.
     let retryAfterSeconds: Double?
@@ -28,7 +28,7 @@ struct DropboxErrorBody: Decodable {
             retryAfterSeconds = nil
             return
         }
-        // The error of a rate limit is no union but a structure around one.
+        // The error of a rate limit is not a union but a structure around one.
         let rate = try container.nestedContainer(keyedBy: RateKeys.self, forKey: .error)
         tags = try rate.decode(Node.self, forKey: .reason).tags
         correctOffset = nil
@@ -57,7 +57,7 @@ struct DropboxErrorBody: Decodable {
             let container = try decoder.container(keyedBy: Key.self)
             let tag = try container.decode(String.self, forKey: Key(".tag"))
             var inner = try? container.decode(Node.self, forKey: Key(tag))
-            // Not a second time, which would double with every level.
+            // Not a second time, which would double the work with every level.
             if inner == nil, tag != "reason" { inner = try? container.decode(Node.self, forKey: Key("reason")) }
             tags = [tag] + (inner?.tags ?? [])
             correctOffset =

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import UntrustedInput
 
-/// `FileMetadata`, as far as we look at it; some routes say with a tag whether it is a file at all.
+/// `FileMetadata`, as far as we use it; some routes say with a tag whether it is a file at all.
 struct DropboxFile: Decodable, PlausibilityChecked {
     var tag: String?
     var id: String
@@ -57,7 +57,7 @@ struct DropboxCursor: Encodable {
     var cursor: String
 }
 
-/// `CommitInfo`: where a file goes and what happens if there is one.
+/// `CommitInfo`: where a file goes and what happens if one exists.
 struct DropboxCommit: Encodable {
     var path: String
     let mode = "add"

@@ -5,8 +5,8 @@ import OpenSSLCrypto
 /// One upload to Dropbox: in a single request if the content is small, else through an upload session
 /// (HTTP documentation, `files/upload` and `files/upload_session`).
 ///
-/// A session's bytes have no path, so nothing appears before the request with the last part is accepted. Every request
-/// carries the hash of its own bytes, and Dropbox takes none whose bytes have changed on the way.
+/// A session's bytes have no path, so nothing becomes visible before the request with the last part is accepted. Every
+/// request carries the hash of its own bytes, and Dropbox rejects a request whose bytes were corrupted in transit.
 struct DropboxUpload {
     /// Parts are multiples of this; a sequential session takes any size.
     static let granularity = 256 * 1024
@@ -68,7 +68,7 @@ struct DropboxUpload {
             var part = try self.part()
             if part.isLast { return try publish(part, in: &session) }
             try session.append(part, by: .after(patience))
-            // Let go before the next one is read, so that its memory can be used again.
+            // Released before the next one is read, so that its memory can be used again.
             part.bytes = []
         }
     }
@@ -89,7 +89,7 @@ struct DropboxUpload {
         }
     }
 
-    /// The file of that name, if there is one: a finish whose reply was lost may have made it.
+    /// The file of that name, if there is one: a finish whose reply was lost may have created it.
     private func existing(_ name: String) throws(CloudStorageError) -> DropboxFile? {
         do {
             return try Dropbox.describe(Dropbox.path(name), in: access, by: .after(patience))

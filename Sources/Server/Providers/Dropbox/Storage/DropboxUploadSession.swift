@@ -2,16 +2,16 @@ import HTTPTransport
 
 /// A sequential upload session (HTTP documentation, `files/upload_session`).
 ///
-/// Dropbox takes bytes only at the offset where it stands and else says where that is, so a request whose reply was lost
-/// may simply be sent again: what it finds then is either done or still to do.
+/// Dropbox accepts bytes only at its current offset and otherwise reports that offset, so a request whose reply was
+/// lost may simply be sent again: its bytes are then either stored already or still missing.
 struct DropboxUploadSession {
-    /// What came of a finish.
+    /// The outcome of a finish.
     enum Ending {
         case published(DropboxFile)
         /// Other contents have the path; the session keeps all bytes, and can be finished elsewhere.
         case taken
-        /// Dropbox does not know the session any more: perhaps an earlier try has ended it, perhaps one that the HTTP
-        /// library made by itself.
+        /// Dropbox does not know the session any more: perhaps an earlier attempt has ended it, or a retry by the HTTP
+        /// library itself.
         case lost
     }
 
@@ -27,7 +27,7 @@ struct DropboxUploadSession {
         client = ProviderClient(access) {
             DropboxVerdict.classify($0, accepting: ["incorrect_offset", "conflict", "not_found", "closed"])
         }
-        // A second session that a lost reply leaves behind has no path and ends by itself.
+        // A second session left behind by a lost reply has no path and expires by itself.
         let argument = DropboxSessionArgument.Start(contentHash: DropboxUpload.hash(first))
         let reply = try client.send(
             try DropboxUpload.request("upload_session/start", argument, first), by: deadline)
@@ -35,7 +35,7 @@ struct DropboxUploadSession {
         id = try ProviderJSON.decode(DropboxSession.self, reply.body).sessionID
     }
 
-    /// Sends one part, from where Dropbox stands.
+    /// Sends one part, from Dropbox's current offset.
     mutating func append(_ part: UploadPart, by deadline: Deadline) throws(CloudStorageError) {
         let end = part.offset + Int64(part.bytes.count)
         var position = part.offset
@@ -87,7 +87,7 @@ struct DropboxUploadSession {
         }
     }
 
-    /// Where Dropbox says that it stands, which must be within the part at hand: earlier ones are gone.
+    /// The offset that Dropbox reports, which must be within the current part: earlier ones are gone.
     private func offset(in reply: Reply, from start: Int64, to end: Int64) throws(CloudStorageError) -> Int64 {
         guard let correct = DropboxErrorBody(reply.body)?.correctOffset else {
             throw .unavailable(detail: "Dropbox lost the upload session")

@@ -1,7 +1,7 @@
 import HTTPTransport
 import UntrustedInput
 
-/// Sorts Dropbox's replies by what they ask of us (HTTP documentation, "Errors by status code").
+/// Classifies Dropbox's replies by the action they require (HTTP documentation, "Errors by status code").
 enum DropboxVerdict {
     /// - Parameter answers: the tags, in any place of an error's path, with which the caller wants to see the reply.
     static func classify(_ reply: Reply, accepting answers: Set<String> = []) -> ReplyVerdict {
@@ -15,7 +15,7 @@ enum DropboxVerdict {
         case 408, 429, 500...:
             return .tryAgain(after: retryAfter(reply, error), detail: "status \(reply.status) \(error?.path ?? "")")
         case 404:
-            // No route of Dropbox answers so; nobody has looked for the object.
+            // No route of Dropbox replies with this; nobody has looked for the object.
             return .failure(.unavailable(detail: "status 404 from something that is not Dropbox"))
         default: return .failure(.rejected(code: "\(reply.status) \(error?.path ?? "")"))
         }
@@ -25,7 +25,7 @@ enum DropboxVerdict {
         switch error?.tags.first {
         case "expired_access_token", "invalid_access_token": .tokenRejected
         case nil: .failure(.unavailable(detail: "status 401 from something that is not Dropbox"))
-        // A suspended user, a missing scope: a new token would fare the same, and nobody has withdrawn anything.
+        // A suspended user, a missing scope: a new token would be rejected as well, and nobody has revoked anything.
         case .some: .failure(.rejected(code: "401 \(error?.path ?? "")"))
         }
     }
@@ -42,7 +42,7 @@ enum DropboxVerdict {
 
     /// How long to wait, in the header or in the body.
     private static func retryAfter(_ reply: Reply, _ error: DropboxErrorBody?) -> Duration? {
-        // Believed up to a day, as the header is.
+        // Accepted up to a day, as the header is.
         reply.head.retryAfter
             ?? error?.retryAfterSeconds.map { min(.untrusted(seconds: $0), ReplyHead.longestRetryAfter) }
     }

@@ -6,13 +6,13 @@ public import SyncProtocol
 
 /// Facebook accounts: they identify a person and bring no storage (Facebook Login, "Access tokens").
 ///
-/// Phones show an access token, or the identity token of Limited Login, which is all that an app has of a person who did not
-/// allow tracking ("Limited Login", "Validating the OIDC Token").
+/// Phones present an access token, or the identity token of Limited Login, which is all that an app has of a person who
+/// did not allow tracking ("Limited Login", "Validating the OIDC Token").
 public struct FacebookAccount: AccountProvider {
     private static let limitedKeys = "https://limited.facebook.com/.well-known/oauth/openid/jwks/"
-    /// Discovery documents have named both.
+    /// Discovery documents have used both.
     private static let limitedIssuers: Set = ["https://www.facebook.com", "https://limited.facebook.com"]
-    /// Of an inspection: the token is another app's, or none at all.
+    /// Error code of an inspection: the token is another app's, or not a token at all.
     private static let wrongParameter = 100
 
     private let appID: String
@@ -27,7 +27,7 @@ public struct FacebookAccount: AccountProvider {
         self.init(appID: appID, appSecret: appSecret, graphVersion: graphVersion, now: { Date() })
     }
 
-    /// - Parameter now: the clock; tests pass one that they move.
+    /// - Parameter now: the clock; tests pass one that they control.
     init(appID: String, appSecret: String, graphVersion: String, now: @escaping @Sendable () -> Date) {
         self.appID = appID
         self.appSecret = appSecret
@@ -60,7 +60,7 @@ public struct FacebookAccount: AccountProvider {
             providerUserID: claims.sub, displayName: claims.name ?? "", tokenLifetime: claims.lifetime(at: now))
     }
 
-    /// `/me` alone would accept a token made for any app, so `debug_token` is asked whose it is.
+    /// `/me` alone would accept a token issued for any app, so `debug_token` is asked whose it is.
     private func verifyAccessToken(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
@@ -78,10 +78,10 @@ public struct FacebookAccount: AccountProvider {
         return SignInProfile(providerUserID: user.id, displayName: user.name ?? "", tokenLifetime: lifetime)
     }
 
-    /// Facebook's tokens are of no use to the server, so none is kept.
+    /// The server has no use for Facebook's tokens, so none is kept.
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials { StoredCredentials() }
 
-    /// A token that lives about sixty days instead of one or two hours; there is none for an identity token.
+    /// A token that is valid for about sixty days instead of one or two hours; there is none for an identity token.
     public func replacementToken(
         for presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> String? {
@@ -106,7 +106,7 @@ public struct FacebookAccount: AccountProvider {
         return try AccountJSON.decode(FacebookUser.self, reply)
     }
 
-    /// Sorts an error by its code (Graph API, "Handle errors").
+    /// Classifies an error by its code (Graph API, "Handle errors").
     private static func failure(_ reply: Reply) -> AccountError {
         guard let error = try? AccountJSON.decode(FacebookErrorBody.self, reply).error else {
             return .unavailable(detail: "status \(reply.status)")
@@ -117,7 +117,7 @@ public struct FacebookAccount: AccountProvider {
         }
     }
 
-    /// An inspection that fails is the operator's matter, as its access token is the server's own; but for a token that
+    /// A failed inspection is for the operator to fix, as its access token is the server's own; except for a token that
     /// Facebook does not inspect for us, since it is another app's.
     private static func failure(ofInspection reply: Reply) -> AccountError {
         let failure = failure(reply)

@@ -21,7 +21,7 @@ struct FacebookTokenInspection: Decodable {
         /// Seconds since 1970; 0 means never.
         var expiresAt: Int64?
 
-        /// What is left of the token's life, zero if nothing is; `nil` if it does not end.
+        /// The token's remaining lifetime, zero if it has expired; `nil` if it does not expire.
         func lifetime(at now: Date) -> Duration? {
             guard let expiresAt, expiresAt > 0 else { return nil }
             return .untrusted(seconds: Double(expiresAt) - now.timeIntervalSince1970)

@@ -1,10 +1,10 @@
 import HTTPTransport
 import HTTPTypes
 
-/// Finds or makes the folder in a person's drive that holds our files.
+/// Finds or creates the folder in a person's drive that holds our files.
 ///
 /// Its identifier is remembered before the folder exists, by compare-and-swap, and creating a folder with an identifier
-/// that is taken changes nothing. So processes that need the folder at the same moment end up with the same one.
+/// that is in use changes nothing. So processes that need the folder at the same moment end up with the same one.
 struct DriveFolder {
     let access: StorageAccess
     let identifiers: DriveIdentifierReserve
@@ -23,16 +23,16 @@ struct DriveFolder {
         return chosen
     }
 
-    /// The folder's identifier, if there is one; makes none.
+    /// The folder's identifier, if there is one; creates none.
     ///
-    /// A user taken over from an older server has a folder whose name alone is known.
+    /// For a user imported from an older server, only the folder's name is known.
     func existing() throws(CloudStorageError) -> String? {
         if let remembered = access.folder.folderID { return remembered }
         guard let name = access.folder.name, let found = try search(name) else { return nil }
         return try access.folder.replace(nil, by: found)
     }
 
-    /// Whether the folder is still there, and not in the bin.
+    /// Whether the folder still exists, and is not in the bin.
     private func isUsable(_ folderID: String) throws(CloudStorageError) -> Bool {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         do {
@@ -41,7 +41,7 @@ struct DriveFolder {
         } catch .notFound {
             return false
         } catch {
-            // Not looked at after all.
+            // Not verified after all.
             access.folder.markDoubtful()
             throw error
         }

@@ -2,9 +2,9 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// Identifiers for new objects, fetched from Drive in small lots per account (Drive API, `files.generateIds`).
+/// Identifiers for new objects, fetched from Drive in small batches per account (Drive API, `files.generateIds`).
 ///
-/// Identifiers that are never used cost nothing, so a process that ends just forgets its lot.
+/// Identifiers that are never used cost nothing, so a process that ends just drops its batch.
 final class DriveIdentifierReserve: Sendable {
     private static let lot = 16
     private static let maximumAccounts = 1_000

@@ -14,7 +14,7 @@ enum DriveQuery {
         return escaped + "'"
     }
 
-    /// All files that match, the one created first in front; equal times are ordered by identifier, so that every
+    /// All files that match, the one created first at the front; equal times are ordered by identifier, so that every
     /// process makes the same choice among duplicates.
     static func list(_ query: String, with client: inout ProviderClient) throws(CloudStorageError) -> [DriveFile] {
         var found: [DriveFile] = []
@@ -25,7 +25,7 @@ enum DriveQuery {
         return found.sorted { ($0.createdTime ?? "", $0.id) < ($1.createdTime ?? "", $1.id) }
     }
 
-    /// Hands over the files that match, a page at a time, in no particular order, as long as `goesOn` says so.
+    /// Hands over the files that match, a page at a time, in no particular order, as long as `goesOn` returns true.
     static func pages(
         _ query: String, with client: inout ProviderClient, goesOn: ([DriveFile]) -> Bool
     ) throws(CloudStorageError) {

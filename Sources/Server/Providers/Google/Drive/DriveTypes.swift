@@ -1,13 +1,13 @@
 import UntrustedInput
 
-/// A file resource as far as we ask for it (Drive API v3, `files`).
+/// A file resource, limited to the fields that we request (Drive API v3, `files`).
 struct DriveFile: Decodable, PlausibilityChecked {
     /// The members that every request asks for; Drive's default reply omits most of them.
     static let fields = "id,name,size,md5Checksum,headRevisionId,trashed,mimeType,createdTime"
 
     var id: String
     var name: String?
-    /// A 64-bit number as text.
+    /// A 64-bit number as a string.
     var size: String?
     var md5Checksum: String?
     var headRevisionId: String?
@@ -37,7 +37,7 @@ struct DriveGeneratedIDs: Decodable, PlausibilityChecked {
     var isPlausible: Bool { ids.allSatisfy { $0.isIdentifier(upTo: StoredObject.maximumIdentifierLength) } }
 }
 
-/// What we say about a new file or folder.
+/// The metadata that we send for a new file or folder.
 struct DriveNewFile: Encodable {
     var id: String
     var name: String
@@ -58,7 +58,7 @@ struct DriveErrorBody: Decodable {
     }
     var error: Content
 
-    /// The most specific word for what went wrong.
+    /// The most specific code for what went wrong.
     var reason: String {
         error.errors?.first?.reason ?? error.details?.lazy.compactMap(\.reason).first ?? error.status ?? "unknown"
     }

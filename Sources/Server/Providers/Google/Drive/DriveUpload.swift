@@ -5,7 +5,7 @@ import HTTPTypes
 /// (Drive API, "Upload file data").
 ///
 /// Nothing appears in the person's drive before the last part has been accepted. The object's identifier is chosen
-/// beforehand, so an object that is there already is our own, from an earlier attempt whose end we did not learn.
+/// beforehand, so an object that exists already is our own, from an earlier attempt whose outcome we did not learn.
 struct DriveUpload {
     /// Every chunk of a session but the last is a multiple of this.
     static let granularity = 256 * 1024
@@ -76,13 +76,13 @@ struct DriveUpload {
             case .finished(let file): return file
             case .taken:
                 guard !part.isLast else { throw .unavailable(detail: "Drive wants more than the whole file") }
-                // The old part is let go before the next one is read, so that its memory can be used again.
+                // The old part is released before the next one is read, so that its memory can be used again.
                 part.bytes = []
                 part = try self.part()
             case .exists: return try existingAfterRest(from: part)
             case .lost:
                 if part.isLast, let file = try existingIfAny() { return file }
-                // What was in earlier parts is gone; with the first part still at hand there is nothing lost.
+                // The bytes of earlier parts are gone; while the first part is still in memory, nothing is lost.
                 guard part.offset == 0, mayRestart, let fresh = try startSession() else {
                     throw .unavailable(detail: "Drive lost the upload session")
                 }
@@ -109,26 +109,26 @@ struct DriveUpload {
 
     // MARK: Both
 
-    /// Sends a request that creates; a conflict is an answer.
+    /// Sends a request that creates an object; a conflict is a valid reply.
     private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: [409]) }
         do {
             return try client.send(request, by: .after(patience))
         } catch .notFound {
-            // Nothing but the folder can be missing.
+            // Only the folder can be missing.
             access.folder.markDoubtful()
             throw .unavailable(detail: "the folder is gone")
         }
     }
 
-    /// The object with our identifier, after the rest of the content has been read and so verified.
+    /// The object with our identifier, after the rest of the content has been read and thereby verified.
     private func existingAfterRest(from part: UploadPart) throws(CloudStorageError) -> DriveFile {
         var isLast = part.isLast
         while !isLast { isLast = try self.part().isLast }
         return try existing()
     }
 
-    /// The object with our identifier, which Drive says is taken.
+    /// The object with our identifier, which Drive reports as in use.
     private func existing() throws(CloudStorageError) -> DriveFile {
         guard let file = try existingIfAny() else {
             throw .unavailable(detail: "the object's identifier is used up: the object was deleted")

@@ -3,10 +3,10 @@ import HTTPTypes
 
 /// The data phase of a resumable upload (Drive API, "Perform a resumable upload").
 ///
-/// Drive may keep less of a chunk than was sent, so what it says it has decides where to go on. After anything but
-/// a clear answer it is asked what it has; no byte is sent again without that.
+/// Drive may store less of a chunk than was sent, so the position that it reports decides where to continue. After
+/// anything but a clear reply Drive is asked for its position; no byte is sent again without that.
 struct DriveUploadSession {
-    /// What came of one part.
+    /// The outcome of one part.
     enum Outcome {
         /// Drive has the whole file.
         case finished(DriveFile)
@@ -14,7 +14,7 @@ struct DriveUploadSession {
         case taken
         /// Another upload has created the object with our identifier.
         case exists
-        /// Drive does not know the session any more.
+        /// Drive no longer knows the session.
         case lost
     }
 
@@ -31,7 +31,7 @@ struct DriveUploadSession {
         client = ProviderClient(access) { DriveVerdict.classify($0, accepting: [308, 404, 409, 410]) }
     }
 
-    /// Sends one part, again and from where Drive stands if need be.
+    /// Sends one part, if necessary again, from Drive's position.
     mutating func send(_ part: UploadPart, by deadline: Deadline) throws(CloudStorageError) -> Outcome {
         let end = part.offset + Int64(part.bytes.count)
         var position = part.offset
@@ -72,7 +72,7 @@ struct DriveUploadSession {
         }
     }
 
-    /// A chunk, or, without bytes, the question what Drive has.
+    /// A chunk, or, without bytes, a query for what Drive has.
     private func request(_ chunk: ArraySlice<UInt8>, at position: Int64) -> OutgoingRequest {
         var request = OutgoingRequest(.put, url, body: chunk)
         request.headers[.contentRange] =

@@ -1,9 +1,9 @@
 import HTTPTransport
 import UntrustedInput
 
-/// Sorts Drive's replies by what they ask of us (Drive API, "Resolve errors").
+/// Classifies Drive's replies by the action they require (Drive API, "Resolve errors").
 enum DriveVerdict {
-    /// - Parameter answers: statuses that the caller wants to see although they are no success.
+    /// - Parameter answers: statuses that the caller wants to see although they are not successes.
     static func classify(_ reply: Reply, accepting answers: Set<Int>) -> ReplyVerdict {
         if (200..<300).contains(reply.status) || answers.contains(reply.status) { return .answer }
         let error = try? UntrustedJSON.decode(DriveErrorBody.self, from: reply.body)
@@ -19,10 +19,10 @@ enum DriveVerdict {
         case (403, "dailyLimitExceeded"), (403, "downloadQuotaExceeded"), (403, "sharingRateLimitExceeded"):
             return .failure(.rateLimited(retryAfter: reply.head.retryAfter))
         case (403, "insufficientPermissions"), (403, "insufficientScopes"), (403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"):
-            // The person took the permission back, or never gave it; a new token would lack it as well.
+            // The person revoked the permission, or never granted it; a new token would lack it as well.
             return .failure(.authorizationRevoked)
         case (404, _) where error == nil:
-            // Not Drive's own words, so nobody has looked for the object.
+            // Not Drive's own reply, so nobody has looked for the object.
             return .failure(.unavailable(detail: "status 404 from something that is not Drive"))
         case (404, _), (403, "appNotAuthorizedToFile"):
             return .failure(.notFound)

@@ -8,7 +8,7 @@ import UntrustedInput
 ///
 /// https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages
 public struct FCM: PushService {
-    /// Largest message, in bytes; what counts is not said exactly, so the whole body keeps to it.
+    /// Largest message, in bytes; what is counted is not documented exactly, so the limit is applied to the whole body.
     static let maximumBodyBytes = 4_096
     /// How long to wait after "quota exceeded" if the reply does not say:
     /// https://firebase.google.com/docs/cloud-messaging/scale-fcm
@@ -53,7 +53,7 @@ public struct FCM: PushService {
     }
 
     /// The body of a request. The tag makes a repeated notification replace the first one on the screen; a collapse key
-    /// would not do, since a device that is off keeps notifications of four keys only.
+    /// would not do, since only notifications of four keys are kept for a device that is off.
     private static func message(
         _ text: String, id: String, lifetimeSeconds: Int64, to deviceToken: String
     ) -> [UInt8] {
@@ -101,7 +101,7 @@ public struct FCM: PushService {
 
     private static func body(of reply: Reply) -> Body? { try? UntrustedJSON.decode(Body.self, from: reply.body) }
 
-    /// FCM's own code, if the reply has one.
+    /// FCM's own error code, if the reply has one.
     private static func errorCode(in reply: Reply) -> String? {
         body(of: reply)?.error?.details?.lazy.compactMap(\.errorCode).first
     }

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import JSONWebTokens
 
-/// The account under which this server speaks to Firebase: what Google hands out as a JSON file.
+/// The account that this server uses with Firebase: what Google issues as a JSON file.
 public struct ServiceAccount: Sendable {
     /// The Firebase project.
     public let projectID: String

@@ -10,7 +10,7 @@ import UntrustedInput
 final class ServiceAccountToken: Sendable {
     private static let url = "https://oauth2.googleapis.com/token"
     private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
-    /// How long before its end a token is no longer used, in seconds.
+    /// How long before its expiry a token is no longer used, in seconds.
     private static let marginSeconds: Int64 = 120
 
     private struct Fetched {
@@ -27,7 +27,7 @@ final class ServiceAccountToken: Sendable {
         self.now = now
     }
 
-    /// The token to use now. Two threads may fetch one at the same time: both are good.
+    /// The token to use now. Two threads may fetch one at the same time: both are valid.
     func current(through client: PushClient) throws(PushError) -> String {
         let time = now()
         if let known = fetched.withLock({ $0 }), known.expiresAt - Self.marginSeconds > time { return known.text }
@@ -36,7 +36,7 @@ final class ServiceAccountToken: Sendable {
         return new.text
     }
 
-    /// A token in place of one that was refused.
+    /// A replacement for a token that was rejected.
     func replacement(for refused: String, through client: PushClient) throws(PushError) -> String {
         fetched.withLock { if $0?.text == refused { $0 = nil } }
         return try current(through: client)

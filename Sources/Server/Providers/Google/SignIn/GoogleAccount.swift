@@ -4,8 +4,8 @@ import OpenSSLCrypto
 public import SyncProtocol
 import UntrustedInput
 
-/// Google accounts: access tokens made on the phone, codes exchanged by the server
-/// (Google Identity, "Using OAuth 2.0 for Web Server Applications").
+/// Google accounts: access tokens obtained on the phone, codes exchanged by the server (Google Identity, "Using OAuth
+/// 2.0 for Web Server Applications").
 public struct GoogleAccount: AccountProvider {
     private static let userInfo = "https://www.googleapis.com/oauth2/v3/userinfo"
     private static let tokenInfo = "https://oauth2.googleapis.com/tokeninfo"
@@ -21,7 +21,7 @@ public struct GoogleAccount: AccountProvider {
 
     /// - Parameters:
     ///   - clientID: the server's OAuth client.
-    ///   - otherClientIDs: the clients of our apps, where they are not of the same project as the server's.
+    ///   - otherClientIDs: the clients of our apps, where they are not in the same project as the server's.
     public init(clientID: String, clientSecret: String, otherClientIDs: [String]) {
         self.clientID = clientID
         tokenEndpoint = TokenEndpoint(of: "Google", at: Self.token, clientID: clientID, clientSecret: clientSecret)
@@ -30,7 +30,7 @@ public struct GoogleAccount: AccountProvider {
 
     public var accountType: AccountType { .google }
 
-    /// `userinfo` says whose token it is, but accepts tokens made for any app; `tokeninfo` says for which app.
+    /// `userinfo` says whose token it is, but accepts tokens issued for any app; `tokeninfo` says for which app.
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
@@ -70,8 +70,8 @@ public struct GoogleAccount: AccountProvider {
         try tokenEndpoint.renew(stored, through: client)
     }
 
-    /// Ends all that the person has granted to our project, so that their next consent brings a refresh token again: Google
-    /// gives one at the first consent only ("Revoking a token").
+    /// Revokes everything that the person has granted to our project, so that their next consent yields a refresh token
+    /// again: Google issues one at the first consent only ("Revoking a token").
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard let token = stored.refreshToken ?? stored.accessToken else { return }
         let reply = try client.send(.form(Self.revocation, [("token", token)]))
@@ -82,7 +82,7 @@ public struct GoogleAccount: AccountProvider {
         throw .misconfigured(detail: "Google's revocation endpoint says \(word)")
     }
 
-    /// Listed, or of the same project as the server's client: a client id begins with the project's number.
+    /// Listed, or in the same project as the server's client: a client id begins with the project's number.
     private func isOurs(_ audience: String) -> Bool {
         if audience == clientID || otherClientIDs.contains(audience) { return true }
         let project = clientID.prefix(while: { $0 != "-" })

@@ -1,7 +1,7 @@
 import HTTPTransport
 import HTTPTypes
 
-/// The folder that OneDrive keeps for our app: it comes into being when it is first asked for.
+/// The folder that OneDrive keeps for our app: it is created when it is first requested.
 struct AppFolder {
     private static let address = OneDrive.drive + "/special/approot"
     let access: StorageAccess
@@ -14,13 +14,13 @@ struct AppFolder {
             let folder = try fetch()
             return folder == remembered ? folder : try access.folder.replace(remembered, by: folder)
         } catch {
-            // Not looked at after all.
+            // Not verified after all.
             access.folder.markDoubtful()
             throw error
         }
     }
 
-    /// Asks for the folder, which makes it if it is missing.
+    /// Requests the folder, which creates it if it is missing.
     @discardableResult
     func fetch(by deadline: Deadline? = nil) throws(CloudStorageError) -> String {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }

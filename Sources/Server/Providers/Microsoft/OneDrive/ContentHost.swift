@@ -1,8 +1,8 @@
 import HTTPTransport
 
-/// The hosts that take and give bytes, under addresses that Graph hands out and that are themselves the permission.
+/// The hosts for uploads and downloads, under addresses that Graph hands out and that are themselves the authorization.
 enum ContentHost {
-    /// Sorts a reply to a download. An address that is not accepted any more is asked for again.
+    /// Classifies a reply to a download. An address that is no longer accepted is requested again.
     static func classify(_ reply: Reply) -> ReplyVerdict {
         switch reply.status {
         case 200..<300: .answer

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// The address that one download uses, until it is refused.
+/// The address that one download uses, until it is rejected.
 final class DownloadAddress {
     var url: String?
     init(_ url: String?) { self.url = url }
 }
 
-/// Download addresses that came with a description, for the download that mostly follows at once: one request less.
+/// Download addresses that came with a description, for the download that usually follows at once: saves one request.
 ///
-/// In this process's memory only. Each is used once, and soon; an address that does not work any more is asked for again.
+/// In this process's memory only. Each is used once, and soon; an address that no longer works is requested again.
 final class DownloadAddresses: Sendable {
     private struct Key: Hashable {
         var account: Int64

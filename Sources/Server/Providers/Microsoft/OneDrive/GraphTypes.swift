@@ -1,6 +1,6 @@
 import UntrustedInput
 
-/// A drive item as far as we ask for it (Microsoft Graph v1.0, `driveItem`).
+/// A drive item, limited to the members that we request (Microsoft Graph v1.0, `driveItem`).
 struct DriveItem: Decodable, PlausibilityChecked {
     struct File: Decodable {
         var hashes: Hashes?
@@ -12,10 +12,10 @@ struct DriveItem: Decodable, PlausibilityChecked {
     /// Present, and empty, if the item is in the bin.
     struct Deleted: Decodable {}
 
-    /// The members that we ask for; the download's address comes with them although it is an annotation.
+    /// The members that we request; the download address comes with them although it is an annotation.
     static let fields = "id,name,size,file,eTag,cTag,deleted,@microsoft.graph.downloadUrl"
 
-    /// The same without addresses for downloads.
+    /// The same without download addresses.
     static let listedFields = "id,name,size,file,eTag,cTag,deleted"
 
     var id: String
@@ -55,11 +55,11 @@ struct DriveItemPage: Decodable {
     }
 }
 
-/// What begins an upload session.
+/// The request that starts an upload session.
 struct NewUploadSession: Encodable {
     struct Item: Encodable {
         var name: String
-        /// Lets a full drive say so at once, and not at the last byte.
+        /// Lets a full drive report that at once, and not at the last byte.
         var fileSize: Int64?
         var conflictBehavior = "fail"
 
@@ -71,14 +71,14 @@ struct NewUploadSession: Encodable {
     var item: Item
 }
 
-/// An upload session, or what it says after a part.
+/// An upload session, or its state after a part.
 struct UploadSessionState: Decodable {
-    /// Only when the session begins: a secret, since whoever has it may write.
+    /// Only when the session starts: a secret, since whoever has it may write.
     var uploadUrl: String?
-    /// `["327680-"]` or `["327680-699999"]`; only the number before the first hyphen tells where to go on.
+    /// `["327680-"]` or `["327680-699999"]`; only the number before the first hyphen tells where to continue.
     var nextExpectedRanges: [String]?
 
-    /// Position of the first byte that OneDrive lacks; `nil` if it does not say.
+    /// Position of the first byte that OneDrive lacks; `nil` if it does not report one.
     var nextPosition: Int64? {
         guard let range = nextExpectedRanges?.first else { return nil }
         return Int64(range.prefix { $0 != "-" }).flatMap { $0 >= 0 ? $0 : nil }

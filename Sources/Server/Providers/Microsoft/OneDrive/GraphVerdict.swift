@@ -1,10 +1,10 @@
 import HTTPTransport
 import UntrustedInput
 
-/// Sorts Graph's replies by what they ask of us (Microsoft Graph, "Microsoft Graph error responses and resource types"
-/// and OneDrive's "Error responses").
+/// Classifies Graph's replies by the action they require (Microsoft Graph, "Microsoft Graph error responses and
+/// resource types" and OneDrive's "Error responses").
 enum GraphVerdict {
-    /// - Parameter answers: statuses that the caller wants to see although they are no success.
+    /// - Parameter answers: statuses that the caller wants to see although they are not successes.
     static func classify(_ reply: Reply, accepting answers: Set<Int>) -> ReplyVerdict {
         if (200..<300).contains(reply.status) || answers.contains(reply.status) { return .answer }
         let codes = codes(reply)
@@ -21,7 +21,7 @@ enum GraphVerdict {
         case 403 where codes?.contains(where: throttlingCodes.contains) == true:
             return .tryAgain(after: reply.head.retryAfter, detail: "status 403 \(word)")
         case 404 where codes == nil:
-            // Not Graph's own words, so nobody has looked for the object.
+            // Not Graph's own reply, so nobody has looked for the object.
             return .failure(.unavailable(detail: "status 404 from something that is not OneDrive"))
         case 404, 410:
             return .failure(.notFound)

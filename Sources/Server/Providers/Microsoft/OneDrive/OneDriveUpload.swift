@@ -4,9 +4,9 @@ import HTTPTypes
 /// One upload to OneDrive: in a single request if the content is small, else through an upload session
 /// (Microsoft Graph, "Upload or replace the contents of a driveItem" and "driveItem: createUploadSession").
 ///
-/// Nothing appears in the person's drive before the content is verified: a small content is one part, which is handed out
-/// only then and goes out with its length announced, so that a request cut in the middle stores nothing; of a large one
-/// the last part is held back, and a session without it makes no item.
+/// Nothing appears in the person's drive before the content is verified: small content is one part, which is handed out
+/// only then and is sent with its length announced, so that a truncated request stores nothing; the last part of large
+/// content is held back, and a session without it creates no item.
 struct OneDriveUpload {
     /// Every fragment of a session but the last is a multiple of this.
     static let granularity = 320 * 1024
@@ -14,7 +14,7 @@ struct OneDriveUpload {
     static let simpleLimitBytes = 4 << 20
 
     let content: any UploadContent
-    /// The names that the object may get, the best one first.
+    /// The names that the object may get, in order of preference.
     let names: [String]
     let access: StorageAccess
     /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
@@ -36,7 +36,7 @@ struct OneDriveUpload {
                 try sendInSession(consume first)
             }
         guard isOurs(item) else {
-            // What is wrong is ours, and nobody else can find it: it may have got another name than was reserved.
+            // The wrong item is ours, and nobody else can find it: it may have got another name than was reserved.
             try? OneDrive.delete(item.id, access)
             throw .contentMismatch
         }
@@ -49,7 +49,7 @@ struct OneDriveUpload {
         return item.stored.providerHash.map { $0 == content.providerHash } ?? true
     }
 
-    /// Whether an item that was there before has the same content: without a hash nobody knows.
+    /// Whether an item that was there before has the same content: without a hash that is unknown.
     private func isEqual(_ item: DriveItem) -> Bool {
         item.stored.providerHash == content.providerHash && item.size == content.lengthBytes
     }
@@ -82,7 +82,7 @@ struct OneDriveUpload {
     private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> DriveItem {
         var (begun, rivals) = try startSession()
         guard var session = begun.take() else {
-            // Nothing can be made; but the whole content may be there already.
+            // Nothing can be created; but the whole content may exist already.
             var isLast = first.isLast
             while !isLast { isLast = try part().isLast }
             guard let rival = rivals.first(where: isEqual) else { throw .contentMismatch }
@@ -101,7 +101,7 @@ struct OneDriveUpload {
                 case .finished(let item): return item
                 case .taken:
                     guard !part.isLast else { throw .unavailable(detail: "OneDrive wants more than the whole file") }
-                    // The old part is let go before the next one is read, so that its memory can be used again.
+                    // The old part is released before the next one is read, so that its memory can be used again.
                     part.bytes = []
                     part = try self.part()
                 case .exists:
@@ -112,7 +112,7 @@ struct OneDriveUpload {
                     return item
                 case .lost:
                     if part.isLast, let item = try existing(session.name), isEqual(item) { return item }
-                    // What was in earlier parts is gone; with the first part still at hand there is nothing lost.
+                    // The bytes of earlier parts are gone; while the first part is still in memory, nothing is lost.
                     guard part.offset == 0, mayRestart else {
                         throw .unavailable(detail: "OneDrive lost the upload session")
                     }
@@ -128,7 +128,7 @@ struct OneDriveUpload {
         }
     }
 
-    /// Begins a session under the first name that is free; `nil` if none is.
+    /// Starts a session under the first name that is free; `nil` if none is.
     /// - Returns: also the items of the same size that had the names before it: one of them may turn out to be equal.
     private func startSession() throws(CloudStorageError) -> (OneDriveUploadSession?, rivals: [DriveItem]) {
         var rivals: [DriveItem] = []
@@ -146,7 +146,8 @@ struct OneDriveUpload {
         return (nil, rivals)
     }
 
-    /// Asks for a session. Its size is documented for personal drives only; one that does not take it is asked without.
+    /// Requests a session. The size is documented for personal drives only; a drive that rejects it is asked again
+    /// without.
     private func createSession(_ name: String) throws(CloudStorageError) -> Reply {
         do {
             return try create(try Self.sessionRequest(name, bytes: content.lengthBytes))
@@ -165,9 +166,9 @@ struct OneDriveUpload {
 
     // MARK: Both
 
-    /// Sends a request that creates; a name that is taken is an answer.
+    /// Sends a request that creates an item; a name conflict is a valid reply.
     ///
-    /// If the app's folder does not exist, it is made, and the request sent once more.
+    /// If the app's folder does not exist, it is created, and the request is sent once more.
     private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
         var client = ProviderClient(access) { reply in
             let verdict = GraphVerdict.classify(reply, accepting: [409])
@@ -185,7 +186,7 @@ struct OneDriveUpload {
         throw .rejected(code: "\(second.status) \(GraphVerdict.codes(second)?.last ?? "unknown")")
     }
 
-    /// The item that has a name which is taken.
+    /// The item that has a name already in use.
     private func existing(_ name: String) throws(CloudStorageError) -> DriveItem? {
         try OneDrive.item(named: name, access, by: .after(patience))
     }

@@ -3,23 +3,23 @@ import HTTPTypes
 
 /// The data phase of an upload session.
 ///
-/// The session's address is itself the permission: our token is never sent there. OneDrive may keep less of a fragment
-/// than was sent, so what it says it expects next decides where to go on. After anything but a clear answer it is
-/// asked; no byte is sent again without that.
+/// The session's address is itself the authorization: our token is never sent there. OneDrive may store less of a
+/// fragment than was sent, so the range that it expects next decides where to continue. After anything but a clear
+/// reply OneDrive is asked for that range; no byte is sent again without that.
 struct OneDriveUploadSession {
-    /// What came of one part.
+    /// The outcome of one part.
     enum Outcome {
         /// OneDrive has the whole file.
         case finished(DriveItem)
         /// OneDrive has this part and waits for the next one.
         case taken
-        /// Another item has got the name in between.
+        /// Another item has taken the name in the meantime.
         case exists
-        /// OneDrive does not know the session any more.
+        /// OneDrive no longer knows the session.
         case lost
     }
 
-    /// A session may be unknown for a moment to those that are to take its bytes.
+    /// A session may be unknown for a moment to the hosts that receive its bytes.
     private static let replicationPause: Duration = .seconds(5)
     private static let cancellationTime: Duration = .seconds(3)
 
@@ -46,7 +46,7 @@ struct OneDriveUploadSession {
         client.presentsToken = false
     }
 
-    /// Sends one part, again and from where OneDrive stands if need be.
+    /// Sends one part, if necessary again, from OneDrive's position.
     mutating func send(_ part: UploadPart, by deadline: Deadline) throws(CloudStorageError) -> Outcome {
         let end = part.offset + Int64(part.bytes.count)
         var position: Int64? = part.offset
@@ -73,11 +73,11 @@ struct OneDriveUploadSession {
                     guard access.backoff.pause(Self.replicationPause, deadline: deadline) else { return .lost }
                     position = sent
                     continue
-                // Its address is its permission, so nothing but another session cures a 401.
+                // Its address is its authorization, so only another session fixes a 401.
                 case 401, 404, 410: return .lost
                 case 409: return .exists
                 case 416:
-                    // OneDrive stands elsewhere than we thought.
+                    // OneDrive's position differs from ours.
                     attempt += 1
                     try client.wait(
                         before: attempt, retryAfter: nil, by: deadline,
@@ -89,7 +89,7 @@ struct OneDriveUploadSession {
                 }
                 isKnownToWork = true
                 let state = try ProviderJSON.decode(UploadSessionState.self, reply.body)
-                // Nothing more expected, although the item was not announced: it is looked for by its name.
+                // Nothing more is expected, although the item was not announced: it is looked up by its name.
                 guard let next = state.nextPosition else { return .lost }
                 if next == end && !part.isLast { return .taken }
                 guard next >= part.offset && next < end else {
@@ -115,8 +115,8 @@ struct OneDriveUploadSession {
         return request
     }
 
-    /// Gives the session up, so that it does not count against the person's storage until it expires; a failure does
-    /// not matter.
+    /// Cancels the session, so that it does not count against the person's storage until it expires; a failure does not
+    /// matter.
     func cancel() {
         _ = try? access.transport.send(OutgoingRequest(.delete, url), by: .after(Self.cancellationTime))
     }

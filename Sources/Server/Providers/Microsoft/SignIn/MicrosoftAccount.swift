@@ -4,8 +4,8 @@ import HTTPTypes
 import OpenSSLCrypto
 public import SyncProtocol
 
-/// Microsoft accounts, personal ones and those of organisations: an id token that says who signed in to our app, an access
-/// token that Graph answers to, and tokens of the server's own: for a code, or got on behalf of the person
+/// Microsoft accounts, personal ones and those of organisations: an id token that says who signed in to our app, an
+/// access token that Graph accepts, and the server's own tokens: for a code, or obtained on behalf of the person
 /// (Microsoft identity platform, "OAuth 2.0 authorization code flow", "OAuth 2.0 On-Behalf-Of flow").
 public struct MicrosoftAccount: AccountProvider {
     private static let authority = "https://login.microsoftonline.com/common"
@@ -22,7 +22,7 @@ public struct MicrosoftAccount: AccountProvider {
 
     /// - Parameters:
     ///   - clientID: the application's id, for which apps get their id tokens.
-    ///   - now: the clock; tests pass one that they move.
+    ///   - now: the clock; tests pass one that they control.
     public init(clientID: String, clientSecret: String) {
         self.init(clientID: clientID, clientSecret: clientSecret, now: { Date() })
     }
@@ -45,8 +45,8 @@ public struct MicrosoftAccount: AccountProvider {
 
     public var accountType: AccountType { .microsoft }
 
-    /// The id token proves that the person signed in to our app, and Graph says by what name we know them. The two must be
-    /// the same person's, or anybody's access token would do.
+    /// The id token proves that the person signed in to our app, and Graph returns the identifier by which we know
+    /// them. The two must be the same person's, or anybody's access token would do.
     public func verify(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
@@ -62,7 +62,8 @@ public struct MicrosoftAccount: AccountProvider {
             providerUserID: user.id, displayName: user.displayName ?? "", tokenLifetime: claims.lifetime(at: now))
     }
 
-    /// The digits of an identifier: a personal account's `oid` is a UUID made of Graph's id and zeros before it.
+    /// The digits of an identifier: a personal account's `oid` is a UUID that consists of Graph's id, padded with
+    /// leading zeros.
     private static func normalized(_ identifier: String) -> String {
         String(identifier.lowercased().filter { $0 != "-" }.drop { $0 == "0" })
     }
@@ -113,10 +114,10 @@ public struct MicrosoftAccount: AccountProvider {
             codeHash: IncrementalDigest.digest(of: Array(presented.accessToken.utf8), .sha256).hexLowercase)
     }
 
-    /// The phone's tokens are the phone's: the server has its own.
+    /// The phone's tokens are not kept: the server has its own.
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials { StoredCredentials() }
 
-    /// Each renewal brings a new refresh token, to be kept together with the access token.
+    /// Each renewal returns a new refresh token, to be stored together with the access token.
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {

@@ -2,25 +2,26 @@ import HTTPTransport
 
 /// What the token endpoint's refusal means (Microsoft identity platform, "AADSTS error codes").
 enum MicrosoftRefusal {
-    /// Only the person can mend it, by signing in or consenting again.
+    /// Only the person can fix it, by signing in or consenting again.
     case personNeeded
-    /// The permission was never given, or was taken back.
+    /// The permission was never granted, or was revoked.
     case consentMissing
     /// The id token that was to be exchanged is not accepted.
     case assertionRefused
-    /// The code is used up, or was asked for with another redirect URI or challenge.
+    /// The code has been used, or was requested with another redirect URI or challenge.
     case codeRefused
     case other(AccountError)
 
-    /// Expired or withdrawn refresh tokens, changed passwords, second factors.
+    /// Expired or revoked refresh tokens, changed passwords, second factors.
     private static let personNeededCodes: Set = [70000, 70008, 700_082, 700_084, 50173, 50076, 50079]
     /// Not a JWT, wrong signature, for somebody else, expired.
     private static let assertionCodes: Set = [50027, 50013, 500_131, 500_133]
-    /// Redeemed already; another redirect URI, than in the request or than is registered; another verifier.
+    /// Redeemed already; a redirect URI other than the one in the request or the registered one; another verifier.
     private static let codeCodes: Set = [54005, 500_112, 50011, 501_481, 50148]
-    /// Transient trouble of the service; and the same request too often in a short time, which says nothing of the grant.
+    /// Transient failures of the service; and the same request too often in a short time, which says nothing about the
+    /// grant.
     private static let passingCodes: Set = [90033, 50196]
-    /// Client id or secret unknown or expired: nothing that a user could mend.
+    /// Client id or secret unknown or expired: nothing that a user could fix.
     private static let clientCodes: Set = [7_000_215, 7_000_222, 700_016]
 
     init(_ reply: Reply) {

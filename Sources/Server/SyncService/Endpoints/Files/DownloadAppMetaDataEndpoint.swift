@@ -1,7 +1,7 @@
 import Store
 import SyncProtocol
 
-/// Hands out the current metadata of a file.
+/// Returns the current metadata of a file.
 ///
 /// Reads only, on one snapshot; may be repeated.
 struct DownloadAppMetaDataEndpoint: Endpoint {

@@ -6,9 +6,10 @@ import Vault
 
 /// Streams a file's current version from its owner's storage to the phone.
 ///
-/// Reads only, apart from a renewed token and the whereabouts of an object that its owner has moved; may be repeated.
+/// Reads only, except that it stores a renewed token and the new location of an object that its owner has moved; may be
+/// repeated.
 struct DownloadFileEndpoint: TransferEndpoint {
-    /// An object that is not found is looked for again if it is younger than this: providers need time to agree.
+    /// An object that is not found is looked up again if it is younger than this: providers are eventually consistent.
     private static let freshSeconds: Int64 = 3_600
     private static let secondLookPause: Duration = .seconds(2)
 
@@ -29,7 +30,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
             let object = try locate(file, request, member, caller, storage, context)
             return try DownloadStream(file: file, object: object, storage: storage, context: context).run()
         } catch EndpointError.ownerRemoved {
-            // If they left after the row was read, the phone must look again.
+            // If the owner left after the row was read, the phone must refresh.
             guard case .stale(let current) = try select(request, caller, context) else {
                 throw EndpointError.ownerRemoved
             }
@@ -46,7 +47,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         case file(FileRecord, Member)
     }
 
-    /// Finds the row and checks that it is what the phone asked for.
+    /// Finds the row and checks that it is what the phone requested.
     private func select(
         _ request: DownloadFileRequest, _ caller: GroupCaller, _ context: RequestContext
     ) throws -> Selection {
@@ -65,7 +66,8 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
     }
 
-    /// Finds the object by its identifier, a second time if it is young, and once by its name, adopting what is found.
+    /// Finds the object by its identifier, retrying once if it is young, and then by its name; adopts the object if
+    /// found.
     private func locate(
         _ file: FileRecord, _ request: DownloadFileRequest, _ member: Member, _ caller: GroupCaller,
         _ storage: UserStorage, _ context: RequestContext
@@ -94,7 +96,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         return found
     }
 
-    /// The object's name in storage; an older server may have stored types that this one does not accept.
+    /// The object's name in storage; an older server may have stored types that this server does not accept.
     private func name(of file: FileRecord, _ context: RequestContext) -> String {
         guard let fileExtension = context.services.settings.mimeTypes.fileExtension(for: file.mimeType) else {
             return file.nameByOlderServer.rawValue
@@ -105,7 +107,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         ).rawValue
     }
 
-    /// Says why there are no bytes; or, if a commit got in between, that the phone must look again.
+    /// Reports why the bytes are not available; or, if a commit happened in between, that the phone must refresh.
     private func gone(
         _ reason: GoneReason, _ file: FileRecord, _ request: DownloadFileRequest, _ caller: GroupCaller,
         _ context: RequestContext

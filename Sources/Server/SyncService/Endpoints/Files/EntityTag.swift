@@ -1,22 +1,22 @@
 import OpenSSLCrypto
 import SyncProtocol
 
-/// Names the state that a reply to Index describes (RFC 9110, section 8.8.3).
+/// Identifies the state that a reply to Index describes (RFC 9110, section 8.8.3).
 ///
-/// It is computed from the caller's groups as the reply shows them, members, permissions and master versions included,
-/// and not from files: nothing that Index shows of a file changes without the master version of its group. So it
-/// costs the same whatever the number of files.
+/// It is computed from the caller's groups as the reply shows them, including members, permissions and master versions,
+/// and not from files: nothing that Index shows of a file changes unless the master version of its group does. So its
+/// cost does not depend on the number of files.
 struct EntityTag: Equatable {
-    /// With its quotes, as it stands in a header.
+    /// With its quotes, as it appears in a header.
     let text: String
 
     /// - Parameters:
-    ///   - groups: the caller's groups, as they stand in the reply.
-    ///   - request: what is asked for; its replies differ from those to other requests.
+    ///   - groups: the caller's groups, as they appear in the reply.
+    ///   - request: the request; its replies differ from those to other requests.
     init(groups: [SharingGroupInfo], request: IndexRequest, caller: UserID, serverVersion: String) {
         var writer = JSONWriter(reservingBytes: 1_024)
         writer.array { writer in
-            // A newer server may describe the same state in another way.
+            // A newer server may describe the same state differently.
             writer.value(text: serverVersion)
             writer.value(caller.rawValue)
             writer.value(text: request.encodedQuery)
@@ -26,9 +26,10 @@ struct EntityTag: Equatable {
         text = "\"\(Array(digest.prefix(16)).hexLowercase)\""
     }
 
-    /// Whether a header `If-None-Match` names this state, or any.
+    /// Whether an `If-None-Match` header names this state, or any state.
     ///
-    /// The comparison is the weak one (RFC 9110, section 13.1.2), since a proxy that compresses replies makes tags weak.
+    /// The comparison is the weak one (RFC 9110, section 13.1.2), since a proxy that compresses replies weakens their
+    /// tags.
     func isNamed(by header: String) -> Bool {
         header.split(separator: ",").contains { part in
             var tag = part.drop { $0 == " " || $0 == "\t" }

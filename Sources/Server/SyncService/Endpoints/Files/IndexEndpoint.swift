@@ -3,15 +3,15 @@ import SyncProtocol
 
 /// Lists the caller's sharing groups, and the files of one of them together with its master version.
 ///
-/// All of it is read from one snapshot, so the version describes exactly the files listed. A long reply goes out while
-/// its rows are read (``ReplyStream``). A client that names the state it has (``EntityTag``) is told if that is still
-/// the present one, and one that names a master version gets what changed after it. Reads only; may be repeated.
+/// Everything is read from one snapshot, so the version describes exactly the files listed. A long reply is sent while
+/// its rows are read (``ReplyStream``). A client that names the state it has (``EntityTag``) is informed if that is
+/// still current, and a client that names a master version gets the changes after it. Reads only; may be repeated.
 struct IndexEndpoint: Endpoint {
-    /// - Throws: ``EndpointError/groupUnknown`` if the caller is no member of the group asked for.
+    /// - Throws: ``EndpointError/groupUnknown`` if the caller is not a member of the requested group.
     func respond(
         to request: IndexRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
-        // Nobody waits for the phone while the snapshot is open.
+        // No thread may wait for the phone while the snapshot is open.
         try context.body.drain()
         var stream = ReplyStream(on: context.connection, headers: [])
         let outcome: Outcome
@@ -45,8 +45,8 @@ struct IndexEndpoint: Endpoint {
         let tag = EntityTag(
             groups: groups, request: request, caller: caller.userID,
             serverVersion: context.services.settings.serverVersion)
-        // Not to be kept by the caches of systems and proxies: they would ask conditionally on behalf of clients that do not
-        // expect 304.
+        // Must not be cached by operating systems and proxies: they would send conditional requests on behalf of
+        // clients that do not expect 304.
         context.replyHeaders += [(ResponseHeader.entityTag.rawValue, tag.text), ("cache-control", "no-store")]
         if let known = context.head.header(.ifNoneMatch), tag.isNamed(by: known) { return .unchanged }
         stream = ReplyStream(
@@ -54,7 +54,7 @@ struct IndexEndpoint: Endpoint {
             headers: context.services.commonHeaders + context.replyHeaders + [("content-type", "application/json")])
         var writer = IndexResponseWriter(reservingBytes: group == nil ? 4_096 : 72 * 1024)
         if let group {
-            // A version that the group has not reached comes from another history: such a client needs everything.
+            // A version that the group has not reached comes from another history: such a client needs all files.
             let since = request.since.flatMap { $0 <= group.masterVersion ? $0 : nil }
             writer.beginFiles(masterVersion: group.masterVersion, since: since)
             try session.writeFiles(of: group.membership, changedAfter: since, to: &writer) { writer in

@@ -4,15 +4,15 @@ import Store
 import SyncProtocol
 import Vault
 
-/// What an object is now, in the terms of the phones: the checksum to announce, and whether it is another one than that of
-/// the committed version.
+/// The present contents of an object, as clients see them: the checksum to announce, and whether it differs from that
+/// of the committed version.
 ///
-/// Google and Dropbox report that checksum. OneDrive has a hash of its own: as long as it is the stored one, so are the
-/// contents; otherwise the object is read once, and what was found out is remembered.
+/// Google and Dropbox report that checksum. OneDrive has a hash of its own: as long as it equals the stored one, the
+/// contents are unchanged; otherwise the object is read once and the result is stored.
 struct PresentContents {
     /// The largest object that is read while a phone waits.
     private static let readLimitBytes: Int64 = 100 << 20
-    /// What is left of a request's time for the download itself.
+    /// Time left for the download itself, out of the request's time.
     private static let timeForDownload: Duration = .seconds(5)
 
     let checkSum: CheckSum
@@ -23,8 +23,8 @@ struct PresentContents {
         hasChanged = file.checkSum.map { $0 != checkSum } ?? false
     }
 
-    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the provider does not tell the object's hash, or if the object
-    ///   is yet to be read by the jobs role.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the provider does not report the object's hash, or if
+    ///   the jobs role still has to read the object.
     init(of object: StoredObject, as file: FileRecord, _ storage: UserStorage, _ context: RequestContext) throws {
         let storageType = file.owningUser.storageType
         if let checkSum = file.checkSum, Self.isUnchanged(object, file, checkSum) {
@@ -42,11 +42,11 @@ struct PresentContents {
 
     private static func isUnchanged(_ object: StoredObject, _ file: FileRecord, _ checkSum: CheckSum) -> Bool {
         if let hash = object.providerHash { return hash == file.providerHash ?? checkSum.rawValue }
-        // A provider that has not hashed the object yet still tells whether it was touched.
+        // A provider that has not hashed the object yet still reports whether it was modified.
         return object.revision != nil && object.revision == file.objectRevision && object.sizeBytes == file.sizeBytes
     }
 
-    /// What was found out before about the same bytes, or what reading them says.
+    /// The stored result for the same bytes, or the result of reading them.
     private static func checkSum(
         of object: StoredObject, _ owner: OwningUser, _ storage: UserStorage, _ context: RequestContext
     ) throws -> CheckSum {

@@ -1,11 +1,11 @@
 import Store
 import SyncProtocol
 
-/// Says that this process and its database work.
+/// Reports that this process and its database work.
 ///
 /// Reads only; may be repeated.
 struct HealthCheckEndpoint: Endpoint {
-    /// - Throws: ``StoreError/unavailable(_:)`` if the database does not answer: load balancers should see that.
+    /// - Throws: ``StoreError/unavailable(_:)`` if the database does not respond: load balancers should see that.
     func respond(
         to request: HealthCheckRequest, from caller: Anyone, in context: RequestContext
     ) throws -> EndpointReply {

@@ -1,20 +1,21 @@
 import Store
 import SyncProtocol
 
-/// What the host's own monitoring asks; the web server offers these on loopback only, and nobody else can name them.
+/// Pages for the host's own monitoring; the web server serves them on loopback only, and no other client can reach
+/// them.
 public enum OperatorPage: String, Sendable {
-    /// Whether this kind of process takes requests at all. Does not ask the database: restarting would not mend that.
+    /// Whether this type of process accepts requests at all. Does not query the database: a restart would not fix that.
     case live
-    /// Whether requests would succeed: the database answers and has the right schema. A process that is asked to stop
-    /// takes no more requests, so it does not say that it is ready either.
+    /// Whether requests would succeed: the database responds and has the right schema. A process that is asked to stop
+    /// accepts no more requests, so it does not report that it is ready either.
     case ready
-    /// Numbers for Prometheus.
+    /// Metrics for Prometheus.
     case metrics
 }
 
 extension Router {
     /// Answers a request for an operator's page, in plain text.
-    /// - Parameter metrics: content type and text of the numbers; `nil` if none are kept.
+    /// - Parameter metrics: content type and text of the metrics; `nil` if none are collected.
     public func answer(
         _ page: OperatorPage, on connection: any ClientConnection,
         metrics: () throws -> (contentType: String, text: [UInt8])?

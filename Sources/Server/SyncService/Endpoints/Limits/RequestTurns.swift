@@ -1,15 +1,16 @@
 import SyncProtocol
 import Synchronization
 
-/// Bounds how many requests of one user run at once; one for all threads of a process.
+/// Limits how many requests of one user run concurrently; one for all threads of a process.
 public final class RequestTurns: Sendable {
     /// Requests that may wait: each keeps its connection and some memory.
     private static let maximumWaiting = 256
     private static let maximumWaitingOfAllUsers = 1_024
-    /// Whoever has waited longer is told so, as phones do not wait for ever.
+    /// A request that has waited longer is rejected, since phones do not wait forever.
     let longestWait: Duration
 
-    /// `@unchecked Sendable`: of a visit, only the thread that has its turn makes use; whoever lets it wait lets go of it.
+    /// `@unchecked Sendable`: only the thread that has the visit's turn uses it; a thread that queues a visit no longer
+    /// touches it.
     private struct Handover: @unchecked Sendable {
         let visit: Visit
     }
@@ -17,8 +18,8 @@ public final class RequestTurns: Sendable {
     private let turns: Mutex<Turns<UserID, Handover>>
 
     /// - Parameters:
-    ///   - maximumPerUser: how many requests of one user run at once.
-    ///   - longestWait: how long one of the others waits at most.
+    ///   - maximumPerUser: how many requests of one user run concurrently.
+    ///   - longestWait: how long the other requests wait at most.
     public init(maximumPerUser: Int, longestWait: Duration = .seconds(30)) {
         self.longestWait = longestWait
         turns = Mutex(
@@ -28,9 +29,9 @@ public final class RequestTurns: Sendable {
     }
 
     enum Decision {
-        /// ``leave(_:)`` must follow.
+        /// The caller must call ``leave(_:)``.
         case goesOn
-        /// The visit belongs to another thread now, or soon.
+        /// The visit belongs to another thread, now or soon.
         case waits
         case refused
     }
@@ -44,7 +45,7 @@ public final class RequestTurns: Sendable {
         }
     }
 
-    /// Ends a turn; the caller goes on with the visit that is returned, and ends its turn in the same way.
+    /// Ends a turn; the caller continues with the visit that is returned, and ends its turn in the same way.
     func leave(_ user: UserID) -> Visit? {
         turns.withLock { $0.leave(user) }?.visit
     }

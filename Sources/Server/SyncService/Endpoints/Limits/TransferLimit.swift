@@ -1,18 +1,18 @@
 import SyncProtocol
 import Synchronization
 
-/// Lets transfers in as far as ``TransferShares`` allow; one for all threads of a process.
+/// Admits transfers as far as ``TransferShares`` allow; one for all threads of a process.
 public final class TransferLimit: Sendable {
     private let shares: Mutex<TransferShares>
 
     /// - Parameters:
-    ///   - threads: how many transfers the process takes at once.
-    ///   - maximumPerUser: of these, uploads and downloads together.
+    ///   - threads: how many transfers the process handles concurrently.
+    ///   - maximumPerUser: how many of these one user may have, uploads and downloads together.
     public init(threads: Int, maximumPerUser: Int) {
         shares = Mutex(TransferShares(threads: threads, maximumPerUser: maximumPerUser))
     }
 
-    /// Takes a share for one transfer, to be given back with ``leave(_:_:)``.
+    /// Acquires a share for one transfer, to be released with ``leave(_:_:)``.
     /// - Throws: ``EndpointError/tooManyTransfers``, ``EndpointError/directionFull``.
     func enter(_ user: UserID, _ direction: TransferShares.Direction) throws(EndpointError) {
         switch shares.withLock({ $0.enter(user, direction) }) {

@@ -1,9 +1,9 @@
 import SyncProtocol
 
-/// Who may hold how many of a process's transfer threads.
+/// How the transfer threads of a process are shared among users and directions.
 ///
-/// No direction may have more than three quarters of them, so that downloads and uploads cannot starve each other, and no
-/// user more than `maximumPerUser`.
+/// No direction may use more than three quarters of them, so that downloads and uploads cannot starve each other, and
+/// no user more than `maximumPerUser`.
 struct TransferShares: Equatable {
     enum Direction: Hashable {
         case upload
@@ -14,7 +14,7 @@ struct TransferShares: Equatable {
         case entered
         /// The user has as many transfers as allowed.
         case tooManyOfUser
-        /// There are as many in this direction as the process takes.
+        /// This direction has as many transfers as the process allows.
         case tooManyInDirection
     }
 
@@ -23,13 +23,13 @@ struct TransferShares: Equatable {
     private var byDirection: [Direction: Int] = [:]
     private var byUser: [UserID: Int] = [:]
 
-    /// - Parameter threads: how many transfers the process takes at once.
+    /// - Parameter threads: how many transfers the process handles concurrently.
     init(threads: Int, maximumPerUser: Int) {
         maximumPerDirection = max(1, threads * 3 / 4)
         self.maximumPerUser = maximumPerUser
     }
 
-    /// Users who have transfers.
+    /// Users who have transfers in progress.
     var usersKnown: Int { byUser.count }
 
     mutating func enter(_ user: UserID, _ direction: Direction) -> Decision {
@@ -40,7 +40,7 @@ struct TransferShares: Equatable {
         return .entered
     }
 
-    /// Ends what ``enter(_:_:)`` has let in.
+    /// Ends a transfer that ``enter(_:_:)`` has admitted.
     mutating func leave(_ user: UserID, _ direction: Direction) {
         byDirection[direction, default: 0] -= 1
         let left = byUser[user, default: 0] - 1

@@ -1,7 +1,8 @@
-/// Who goes on at once, who waits for their turn, and who is refused, so that nobody holds more than a share of the threads.
+/// Decides which requests run at once, which wait for their turn, and which are rejected, so that no key uses more than
+/// its share of the threads.
 ///
-/// Waiting takes no thread: whoever ends their turn goes on with the next that waits under the same key, if any, and so
-/// the key never has more than `maximumRunning` threads, and no turn is lost.
+/// Waiting uses no thread: the thread that ends a turn continues with the next request waiting under the same key, if
+/// any, so the key never uses more than `maximumRunning` threads, and no turn is lost.
 struct Turns<Key: Hashable, Waiting> {
     enum Decision: Equatable {
         case goesOn
@@ -10,9 +11,9 @@ struct Turns<Key: Hashable, Waiting> {
     }
 
     let maximumRunning: Int
-    /// Of one key.
+    /// For one key.
     let maximumWaiting: Int
-    /// Of all keys together.
+    /// For all keys together.
     let maximumWaitingOfAll: Int
     private var lines: [Key: Line] = [:]
     private var waitingOfAll = 0
@@ -28,7 +29,7 @@ struct Turns<Key: Hashable, Waiting> {
         self.maximumWaitingOfAll = maximumWaitingOfAll
     }
 
-    /// Decides about one more; `waiting` is kept only if it has to wait.
+    /// Decides about one more request; `waiting` is stored only if it has to wait.
     mutating func enter(_ key: Key, _ waiting: Waiting) -> Decision {
         var line = lines.removeValue(forKey: key) ?? Line()
         defer { lines[key] = line }
@@ -42,7 +43,7 @@ struct Turns<Key: Hashable, Waiting> {
         return .waits
     }
 
-    /// Ends one turn; who is returned has it now.
+    /// Ends one turn, which passes to the returned request.
     mutating func leave(_ key: Key) -> Waiting? {
         guard var line = lines.removeValue(forKey: key) else { return nil }
         if line.waiting.isEmpty {

@@ -1,9 +1,9 @@
 import Store
 import SyncProtocol
 
-/// Makes a sharing group with the caller as its admin.
+/// Creates a sharing group with the caller as its admin.
 ///
-/// A repeated request finds the group that the first one made, and gets the same reply.
+/// A repeated request finds the group that the first one created, and gets the same reply.
 struct CreateSharingGroupEndpoint: Endpoint {
     /// - Throws: ``EndpointError/owningAccountRequired``, ``EndpointError/groupExists``, a reached quota.
     func respond(
@@ -12,7 +12,7 @@ struct CreateSharingGroupEndpoint: Endpoint {
         guard caller.record.accountType.cloudStorageType != nil else { throw EndpointError.owningAccountRequired }
         do {
             try context.store.transaction { session in
-                // Exclusively, so that the caller's groups can be counted.
+                // An exclusive lock, so that the caller's groups can be counted.
                 guard try session.lockUser(caller.userID) else { throw EndpointError.userUnknown }
                 try session.addGroup(
                     request.sharingGroupUUID, name: request.sharingGroupName, creator: caller.userID, at: context.now)

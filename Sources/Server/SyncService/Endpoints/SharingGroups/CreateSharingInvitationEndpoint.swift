@@ -1,9 +1,9 @@
 import Store
 import SyncProtocol
 
-/// Makes an invitation to a sharing group.
+/// Creates an invitation to a sharing group.
 ///
-/// A repeated request makes another invitation, which does no harm: nobody knows it, and it expires.
+/// A repeated request creates another invitation, which does no harm: nobody knows it, and it expires.
 struct CreateSharingInvitationEndpoint: Endpoint {
     func respond(
         to request: CreateSharingInvitationRequest, from caller: GroupCaller, in context: RequestContext
@@ -22,7 +22,7 @@ struct CreateSharingInvitationEndpoint: Endpoint {
                 invitation, to: member.groupID, by: member.userID, owningUserID: owner.userID,
                 permission: request.permission, allowsSocialAcceptance: request.allowSocialAcceptance,
                 acceptors: Int(request.numberOfAcceptors), expires: expires)
-            // The hour's row is locked here, so that the caller's invitations come one after the other.
+            // The quota row of the current hour is locked here, which serializes the caller's invitations.
             try context.use(.invitationsPerHour, of: member.user.person, in: &session)
             try context.checkInvitations(of: member.userID, in: &session)
         }

@@ -1,7 +1,7 @@
 import Store
 import SyncProtocol
 
-/// Lists the members of a sharing group with what each may do.
+/// Lists the members of a sharing group and their permissions.
 ///
 /// Reads only; may be repeated.
 struct GetSharingGroupMembersEndpoint: Endpoint {

@@ -1,7 +1,7 @@
 import Store
 import SyncProtocol
 
-/// Says what an invitation offers, to anybody who knows it.
+/// Returns what an invitation offers, to anyone who knows its code.
 ///
 /// Reads only; may be repeated.
 struct GetSharingInvitationInfoEndpoint: Endpoint {

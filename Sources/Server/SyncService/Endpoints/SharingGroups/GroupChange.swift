@@ -1,17 +1,18 @@
 import Store
 import SyncProtocol
 
-/// A change of a sharing group itself, under the rules that all of them share.
+/// A change to a sharing group itself, under the rules common to all such changes.
 ///
-/// Compare, advance and change are one transaction: of two changes from the same master version one wins, and the other
-/// is told the present one. A repeated request is stale therefore, or the caller is no member any more.
+/// Comparing and advancing the version and the change itself are one transaction: of two changes from the same master
+/// version one succeeds, and the other is informed about the current version. A repeated request is therefore stale, or
+/// the caller is no longer a member.
 struct GroupChange {
     let group: SharingGroupUUID
     let masterVersion: MasterVersion
     let caller: GroupCaller
     let context: RequestContext
 
-    /// Advances the master version and runs `body` with the version it has then.
+    /// Advances the master version and runs `body` with the new version.
     /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``, ``StoreError``.
     func make(
         _ body: (inout StoreSession, Member, MasterVersion) throws -> Void

@@ -2,10 +2,10 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Makes the caller a member of the group they were invited to, and a user if they are none yet.
+/// Makes the caller a member of the group they were invited to, and creates their user if they have none yet.
 ///
-/// A repeated request finds the membership that came from the same invitation and gets the same reply. Everything is one
-/// transaction: a failure leaves acceptances and master version as they were.
+/// A repeated request finds the membership that the same invitation created and gets the same reply. Everything is one
+/// transaction: a failure leaves acceptances and master version unchanged.
 struct RedeemSharingInvitationEndpoint: Endpoint {
     func respond(
         to request: RedeemSharingInvitationRequest, from caller: SignedInPerson, in context: RequestContext
@@ -16,7 +16,8 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         do {
             return .json(try EarlierGrant.settled { try redeem(request, redeemer, exchange, context) })
         } catch {
-            // Perhaps another redemption of the same person was faster; then the refusal is only its consequence.
+            // Perhaps a concurrent redemption by the same person was faster; then the rejection is only its
+            // consequence.
             switch error {
             case EndpointError.invitationUnknown, EndpointError.alreadyMember, StoreError.alreadyExists:
                 if let done = try redeemer.earlierRedemption() { return .json(done) }
@@ -31,7 +32,8 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         _ request: RedeemSharingInvitationRequest, _ redeemer: Redeemer, _ exchange: CredentialExchange,
         _ context: RequestContext
     ) throws -> RedeemSharingInvitationResponse {
-        // Providers are asked before the transaction; a refusal that can be known now is not worth asking for.
+        // Providers are called before the transaction; if the request would be rejected anyway, the call is not worth
+        // making.
         let isNew = try redeemer.checkBeforehand()
         var newUser: NewUser?
         if isNew {
@@ -53,7 +55,7 @@ private struct Redeemer {
 
     private var accountType: AccountType { person.presented.accountType }
 
-    /// The reply of a request that has done this before.
+    /// The reply to an earlier request that has already done this.
     func earlierRedemption() throws -> RedeemSharingInvitationResponse? {
         try context.store.snapshot { session in
             guard let user = try self.user(&session),
@@ -64,7 +66,7 @@ private struct Redeemer {
     }
 
     /// Throws what the transaction would throw.
-    /// - Returns: whether the caller is no user yet.
+    /// - Returns: whether the caller is not yet a user.
     func checkBeforehand() throws -> Bool {
         try context.store.snapshot { session in
             let offer = try self.offer(&session)
@@ -79,7 +81,7 @@ private struct Redeemer {
             guard let groupID = try session.invitation(invitation, at: context.now)?.groupID else {
                 throw EndpointError.invitationUnknown
             }
-            // The group's row is locked first, as everywhere; a group that has ended meanwhile has no invitations.
+            // The group's row is locked first, as everywhere; a group that has since ended has no invitations.
             let version: MasterVersion
             do {
                 version = try session.lockMasterVersionExclusive(of: groupID)

@@ -1,9 +1,9 @@
 import Store
 import SyncProtocol
 
-/// Ends a sharing group for all its members; the files stay in their owners' storages.
+/// Ends a sharing group for all its members; the files stay in their owners' storage.
 ///
-/// For a repeated request the caller is no member any more.
+/// On a repeated request the caller is no longer a member.
 struct RemoveSharingGroupEndpoint: Endpoint {
     func respond(
         to request: RemoveSharingGroupRequest, from caller: GroupCaller, in context: RequestContext

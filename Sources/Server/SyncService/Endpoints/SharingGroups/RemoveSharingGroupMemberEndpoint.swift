@@ -1,9 +1,9 @@
 import Store
 import SyncProtocol
 
-/// Takes a member out of a sharing group, with the same consequences as if they had left it themselves.
+/// Removes a member from a sharing group, with the same consequences as if they had left it themselves.
 ///
-/// The only admin cannot be taken out. A repeated request is stale, since the first one has advanced the master version.
+/// The only admin cannot be removed. A repeated request is stale, since the first one has advanced the master version.
 struct RemoveSharingGroupMemberEndpoint: Endpoint {
     /// - Throws: ``EndpointError/memberUnknown``, ``EndpointError/lastAdmin``.
     func respond(

@@ -1,9 +1,9 @@
 import Store
 import SyncProtocol
 
-/// Takes the caller out of a sharing group, which ends with its last member.
+/// Removes the caller from a sharing group, which ends with its last member.
 ///
-/// For a repeated request the caller is no member any more.
+/// On a repeated request the caller is no longer a member.
 struct RemoveUserFromSharingGroupEndpoint: Endpoint {
     func respond(
         to request: RemoveUserFromSharingGroupRequest, from caller: GroupCaller, in context: RequestContext

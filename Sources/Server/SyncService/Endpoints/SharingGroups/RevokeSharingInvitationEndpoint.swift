@@ -1,10 +1,10 @@
 import Store
 import SyncProtocol
 
-/// Withdraws an invitation to a sharing group.
+/// Revokes an invitation to a sharing group.
 ///
-/// Nobody is told whether it was still there: a repeated request, and one that comes after the last acceptance, find
-/// nothing to do. Whoever redeems it at the same moment is either a member before, or refused.
+/// The reply does not say whether it still existed: a repeated request, and one that comes after the last acceptance,
+/// find nothing to do. A user who redeems it at the same moment either becomes a member first or is rejected.
 struct RevokeSharingInvitationEndpoint: Endpoint {
     func respond(
         to request: RevokeSharingInvitationRequest, from caller: GroupCaller, in context: RequestContext

@@ -1,7 +1,7 @@
 import Store
 import SyncProtocol
 
-/// Gives a sharing group another name.
+/// Renames a sharing group.
 ///
 /// A repeated request is stale, since the first one has advanced the master version.
 struct UpdateSharingGroupEndpoint: Endpoint {

@@ -1,10 +1,10 @@
 import Store
 import SyncProtocol
 
-/// Gives a member of a sharing group another permission.
+/// Changes the permission of a member of a sharing group.
 ///
-/// The group always keeps an admin: the last one's permission stays. Invitations of who may not invite any more are
-/// withdrawn. A repeated request is stale, since the first one has advanced the master version.
+/// The group always keeps an admin: the last admin's permission cannot be changed. The invitations of a member who may
+/// no longer invite are revoked. A repeated request is stale, since the first one has advanced the master version.
 struct UpdateSharingGroupMemberEndpoint: Endpoint {
     /// - Throws: ``EndpointError/memberUnknown``, ``EndpointError/lastAdmin``.
     func respond(
@@ -16,7 +16,7 @@ struct UpdateSharingGroupMemberEndpoint: Endpoint {
             let members = try session.members(of: member.groupID)
             try members.check(request.userID, isSpareIfLosingAdmin: request.permission < .admin)
             try session.setPermission(request.permission, of: request.userID, in: member.groupID)
-            // Else an admin could come back as one through an invitation made beforehand.
+            // Otherwise an admin could rejoin as admin through an invitation created beforehand.
             if request.permission < .admin {
                 try session.removeInvitations(by: request.userID, to: member.groupID)
             }
@@ -26,7 +26,7 @@ struct UpdateSharingGroupMemberEndpoint: Endpoint {
 }
 
 extension [GroupMember] {
-    /// Makes sure that a user is among the members and, if they are about to cease to be admin, not the only admin.
+    /// Checks that a user is a member and, if they are about to lose the admin permission, not the only admin.
     /// - Throws: ``EndpointError/memberUnknown``, ``EndpointError/lastAdmin``.
     func check(_ userID: UserID, isSpareIfLosingAdmin losesAdmin: Bool) throws(EndpointError) {
         guard let member = first(where: { $0.userID == userID }) else { throw .memberUnknown }

@@ -2,17 +2,17 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Whoever asks, when an endpoint does not look at credentials.
+/// The caller of an endpoint that does not check credentials.
 struct Anyone {}
 
-/// Somebody whose credentials count; need not be a user.
+/// A person with valid credentials; need not be a user.
 struct SignedInPerson {
     let presented: PresentedCredentials
     let account: any AccountProvider
-    /// Who the provider says they are.
+    /// The identity that the provider reports.
     let profile: SignInProfile
     let device: DeviceUUID
-    /// Whether the provider, or its signature, was asked for this very request.
+    /// Whether the provider was asked, or its signature verified, for this very request.
     let isFresh: Bool
 }
 
@@ -25,11 +25,11 @@ struct SignedInUser {
     var device: DeviceUUID { person.device }
 }
 
-/// A user who asks about a sharing group. What they may do there is to be found out with ``member(of:using:)`` and its
-/// siblings, the only sources of a ``Member``.
+/// A user who makes a request about a sharing group. Their rights there are determined with ``member(of:using:)`` and
+/// its siblings, the only sources of a ``Member``.
 struct GroupCaller {
     private let user: SignedInUser
-    /// What the protocol's table demands.
+    /// What the protocol's table requires.
     private let access: EndpointRoute.GroupAccess
 
     init(_ user: SignedInUser, _ access: EndpointRoute.GroupAccess) {
@@ -39,19 +39,19 @@ struct GroupCaller {
 
     var userID: UserID { user.userID }
 
-    /// The caller as a member of the group that the request names, with the permission that its endpoint needs.
-    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``; ``EndpointError/groupUnknown``
-    ///   instead of both where the request need not name a group.
+    /// The caller as a member of the group that the request names, with the permission that its endpoint requires.
+    /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``;
+    ///   ``EndpointError/groupUnknown`` instead of both if the request need not name a group.
     func member(of group: SharingGroupUUID, using session: inout StoreSession) throws -> Member {
         try member(session.membership(of: userID, in: group))
     }
 
-    /// The same, by itself.
+    /// The same, in a session of its own.
     func member(of group: SharingGroupUUID, in store: Store) throws -> Member {
         try store.withSession { try member(of: group, using: &$0) }
     }
 
-    /// The same, together with what decides about an upload.
+    /// The same, together with the data that decides about an upload.
     func memberUploading(
         _ file: FileUUID, to group: SharingGroupUUID, using session: inout StoreSession
     ) throws -> (Member, UploadSituation) {
@@ -61,8 +61,9 @@ struct GroupCaller {
         return (member, situation)
     }
 
-    /// What counts of a membership that was read before its group's row was locked: all of it if the master version is still
-    /// the same, else what stands there now; the change that was faster may have taken rights from the caller.
+    /// The valid membership, given one that was read before its group's row was locked: the same one if the master
+    /// version has not changed, otherwise the stored one; a change that was faster may have revoked rights of the
+    /// caller.
     /// - Parameter version: the master version that the lock has found.
     /// - Throws: As ``member(of:using:)``.
     func member(
@@ -84,7 +85,7 @@ struct GroupCaller {
     }
 }
 
-/// A user who is in a group, and may do there what the endpoint does.
+/// A user who is in a group and has the permission that the endpoint requires.
 @dynamicMemberLookup
 struct Member {
     let user: SignedInUser
@@ -98,7 +99,7 @@ struct Member {
     subscript<Value>(dynamicMember path: KeyPath<Membership, Value>) -> Value { membership[keyPath: path] }
 
     var userID: UserID { user.userID }
-    /// What the calling device stages in the group.
+    /// The area in which the calling device stages changes of the group.
     var stagingArea: StagingArea {
         StagingArea(userID: userID, deviceUUID: user.device, groupID: membership.groupID)
     }

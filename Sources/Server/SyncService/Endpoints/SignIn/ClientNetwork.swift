@@ -1,11 +1,11 @@
-/// Where a request comes from, as far as one caller can be told from another.
+/// The network that a request comes from, as far as one caller can be distinguished from another.
 ///
-/// One IPv4 address, or the 64 bits of an IPv6 address that name a network: within it a device takes any address it likes
-/// (RFC 4291, section 2.5.4).
+/// One IPv4 address, or the 64-bit network prefix of an IPv6 address: a device can take any address within it (RFC
+/// 4291, section 2.5.4).
 public struct ClientNetwork: Hashable, Sendable {
     private let text: String
 
-    /// Reads the address that the web server gives; what is none counts as one network, that of all unknown callers.
+    /// Parses the address that the web server passes; invalid text counts as one network, that of all unknown callers.
     public init(address: String?) {
         let address = address ?? ""
         guard address.contains(":") else {

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// Limits how often one network makes this server ask providers about tokens that turn out to be no good.
+/// Limits how often one network can make this server ask providers about tokens that turn out to be invalid.
 ///
-/// Each network has as many questions as may fail in a minute; one is taken before a provider is asked and given back
-/// unless the provider rejects the token, so that questions under way count too. Failures are forgiven with time, evenly.
-/// One per process, shared by its threads.
+/// Each network has an allowance of one minute's failures: one unit is taken before a provider is asked and returned
+/// unless the provider rejects the token, so that requests in progress count too. The allowance is refilled at a
+/// constant rate. One per process, shared by its threads.
 public final class FailedSignIns: Sendable {
     private struct Allowance {
         var left: Double
         var asOf: ContinuousClock.Instant
     }
 
-    /// Networks that are remembered; beyond it those that have most left make room.
+    /// Maximum number of networks stored; beyond it, those with the most left are evicted.
     private static let maximumNetworks = 50_000
 
     private let perMinute: Double
@@ -20,17 +20,17 @@ public final class FailedSignIns: Sendable {
 
     /// - Parameters:
     ///   - perMinute: failures that one network may cause in a minute; also how many at once.
-    ///   - now: the clock; tests pass one that they move.
+    ///   - now: the clock; tests pass one that they control.
     public init(perMinute: Int, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
         self.perMinute = Double(perMinute)
         self.now = now
     }
 
-    /// Networks of which anything is remembered.
+    /// Number of networks stored.
     var networksKnown: Int { allowances.withLock { $0.count } }
 
-    /// Takes one question.
-    /// - Returns: how long to wait if there is none left; `nil` if the provider may be asked.
+    /// Takes one unit of the network's allowance.
+    /// - Returns: how long to wait if none is left; `nil` if the provider may be asked.
     func take(from network: ClientNetwork) -> Duration? {
         let now = now()
         return allowances.withLock { allowances in
@@ -43,7 +43,7 @@ public final class FailedSignIns: Sendable {
         }
     }
 
-    /// Gives a question back: the token was good, or the provider did not say.
+    /// Returns a unit to the allowance: the token was valid, or the provider gave no answer.
     func refund(to network: ClientNetwork) {
         let now = now()
         allowances.withLock { allowances in
@@ -59,7 +59,7 @@ public final class FailedSignIns: Sendable {
         return Allowance(left: min(perMinute, allowance.left + seconds * perMinute / 60), asOf: now)
     }
 
-    /// Drops the networks that have most left, half of them or more.
+    /// Evicts the networks with the most left, half of them or more.
     private func makeRoom(in allowances: inout [ClientNetwork: Allowance], _ now: ContinuousClock.Instant) {
         let left = allowances.mapValues { present($0, at: now).left }
         let median = left.values.sorted()[left.count / 2]

@@ -4,10 +4,10 @@ import Store
 import SyncProtocol
 import Vault
 
-// Finding out who asks.
+// Authenticating the caller.
 extension RequestContext {
-    /// Finds out who presents the token.
-    /// - Throws: ``EndpointError`` or ``AccountError``, 401 on the wire unless the provider cannot be asked.
+    /// Determines who presents the token.
+    /// - Throws: ``EndpointError`` or ``AccountError``, 401 on the wire unless the provider is unavailable.
     func signIn() throws -> SignedInPerson {
         guard let word = head.header(.tokenType), let accessToken = head.header(.accessToken) else {
             throw EndpointError.credentialsMissing
@@ -48,12 +48,13 @@ extension RequestContext {
         return person
     }
 
-    /// Whether a code may be said to have been taken there: to the caller's own machine, or where the operator says.
+    /// Whether this redirect URI is accepted for a code: the caller's own machine, or a URI that the operator allows.
     private func isAllowedRedirect(_ text: String) -> Bool {
         LoopbackRedirectURI(text) != nil || services.settings.redirectURIs.contains(text)
     }
 
-    /// Asks the provider, unless the caller's network has made us ask in vain too often, or another request asks already.
+    /// Asks the provider, unless the caller's network has caused too many failures, or another request is already
+    /// asking.
     private func verify(_ presented: PresentedCredentials, by account: any AccountProvider) throws -> SignInProfile {
         try services.signInCache.profile(for: presented) {
             let network = ClientNetwork(address: head.clientAddress)
@@ -72,13 +73,13 @@ extension RequestContext {
         }
     }
 
-    /// What the role that admitted this request has found out.
+    /// The result of the role that admitted this request.
     private func profileInTicket(for presented: PresentedCredentials) -> SignInProfile? {
         guard let ticket = head.signInTicket else { return nil }
         return services.signInTickets?.profile(in: ticket, for: presented, at: now.secondsSince1970)
     }
 
-    /// What spares another role the question who asks, now that this one knows.
+    /// The sign-in result for another role, so that it need not ask the provider again.
     func signInTicket(for person: SignedInPerson) -> String? {
         services.signInTickets?.issue(person.profile, for: person.presented, at: now.secondsSince1970)
     }

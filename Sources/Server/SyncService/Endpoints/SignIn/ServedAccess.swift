@@ -1,13 +1,13 @@
 import SyncProtocol
 
-/// How the server finds out who asks, for each kind of access that the protocol's table has.
+/// How the server authenticates the caller, for each kind of access in the protocol's table.
 ///
-/// In two steps, between which the request's parameters are looked at: that order decides what a request is told that is
-/// wrong in several ways.
+/// It takes two steps, and the request's parameters are checked in between: that order determines which of several
+/// errors is reported.
 protocol ServedAccess: EndpointAccess {
-    /// Whoever presents credentials.
+    /// The person who presents credentials.
     associatedtype Person
-    /// What an endpoint gets.
+    /// The caller that an endpoint gets.
     associatedtype Caller
 
     /// - Throws: ``EndpointError``, ``AccountError``, ``StoreError``.

@@ -2,10 +2,10 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Makes a user with storage, and their first sharing group.
+/// Creates a user with storage, and their first sharing group.
 ///
-/// A second request of the same user for the same group finds both and gets the same reply; everything is one
-/// transaction, so there is no half of it. The warning file is written later by the jobs role.
+/// A second request by the same user for the same group finds both and gets the same reply; everything is one
+/// transaction, so it is never done in part. The warning file is written later by the jobs role.
 struct AddUserEndpoint: Endpoint {
     func respond(
         to request: AddUserRequest, from caller: SignedInPerson, in context: RequestContext
@@ -22,7 +22,7 @@ struct AddUserEndpoint: Endpoint {
                     let userID = try newUser.add(to: &session, in: context)
                     try session.addGroup(
                         request.sharingGroupUUID, name: request.sharingGroupName, creator: userID, at: context.now)
-                    // Removing the account and signing up again is making groups, too.
+                    // Removing the account and signing up again also counts as creating groups.
                     try context.use(.groupsPerHour, of: caller, in: &session)
                     if context.services.settings.writesWarningFile {
                         try session.addWarningFile(
@@ -35,13 +35,13 @@ struct AddUserEndpoint: Endpoint {
             OfflineAccess.note(credentials, of: accountType, isNew: true, context)
             return reply(userID)
         } catch StoreError.alreadyExists(let key) {
-            // Perhaps the same request, arriving twice, was faster.
+            // Perhaps a duplicate of this request was faster.
             if let userID = try existingUser(request, caller, context) { return reply(userID) }
             throw key == "sharing_group_uuid" ? EndpointError.groupExists : EndpointError.userExists
         }
     }
 
-    /// The caller's user if it came from this very request; `nil` if the account has no user.
+    /// The caller's user if this same request created it; `nil` if the account has no user.
     /// - Throws: ``EndpointError/userExists`` if the user came from another request.
     private func existingUser(
         _ request: AddUserRequest, _ caller: SignedInPerson, _ context: RequestContext

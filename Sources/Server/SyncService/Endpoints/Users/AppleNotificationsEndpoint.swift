@@ -7,13 +7,14 @@ import SyncProtocol
 import UntrustedInput
 import Vault
 
-/// Takes what Apple tells the server about people: whoever withdraws their consent, or deletes their account at Apple, is
-/// removed as if they had asked for it themselves.
+/// Handles Apple's notices about people: a person who withdraws consent, or deletes their account at Apple, is removed
+/// as if they had requested it themselves.
 ///
-/// Apple proves itself by its signature. A notice that comes again is known by its identifier, which is noted in the
-/// transaction that has the effect, so it has none a second time; not even for a person who has signed up anew since.
+/// Apple authenticates itself by its signature. A repeated notice is recognized by its identifier, which is recorded in
+/// the transaction that takes effect, so it has no effect a second time; not even for a person who has since signed up
+/// again.
 struct AppleNotificationsEndpoint: Endpoint {
-    /// Longest body in bytes; notices have about one thousand.
+    /// Maximum body size in bytes; notices have about one thousand.
     static let maximumBytes = 65_536
 
     func respond(
@@ -44,7 +45,8 @@ struct AppleNotificationsEndpoint: Endpoint {
         let identifierHash = IncrementalDigest.digest(of: Array(notice.identifier.utf8), .sha256)
         do {
             let removed = try context.store.transaction { session -> UserID? in
-                // Removal locks the groups and must come first. Should the notice turn out to be known, all is undone.
+                // Removal locks the groups and must come first. If the notice turns out to be known, everything is
+                // rolled back.
                 let user = try session.user(.appleSignIn, providerUserID, device: nil)?.user
                 let isRemoved = try user.map { try session.removeUser($0.userID, at: context.now) } ?? false
                 guard try session.noteAppleNotice(identifierHash, at: context.now) else { throw NoticeKnown() }
@@ -58,7 +60,7 @@ struct AppleNotificationsEndpoint: Endpoint {
         }
     }
 
-    /// The whole body. One that is longer than allowed is read to the end, so that the reply arrives.
+    /// The whole body. A body that is too long is read to the end, so that the reply arrives.
     private func readBody(of context: RequestContext) throws -> [UInt8] {
         var body: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)
@@ -77,5 +79,5 @@ struct AppleNotificationsEndpoint: Endpoint {
     }
 }
 
-/// Ends a transaction that would have repeated what was done before.
+/// Rolls back a transaction that would have repeated an earlier one.
 private struct NoticeKnown: Error {}

@@ -4,9 +4,9 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Says which user the presented account has, and takes over newer tokens.
+/// Reports which user the presented account has, and stores newer tokens.
 ///
-/// May be repeated: a code that was exchanged before is not exchanged again, and storing the same tokens twice
+/// May be repeated: a code that has been exchanged before is not exchanged again, and storing the same tokens twice
 /// changes nothing.
 struct CheckCredsEndpoint: Endpoint {
     func respond(
@@ -36,12 +36,13 @@ struct CheckCredsEndpoint: Endpoint {
         _ exchange: CredentialExchange, _ kept: CredentialVault.Kept
     ) throws -> StoredCredentials? {
         guard let stored = kept.credentials else { return try exchange.replacement(isReplacement: kept.isUnreadable) }
-        // What came back with its key is stored anew in the place of the record that cannot be opened.
+        // A record that can be opened again, since its key is back, is stored anew in place of the record that cannot
+        // be opened.
         return try exchange.update(of: stored) ?? (kept.isUnreadable ? stored : nil)
     }
 }
 
-/// Adds the longer-lived token that some providers have for the phone; without one the reply is as good.
+/// Adds the longer-lived token that some providers have for the phone; the reply is valid without one.
 func addReplacementToken(_ exchange: CredentialExchange, _ context: RequestContext) {
     do {
         guard

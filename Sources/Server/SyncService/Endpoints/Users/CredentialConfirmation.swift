@@ -5,20 +5,23 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Asks a provider from time to time whether a user's stored credentials still count, where the server has to (Apple).
+/// Asks a provider from time to time whether a user's stored credentials are still valid, where the server has to
+/// (Apple).
 ///
-/// Of several requests at once one asks, as the provider allows it once a day; the others go on without.
+/// Of several concurrent requests only one asks, since the provider allows it once a day; the others continue without
+/// the answer.
 struct CredentialConfirmation {
-    /// How long to wait for a twin of this request that is asking.
+    /// How long to wait for a concurrent request that is already asking.
     private static let waitLimit: Duration = .seconds(5)
 
     let userID: UserID
     let context: RequestContext
     let account: any AccountProvider
 
-    /// Asks if it is time to. A provider that cannot be asked is asked again by the next request, and locks nobody out.
-    /// - Throws: ``AccountError/revoked`` if the provider says that the person has withdrawn their consent; they must sign
-    ///   in again, and no older token of theirs counts.
+    /// Asks if a confirmation is due. If the provider is unavailable, the next request asks again, and nobody is locked
+    /// out.
+    /// - Throws: ``AccountError/revoked`` if the provider reports that the person has withdrawn consent; they must sign
+    ///   in again, and none of their older tokens is accepted.
     func confirmIfDue() throws {
         guard try isDue() else { return }
         let turn = RefreshLease(

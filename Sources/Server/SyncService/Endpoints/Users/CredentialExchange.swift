@@ -6,14 +6,14 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Turns what a phone presents into credentials that the server may keep.
+/// Converts what a phone presents into credentials that the server may store.
 ///
-/// A code works once, but requests arrive twice, also at the same moment: one of them reserves the exchange by a committed
-/// row under the hash of the code, and keeps the result there at once, sealed; the others wait for it. All of this happens
-/// outside the endpoint's transaction.
+/// A code works once, but requests may arrive twice, even at the same moment: one of them reserves the exchange by a
+/// committed row under the hash of the code, and stores the sealed result there at once; the others wait for it. All of
+/// this happens outside the endpoint's transaction.
 struct CredentialExchange {
     private static let pollInterval: Duration = .milliseconds(50)
-    /// Longer than asking the provider may take, ``RequestContext/signInTime``.
+    /// Longer than a request to the provider may take, ``RequestContext/signInTime``.
     private static let leaseSeconds = 45
 
     let person: SignedInPerson
@@ -28,7 +28,7 @@ struct CredentialExchange {
     var account: any AccountProvider { person.account }
 
     /// Credentials for a new user.
-    /// - Parameter earlier: what the account had granted before its user was removed, if that still counts.
+    /// - Parameter earlier: what the account had granted before its user was removed, if that is still valid.
     /// - Throws: ``AccountError``, ``StoreError``.
     func credentialsOfNewUser(keeping earlier: StoredCredentials?) throws -> StoredCredentials {
         let fromToken = account.credentials(from: presented)
@@ -46,25 +46,25 @@ struct CredentialExchange {
         return try account.exchange(presented, of: person.profile, through: context.accountClient)
     }
 
-    /// What to store for a user for whom there is nothing that counts.
+    /// The credentials to store for a user who has no valid ones.
     ///
-    /// - Parameter isReplacement: whether something is stored that cannot be opened. Then the presented code may be the very
-    ///   one that its tokens came from, so that a code that no longer works is no reason to turn the user away.
+    /// - Parameter isReplacement: whether a record is stored that cannot be opened. In that case the presented code may
+    ///   be the very one that its tokens came from, so a code that no longer works is no reason to reject the user.
     func replacement(isReplacement: Bool) throws -> StoredCredentials {
         do {
             return try credentialsOfNewUser(keeping: nil)
         } catch AccountError.codeRejected where isReplacement {
             context.logger.warning("Authorization code refused; what was stored cannot be opened")
             var credentials = account.credentials(from: presented)
-            // Apps send a code again and again: this one is not to be tried again.
+            // Apps send a code repeatedly: this one must not be tried again.
             credentials.codeHash = presented.code.map { Self.hash($0).hexLowercase }
             return credentials
         }
     }
 
-    /// What to store for a user who has `stored`; `nil` if nothing is new.
+    /// The credentials to store for a user who has `stored`; `nil` if nothing is new.
     ///
-    /// A code that no longer works matters only to someone for whom no refresh token is stored.
+    /// A code that no longer works matters only for a user without a stored refresh token.
     func update(of stored: StoredCredentials) throws -> StoredCredentials? {
         var updated = stored
         let isCodeKnown = presented.code.map { Self.hash($0).hexLowercase == stored.codeHash } ?? false
@@ -84,7 +84,7 @@ struct CredentialExchange {
         return updated == stored ? nil : updated
     }
 
-    /// Exchanges the token itself, if that is what this kind of account does and `stored` did not come from it.
+    /// Exchanges the token itself, if this kind of account does that and `stored` did not come from it.
     private func exchangeToken(unlessFor stored: StoredCredentials) throws -> StoredCredentials? {
         guard Self.hash(presented.accessToken).hexLowercase != stored.codeHash else { return nil }
         do {
@@ -97,7 +97,7 @@ struct CredentialExchange {
         }
     }
 
-    /// Makes sure that the presented code is one that we have exchanged for the caller's account, or exchanges it.
+    /// Checks that the presented code is one that we have exchanged for the caller's account, or exchanges it.
     /// - Throws: ``AccountError/rejected`` if it is not; ``StoreError``.
     func requireExchangedCode() throws {
         guard let code = presented.code else { throw AccountError.rejected }
@@ -118,14 +118,14 @@ struct CredentialExchange {
         }
     }
 
-    /// What a code is good for, whoever exchanges it; `nil` if this kind of account has no codes.
+    /// The credentials that a code yields, whichever request exchanges it; `nil` if this kind of account has no codes.
     ///
-    /// - Throws: ``AccountError/codeRejected`` if the provider refuses the code, or was asked before without a result that
-    ///   is still there: a code is never sent twice, unless the provider has surely not seen it.
+    /// - Throws: ``AccountError/codeRejected`` if the provider rejects the code, or was asked before and its result is
+    ///   no longer stored: a code is never sent twice, unless the provider has certainly not seen it.
     private func exchange(_ code: PresentedCode) throws -> StoredCredentials? {
         let key = Self.key(Self.hash(code), person.profile)
         let owner = try context.services.makeUUID()
-        // Who waits for another request's exchange holds a thread as well.
+        // A request that waits for another request's exchange also occupies a thread.
         let deadline = context.deadline.orAfter(RequestContext.signInTime)
         repeat {
             let reservation = try context.store.transaction { session in
@@ -186,14 +186,14 @@ struct CredentialExchange {
         try context.services.storage.vault.open(record, from: .code(key), context.logger)
     }
 
-    /// Of the code alone: what it was asked for with does not make another code of it.
+    /// The hash of the code alone: the parameters it was requested with do not make it a different code.
     private static func hash(_ code: PresentedCode) -> [UInt8] { hash(code.value) }
 
     private static func hash(_ text: String) -> [UInt8] {
         IncrementalDigest.digest(of: Array(text.utf8), .sha256)
     }
 
-    /// Under which a result is kept: bound to the account, so that nobody profits from another person's code.
+    /// The key under which a result is stored: bound to the account, so that nobody can use another person's code.
     private static func key(_ hash: [UInt8], _ profile: SignInProfile) -> [UInt8] {
         IncrementalDigest.digest(of: hash + Array(profile.providerUserID.utf8), .sha256)
     }

@@ -4,20 +4,20 @@ import Store
 import SyncProtocol
 import Vault
 
-/// What an account had granted before its user was removed, as long as the provider has not been told.
+/// What an account had granted before its user was removed, as long as it has not been revoked at the provider.
 ///
-/// An account that comes back keeps it: to revoke it would end the new user's tokens too, and Google gives a refresh token
-/// only with the first consent after a revocation.
+/// An account that signs up again keeps it: revoking it would invalidate the new user's tokens too, and Google issues a
+/// refresh token only with the first consent after a revocation.
 struct EarlierGrant {
     private static let pollInterval: Duration = .milliseconds(100)
 
-    /// `nil` if nothing is waiting for its revocation.
+    /// `nil` if no grant is waiting to be revoked.
     let credentials: StoredCredentials?
     private let accountType: AccountType
     private let providerUserID: String
 
-    /// Looks for the grant of a person's account; waits while the provider is being told.
-    /// - Throws: ``AccountError/timedOut`` if that takes until the request's deadline.
+    /// Looks up the grant of a person's account; waits while it is being revoked at the provider.
+    /// - Throws: ``AccountError/timedOut`` if that takes longer than the request's deadline.
     init(of person: SignedInPerson, in context: RequestContext) throws {
         let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
         self.accountType = accountType
@@ -37,18 +37,19 @@ struct EarlierGrant {
         throw AccountError.timedOut
     }
 
-    /// Makes sure that nobody revokes what the new user has. Call in the transaction that adds the user.
-    /// - Throws: ``Lost`` if the provider has been told meanwhile; then what was granted must be looked at anew.
+    /// Makes sure that the new user's grant is not revoked. Call in the transaction that adds the user.
+    /// - Throws: ``Lost`` if the provider has been asked to revoke it in the meantime; the grant must then be looked up
+    ///   again.
     func keep(in session: inout StoreSession) throws {
         let isKept = try session.cancelRevocations(
             of: accountType, providerUserID, isGrantKept: credentials != nil)
         guard isKept else { throw Lost() }
     }
 
-    /// The grant was revoked between the question and the answer.
+    /// The grant was revoked between the lookup and the transaction.
     struct Lost: Error {}
 
-    /// Runs `body`, which adds a user, and once more from the beginning if a revocation got in between.
+    /// Runs `body`, which adds a user; runs it once more from the beginning if a revocation happened in between.
     static func settled<Value>(_ body: () throws -> Value) throws -> Value {
         do { return try body() } catch is Lost {}
         do { return try body() } catch is Lost { throw StoreError.busy }

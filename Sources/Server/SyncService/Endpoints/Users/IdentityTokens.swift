@@ -4,13 +4,13 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Decides whether identity tokens count that outlive themselves (Apple's).
+/// Decides whether expired identity tokens are accepted (Apple's).
 ///
-/// A token past its end counts only for an existing user who had shown that very token before its end.
+/// An expired token is accepted only for an existing user who presented that very token before it expired.
 struct IdentityTokens {
     let context: RequestContext
 
-    /// Lets a token past its end pass if its user had shown it before.
+    /// Accepts an expired token if its user presented it before.
     /// - Throws: ``AccountError/rejected``.
     func admit(_ token: IdentityToken, of accountType: AccountType, _ providerUserID: String) throws {
         guard token.isExpired else { return }
@@ -20,10 +20,10 @@ struct IdentityTokens {
         }
     }
 
-    /// Keeps in mind that `user` has shown a token before its end.
+    /// Records that `user` has presented a token before it expired.
     ///
     /// Doing so twice changes nothing.
-    /// - Throws: ``AccountError/rejected`` if it is from a time before the person withdrew their consent; ``StoreError``.
+    /// - Throws: ``AccountError/rejected`` if it dates from before the person withdrew consent; ``StoreError``.
     func remember(_ token: IdentityToken, of user: UserID) throws {
         guard !token.isExpired else { return }
         try vault.update(user, context.logger) { kept in

@@ -3,7 +3,7 @@ import Store
 import SyncProtocol
 import Vault
 
-/// A user about to be added, with everything that had to be asked from providers.
+/// A user about to be added, with all the data that had to be obtained from providers.
 struct NewUser {
     var accountType: AccountType
     var profile: SignInProfile
@@ -11,7 +11,7 @@ struct NewUser {
     var credentials: StoredCredentials
     var earlierGrant: EarlierGrant
 
-    /// Asks the provider for what the server may keep of the caller's account.
+    /// Obtains the credentials of the caller's account from the provider.
     /// - Throws: ``AccountError``, ``StoreError``.
     init(_ exchange: CredentialExchange, folderName: String?, in context: RequestContext) throws {
         accountType = exchange.presented.accountType
@@ -21,7 +21,8 @@ struct NewUser {
         credentials = try exchange.credentialsOfNewUser(keeping: earlierGrant.credentials)
     }
 
-    /// The folder to remember for an account: required where the storage has folders that people name, ignored elsewhere.
+    /// The folder name to store for an account: required where the storage has folders that people name, ignored
+    /// elsewhere.
     /// - Throws: ``EndpointError/missingParameter(_:)``.
     static func folderName(_ name: String?, for accountType: AccountType) throws -> String? {
         guard accountType.needsCloudFolderName else { return nil }

@@ -3,13 +3,13 @@ import Providers
 import SyncProtocol
 import Vault
 
-/// Tells everybody concerned that the server can use a person's storage only until their access token ends.
+/// Reports that the server can use a person's storage only until their access token expires.
 ///
-/// Google gives a refresh token with the first consent only, Dropbox only for codes asked for with
-/// `token_access_type=offline`; without one, files of theirs cannot be reached by others while they are away.
+/// Google issues a refresh token with the first consent only, Dropbox only for codes requested with
+/// `token_access_type=offline`; without one, others cannot reach the person's files while they are away.
 enum OfflineAccess {
-    /// Says so if `credentials`, of an account with storage, have no refresh token: with a header in every reply, and in log
-    /// and statistics for each new sign-in.
+    /// Reports it if `credentials`, of an account with storage, have no refresh token: in a header of every reply, and
+    /// in log and statistics for each new sign-in.
     static func note(
         _ credentials: StoredCredentials?, of accountType: AccountType, isNew: Bool, _ context: RequestContext
     ) {

@@ -3,10 +3,10 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Remembers where the calling device is reached by push notifications.
+/// Stores the address at which the calling device receives push notifications.
 ///
-/// A repeated request finds or makes the same things and stores the same row; whatever the token was registered for
-/// before, on another device or by another person, ends.
+/// A repeated request finds or creates the same resources and stores the same row; any earlier registration of the
+/// token, on another device or by another person, ends.
 struct RegisterPushNotificationTokenEndpoint: Endpoint {
     func respond(
         to request: RegisterPushNotificationTokenRequest, from caller: SignedInUser, in context: RequestContext
@@ -15,7 +15,7 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
             throw EndpointError.outOfRange("pushNotificationToken must not be empty")
         }
         let service = try service(for: request.pushNotificationKind, of: context.services.push)
-        // Counted by itself: Amazon is asked before anything else is stored.
+        // Counted in a transaction of its own: Amazon is called before anything else is stored.
         try context.store.transaction { try context.use(.pushRegistrationsPerHour, of: caller.person, in: &$0) }
         switch service {
         case .sns(let sns): try subscribe(request.pushNotificationToken, at: sns, caller, context)
@@ -38,7 +38,7 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
         case sns(SNS)
     }
 
-    /// Clients that name no service have a token of APNs and were made for SNS.
+    /// Clients that name no service have an APNs token and were built for SNS.
     private func service(for kind: PushNotificationKind?, of services: PushServices) throws -> Service {
         switch kind {
         case .apns where services.has(.apns): return .apns
@@ -72,8 +72,8 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
         }
     }
 
-    /// Makes a device stop listening to the topics of others, before it is forgotten that it does: what is meant for one
-    /// person must not appear on a device that is now another's.
+    /// Unsubscribes a device from the topics of others, before its old subscriptions are forgotten: notifications for
+    /// one person must not appear on a device that now belongs to another.
     private func endSubscriptions(
         replacedBy registration: PushRegistration, _ caller: SignedInUser, _ context: RequestContext
     ) throws {
