@@ -253,7 +253,8 @@ let package = Package(
 if Context.environment["SYNCSERVER_WRAPPERS_ONLY"] == "1" {
     let wrappers = ["Posix", "FastCGI", "MariaDB", "Curl", "OpenSSLCrypto"]
     let kept = Set(
-        wrappers + wrappers.flatMap { ["C\($0)", "\($0)Tests"] } + ["COpenSSL", "HTTPTransport", "TestSupport"])
+        wrappers + wrappers.flatMap { ["C\($0)", "\($0)Tests"] }
+            + ["COpenSSL", "SyncProtocol", "HTTPTransport", "TestSupport"])
     package.products = []
     package.targets.removeAll { !kept.contains($0.name) }
 }
