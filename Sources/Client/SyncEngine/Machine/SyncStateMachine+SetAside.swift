@@ -52,9 +52,7 @@ extension SyncStateMachine {
         state.queues.put(queue)
         state.items.update(item.key) {
             $0.queueID = queue.id
-            $0.status = .notStarted
-            $0.stagedFileVersion = nil
-            $0.stagedAppMetaDataVersion = nil
+            $0.resetStaging()
             $0.appMetaData = $0.appMetaData ?? text
             $0.lastError = error.description
         }

@@ -22,11 +22,7 @@ extension SyncStateMachine {
             {
                 expected.insert(row.fileUUID)
             } else {
-                state.items.update(item.key) {
-                    $0.status = .notStarted
-                    $0.stagedFileVersion = nil
-                    $0.stagedAppMetaDataVersion = nil
-                }
+                state.items.update(item.key) { $0.resetStaging() }
             }
         }
         // Changes that the commit would not include are replaced when their file is sent again, without another

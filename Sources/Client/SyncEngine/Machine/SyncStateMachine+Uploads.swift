@@ -31,11 +31,7 @@ extension SyncStateMachine {
                 item.stagedFileVersion != stagedFileVersion(of: item, entry)
                     || item.stagedAppMetaDataVersion != stagedAppMetaDataVersion(of: item, entry)
             else { continue }
-            state.items.update(item.key) {
-                $0.status = .notStarted
-                $0.stagedFileVersion = nil
-                $0.stagedAppMetaDataVersion = nil
-            }
+            state.items.update(item.key) { $0.resetStaging() }
         }
     }
 
@@ -315,11 +311,7 @@ extension SyncStateMachine {
         for queue in state.closedQueues(of: group) where queue.commitID == nil {
             for item in state.items(in: queue.id)
             where item.status != .notStarted && item.goneReason == nil && item.kind != .groupCreate {
-                state.items.update(item.key) {
-                    $0.status = .notStarted
-                    $0.stagedFileVersion = nil
-                    $0.stagedAppMetaDataVersion = nil
-                }
+                state.items.update(item.key) { $0.resetStaging() }
             }
         }
     }

@@ -105,4 +105,11 @@ package struct UploadItem: TableRow {
 
     /// Whether it is staged, and takes part in the commit.
     package var isStaged: Bool { status == .uploaded && goneReason == nil && fileUUID != nil }
+
+    /// Makes it an item that has not been sent.
+    mutating func resetStaging() {
+        status = .notStarted
+        stagedFileVersion = nil
+        stagedAppMetaDataVersion = nil
+    }
 }
