@@ -18,6 +18,19 @@ struct SetAsideTests {
         return driver
     }
 
+    /// A file on the server, a change of which is set aside.
+    private func refusedChange() throws -> Driver {
+        var driver = try Driver.member()
+        try driver.download(1)
+        try driver.upload(Driver.attributes(1), "large")
+        try driver.sync()
+        driver.replyIndex()
+        driver.reply(.uploads([]))
+        driver.reply(.failed(.refused(status: 413, code: "body_too_large")))
+        finish(&driver)
+        return driver
+    }
+
     /// Answers what is asked until everything is committed.
     private func finish(_ driver: inout Driver) {
         while let request = driver.waiting?.request {
@@ -155,6 +168,37 @@ struct SetAsideTests {
         try driver.sync()
         finish(&driver)
         #expect(driver.fileUploads.last?.appMetaData?.contents == "text" && driver.engine.state.items.isEmpty)
+    }
+
+    @Test("Queued again, it is the file's last change, whose text is the newest; a text under way comes before it")
+    func retriedBehindText() throws {
+        var driver = try refusedChange()
+        try driver.uploadText(Driver.attributes(1, text: "first"))
+        try driver.sync()
+        try driver.uploadText(Driver.attributes(1, text: "second"))
+
+        driver.perform(try driver.engine.retryUpload(of: Driver.file(1), at: Driver.now) { _ in nil })
+        let pending = driver.engine.state.pendingItems(of: Driver.file(1))
+        #expect(pending.map(\.kind) == [.appMetaData, .file])
+        #expect(pending.map(\.appMetaData) == ["first", "second"])
+    }
+
+    @Test("The answer to a conflict does not drop what was queued again since the question")
+    func retriedDuringConflict() throws {
+        var driver = try refusedChange()
+        try driver.uploadText(Driver.attributes(1, text: "mine"))
+        driver.rows = [Driver.row(1, version: 1, text: 0)]
+        driver.masterVersion = driver.masterVersion.next
+        try driver.sync()
+        driver.replyIndex()
+        driver.replyDownloads(texts: [Driver.file(1): "theirs"])
+        #expect(driver.contentConflicts.count == 1)
+
+        driver.perform(try driver.engine.retryUpload(of: Driver.file(1), at: Driver.now) { _ in nil })
+        driver.answer(.acceptContentDownload)
+        driver.takeDelivery()
+        let pending = driver.engine.state.pendingItems(of: Driver.file(1))
+        #expect(pending.map(\.source?.path) == ["large"])
     }
 
     @Test("What is refused and was deleted since is not spoken of")

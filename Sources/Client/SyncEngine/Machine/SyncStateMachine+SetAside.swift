@@ -103,15 +103,12 @@ extension SyncStateMachine {
         }
         if let queued { removeItem(queued) }
         dropItems(items.filter { $0.id != item.id })
-        let queueID = item.queueID
-        item.queueID = open.id
         item.appMetaData = texts.last
-        item.attempts = 0
-        item.lastError = nil
-        item.uploadUndeletion = false
-        state.items.put(item)
+        // Its file stays, as the new item has it.
+        state.items[item.key] = nil
+        state.items.put(item.requeued(as: state.nextItemID(), in: open.id))
         state.queues.update(open.key) { $0.sharingGroupUUID = item.sharingGroupUUID }
-        removeIfEmpty(queueID)
+        removeIfEmpty(item.queueID)
         return takeActions()
     }
 

@@ -20,8 +20,8 @@ package struct UploadItem: TableRow {
     }
 
     /// The item; a later one has a greater id.
-    package let id: RowID<UploadItem>
-    /// Its queue; changes only if the item is set aside, or queued again.
+    package private(set) var id: RowID<UploadItem>
+    /// Its queue; changes only if the item is set aside or queued again.
     package internal(set) var queueID: RowID<UploadQueue>
     /// The kind of change.
     package let kind: Kind
@@ -105,6 +105,17 @@ package struct UploadItem: TableRow {
 
     /// Whether it is staged, and takes part in the commit.
     package var isStaged: Bool { status == .uploaded && goneReason == nil && fileUUID != nil }
+
+    /// The same change as if it were queued now: later than all others, and never sent.
+    func requeued(as id: RowID<UploadItem>, in queue: RowID<UploadQueue>) -> UploadItem {
+        var item = self
+        item.id = id
+        item.queueID = queue
+        item.attempts = 0
+        item.lastError = nil
+        item.uploadUndeletion = false
+        return item
+    }
 
     /// Makes it an item that has not been sent.
     mutating func resetStaging() {
