@@ -112,7 +112,7 @@ let package = Package(
                 "OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "Providers", "Store", "UntrustedInput", "Vault",
                 logging,
             ]),
-        module("Server", "Metrics", ["Posix", "SyncProtocol", "HTTPTransport", httpTypes]),
+        module("Server", "Metrics", ["Posix", "SyncProtocol", "HTTPTransport", "Providers"]),
         module(
             "Server", "Configuration",
             [
@@ -192,7 +192,7 @@ let package = Package(
             ]),
         tests(
             "Server", "MetricsTests",
-            ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "TestSupport", httpTypes]),
+            ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "Providers", "TestSupport", httpTypes]),
         tests(
             "Server", "ConfigurationTests",
             ["MariaDB", "SyncProtocol", "Configuration", "TestSupport"], exclude: ["Fixtures"]),

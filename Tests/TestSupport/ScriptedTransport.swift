@@ -27,6 +27,9 @@ public final class ScriptedTransport: Sendable {
     /// What was asked so far.
     public var requests: [OutgoingRequest] { recorded.withLock { $0 } }
 
+    /// What the requests so far were for.
+    public var calls: [ProviderCall] { requests.map(\.call) }
+
     /// The transport to hand to the code under test. After the deadline it sends nothing, like the real one.
     public var transport: Transport {
         Transport(

@@ -77,8 +77,8 @@ struct MetricsWiring: Sendable {
     }
 
     /// Records that the circuit breaker for a provider's host has opened or closed.
-    func circuitChanged(_ provider: ServiceProvider, isOpen: Bool) {
-        metrics?.circuitChanged(provider, isOpen: isOpen)
+    func circuitChanged(_ service: ExternalService, isOpen: Bool) {
+        metrics?.circuitChanged(service, isOpen: isOpen)
     }
 
     /// Copies the connection pool's counters; called periodically.

@@ -3,6 +3,8 @@ import SyncProtocol
 
 /// One HTTP request to a provider.
 public struct OutgoingRequest: Sendable {
+    /// What it is for; determines how it is counted and whose share of calls it uses.
+    public var call: ProviderCall
     public var method: HTTPRequest.Method
     /// An absolute https URL, already percent-encoded.
     public var url: String
@@ -18,9 +20,10 @@ public struct OutgoingRequest: Sendable {
     public var requiresHTTP2 = false
 
     public init(
-        _ method: HTTPRequest.Method, _ url: String, headers: HTTPFields = [:], body: ArraySlice<UInt8>? = nil,
-        replyLimitBytes: Int = 1 << 20
+        _ service: ExternalService, _ operation: ProviderCall.Operation, _ method: HTTPRequest.Method, _ url: String,
+        headers: HTTPFields = [:], body: ArraySlice<UInt8>? = nil, replyLimitBytes: Int = 1 << 20
     ) {
+        call = ProviderCall(service, operation)
         self.method = method
         self.url = url
         self.headers = headers
@@ -29,9 +32,12 @@ public struct OutgoingRequest: Sendable {
     }
 
     /// A POST of `fields` as `application/x-www-form-urlencoded`, every value fully percent-encoded.
-    public static func form(_ url: String, _ fields: [(name: String, value: String)]) -> OutgoingRequest {
+    public static func form(
+        _ service: ExternalService, _ operation: ProviderCall.Operation, _ url: String,
+        _ fields: [(name: String, value: String)]
+    ) -> OutgoingRequest {
         OutgoingRequest(
-            .post, url, headers: [.contentType: "application/x-www-form-urlencoded"],
+            service, operation, .post, url, headers: [.contentType: "application/x-www-form-urlencoded"],
             body: ArraySlice(encoded(fields).utf8))
     }
 

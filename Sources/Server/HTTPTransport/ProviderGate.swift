@@ -43,7 +43,7 @@ public final class ProviderGate: Sendable {
     }
 
     /// Called when a host is no longer called, or is called again.
-    public typealias CircuitObserver = @Sendable (ServiceProvider, _ host: String, _ isOpen: Bool) -> Void
+    public typealias CircuitObserver = @Sendable (ExternalService, _ host: String, _ isOpen: Bool) -> Void
 
     /// If a call had less time than this, its timeout says nothing about the host.
     private static let shortestMeaningfulTimeout: Duration = .seconds(2)
@@ -55,7 +55,7 @@ public final class ProviderGate: Sendable {
     }
 
     private struct State {
-        var services: [ServiceProvider: Usage] = [:]
+        var services: [ExternalService: Usage] = [:]
         var circuits: [String: CircuitBreaker] = [:]
     }
 
@@ -117,7 +117,7 @@ public final class ProviderGate: Sendable {
     // MARK: Passing
 
     private struct Pass {
-        var provider: ServiceProvider
+        var service: ExternalService
         var host: String
         var admission: CircuitBreaker.Admission
         var start: ContinuousClock.Instant
@@ -142,25 +142,27 @@ public final class ProviderGate: Sendable {
     }
 
     private func enter(_ request: OutgoingRequest, _ deadline: Deadline) throws(TransportError) -> Pass {
-        let (provider, host) = ServiceProvider.lookUp(HTTPSAddress(request.url)?.host ?? "")
-        try takePlace(provider, deadline)
+        let service = request.call.service
+        // For an entry that matches many hosts, the host's own name is not kept.
+        let host = HTTPSAddress(request.url).flatMap { service.entry(for: $0.host) } ?? service.name
+        try takePlace(service, deadline)
         let now = now()
         let admission = state.withLock { state in
             let admission = state.circuits[host, default: CircuitBreaker()].admit(at: now)
-            if case .refused = admission { state.services[provider]?.calls -= 1 }
+            if case .refused = admission { state.services[service]?.calls -= 1 }
             return admission
         }
         if case .refused(let retryAfter) = admission { throw .withheld(.circuitOpen(retryAfter: retryAfter)) }
-        return Pass(provider: provider, host: host, admission: admission, start: now)
+        return Pass(service: service, host: host, admission: admission, start: now)
     }
 
     /// Takes one of the service's slots; waits for one if none is free and not too many callers are waiting.
-    private func takePlace(_ provider: ServiceProvider, _ deadline: Deadline) throws(TransportError) {
+    private func takePlace(_ service: ExternalService, _ deadline: Deadline) throws(TransportError) {
         enum Answer { case taken, wait, refused }
         let limits = limits
         let answer = state.withLock { state -> Answer in
-            var usage = state.services[provider] ?? Usage()
-            defer { state.services[provider] = usage }
+            var usage = state.services[service] ?? Usage()
+            defer { state.services[service] = usage }
             if usage.calls < limits.calls {
                 usage.calls += 1
                 return .taken
@@ -179,8 +181,8 @@ public final class ProviderGate: Sendable {
             pause(Self.pollInterval)
             let isOver = now() >= end
             let isTaken = state.withLock { state -> Bool in
-                var usage = state.services[provider] ?? Usage()
-                defer { state.services[provider] = usage }
+                var usage = state.services[service] ?? Usage()
+                defer { state.services[service] = usage }
                 let isFree = usage.calls < limits.calls
                 if isFree { usage.calls += 1 }
                 if isFree || isOver { usage.waiting -= 1 }
@@ -194,7 +196,7 @@ public final class ProviderGate: Sendable {
     /// Releases the slot.
     /// - Parameter outcome: `nil` if it has already been recorded.
     private func leave(_ pass: Pass, _ outcome: Outcome?) {
-        state.withLock { $0.services[pass.provider]?.calls -= 1 }
+        state.withLock { $0.services[pass.service]?.calls -= 1 }
         if let outcome { note(outcome, pass) }
     }
 
@@ -211,6 +213,6 @@ public final class ProviderGate: Sendable {
             state.circuits[pass.host] = circuit
             return (wasClosed, circuit.isClosed)
         }
-        if wasClosed != isClosed { observer(pass.provider, pass.host, !isClosed) }
+        if wasClosed != isClosed { observer(pass.service, pass.host, !isClosed) }
     }
 }

@@ -1,4 +1,5 @@
 import HTTPTransport
+import Providers
 import SyncProtocol
 
 extension ServerMetrics {
@@ -30,7 +31,7 @@ extension ServerMetrics {
             let role = MetricFamily.Label("role", ProcessRole.self)
             let direction = MetricFamily.Label("direction", TransferDirection.self)
             let endpoint = MetricFamily.Label("endpoint", EndpointName.allCases.map(\.rawValue) + ["unknown"])
-            let provider = MetricFamily.Label("provider", ServiceProvider.self)
+            let provider = MetricFamily.Label("provider", Company.services.map(\.name))
             let operation = MetricFamily.Label("operation", ProviderCall.Operation.self)
             let seconds = MetricFamily.Kind.histogram(bounds: ServerMetrics.bounds)
             return switch self {
@@ -127,6 +128,14 @@ extension ServerMetrics {
     }
 
     static let layout = MetricsLayout(Family.allCases.map(\.metric))
+
+    /// A service's position among the values of the label `provider`.
+    static func position(of service: ExternalService) -> Int {
+        guard let position = Company.services.firstIndex(of: service) else {
+            preconditionFailure("\(service) is not a service of any company")
+        }
+        return position
+    }
 
     /// Endpoints whose requests name a master version.
     static let versionedEndpoints: [EndpointName] = [

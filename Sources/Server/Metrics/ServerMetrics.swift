@@ -84,15 +84,15 @@ public final class ServerMetrics: Sendable {
 
     /// A request to an external service is over.
     public func called(_ call: ProviderCall, _ outcome: ProviderCall.Outcome, took: Duration) {
-        let provider = ServiceProvider.position(of: call.provider)
+        let provider = Self.position(of: call.service)
         let operation = ProviderCall.Operation.position(of: call.operation)
         add(1, .providerRequests, provider, operation, ProviderCall.Outcome.position(of: outcome))
         observe(took, .providerDuration, provider, operation)
     }
 
     /// This process has stopped asking one of a service's hosts, or asks it again.
-    public func circuitChanged(_ provider: ServiceProvider, isOpen: Bool) {
-        add(isOpen ? 1 : .max, .circuitsOpen, ServiceProvider.position(of: provider))
+    public func circuitChanged(_ service: ExternalService, isOpen: Bool) {
+        add(isOpen ? 1 : .max, .circuitsOpen, Self.position(of: service))
     }
 
     // MARK: Database connections

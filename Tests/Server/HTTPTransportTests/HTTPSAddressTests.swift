@@ -29,28 +29,4 @@ struct HTTPSAddressTests {
             "https://.googleapis.com/", "https://ｗｗｗ.googleapis.com/",
         ])
     func refused(url: String) { #expect(HTTPSAddress(url) == nil) }
-
-    @Test(
-        "A service owns its hosts and nobody else's",
-        arguments: [
-            (ServiceProvider.google, "https://www.googleapis.com/upload", true),
-            (.google, "https://storage.googleapis.com/x", true),
-            (.google, "https://fcm.googleapis.com/x", false),
-            (.google, "https://evilgoogleapis.com/x", false),
-            (.google, "https://www.googleapis.com.evil.example/x", false),
-            (.microsoft, "https://my.microsoftpersonalcontent.com/personal/1", true),
-            (.microsoft, "https://contoso-my.sharepoint.com/personal/1", true),
-            (.microsoft, "https://public.sn.files.1drv.com/y4m", true),
-            (.microsoft, "https://127.0.0.1/x", false),
-            (.microsoft, "https://metadata.internal/x", false),
-            (.microsoft, "https://www.googleapis.com/x", false),
-            (.other, "https://evil.example/", true),
-        ])
-    func owners(provider: ServiceProvider, url: String, isOwn: Bool) { #expect(provider.owns(url) == isOwn) }
-
-    @Test("Each host stands in the table once")
-    func table() {
-        let hosts = ServiceProvider.allCases.flatMap(\.hosts)
-        #expect(Set(hosts).count == hosts.count)
-    }
 }

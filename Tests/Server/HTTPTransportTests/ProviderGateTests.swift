@@ -7,8 +7,13 @@ import Testing
 
 @Suite("The gate before providers")
 struct ProviderGateTests {
-    private static let google = OutgoingRequest(.get, "https://www.googleapis.com/oauth2/v3/userinfo")
-    private static let dropbox = OutgoingRequest(.get, "https://api.dropboxapi.com/2/users/get_current_account")
+    private static let googleService = ExternalService(
+        "google", hosts: ["www.googleapis.com", "oauth2.googleapis.com"])
+    private static let dropboxService = ExternalService("dropbox", hosts: ["api.dropboxapi.com"])
+    private static let google = OutgoingRequest(
+        googleService, .identity, .get, "https://www.googleapis.com/oauth2/v3/userinfo")
+    private static let dropbox = OutgoingRequest(
+        dropboxService, .identity, .get, "https://api.dropboxapi.com/2/users/get_current_account")
 
     /// A clock that only moves when somebody pauses or the test says so.
     private final class Clock: Sendable {
@@ -120,7 +125,7 @@ struct ProviderGateTests {
             refusal(gate.guarding(failing.transport), Self.google) == .withheld(.circuitOpen(retryAfter: .seconds(5))))
         #expect(failing.requests.count == 8)
         let working = ScriptedTransport { _ throws(TransportError) in Reply(200) }
-        let token = OutgoingRequest(.post, "https://oauth2.googleapis.com/token")
+        let token = OutgoingRequest(Self.googleService, .token, .post, "https://oauth2.googleapis.com/token")
         #expect(refusal(gate.guarding(working.transport), token) == nil)
 
         clock.advance(.seconds(10))
@@ -231,7 +236,7 @@ struct ProviderGateTests {
                 refusal(gate.guarding(slow.transport), Self.google)
                     == .withheld(.circuitOpen(retryAfter: .seconds(5))))
         }
-        let neighbour = OutgoingRequest(.post, "https://oauth2.googleapis.com/token")
+        let neighbour = OutgoingRequest(Self.googleService, .token, .post, "https://oauth2.googleapis.com/token")
         #expect(refusal(gate.guarding(ScriptedTransport(replies: [Reply(200)]).transport), neighbour) == nil)
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import Providers
 import SyncProtocol
 import Testing
 
@@ -108,9 +109,7 @@ final class ExpositionTests {
         let second = try self.metrics(.transfer)
         metrics.requestBegan(.uploadFile)
         metrics.transferred(1_000, .upload)
-        metrics.called(
-            ProviderCall(.form("https://oauth2.googleapis.com/token", [("grant_type", "refresh_token")])), .ok,
-            took: .seconds(400))
+        metrics.called(ProviderCall(.google, .refresh), .ok, took: .seconds(400))
         metrics.read(
             .init(leased: 1, idle: 2, made: 3, dropped: 4, waits: 5, waited: .milliseconds(1_500), timeouts: 0))
 

@@ -1,6 +1,7 @@
 import HTTPTransport
 import HTTPTypes
 import Logging
+import Providers
 import TestSupport
 import Testing
 import Vault
@@ -16,7 +17,7 @@ struct ProviderCallLogTests {
     ) throws -> [String: String] {
         let logger = Logger(label: "test", factory: { [log] _ in log })
         let transport = ScriptedTransport(script).transport.logged(by: logger)
-        _ = try? transport.send(OutgoingRequest(.get, url), by: .after(.seconds(20)))
+        _ = try? transport.send(OutgoingRequest(.microsoft, .download, .get, url), by: .after(.seconds(20)))
         let lines = log.lines("Provider call")
         try #require(lines.count == 1)
         return lines[0]

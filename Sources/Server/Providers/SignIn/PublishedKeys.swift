@@ -1,4 +1,4 @@
-import HTTPTransport
+public import HTTPTransport
 import HTTPTypes
 public import JSONWebTokens
 import Synchronization
@@ -25,19 +25,22 @@ public final class PublishedKeys: Sendable {
         var lastAttempt: ContinuousClock.Instant?
     }
 
+    private let service: ExternalService
     private let url: String
     private let algorithms: Set<JSONWebToken.Algorithm>
     private let now: @Sendable () -> ContinuousClock.Instant
     private let memory = Mutex(Memory())
 
     /// - Parameters:
+    ///   - service: the issuer's.
     ///   - url: the issuer's `jwks_uri`.
     ///   - algorithms: what the issuer signs with; tokens signed otherwise are rejected.
     ///   - now: the clock; tests pass one that they control.
     public init(
-        url: String, algorithms: Set<JSONWebToken.Algorithm> = [.rs256],
+        of service: ExternalService, at url: String, algorithms: Set<JSONWebToken.Algorithm> = [.rs256],
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
+        self.service = service
         self.url = url
         self.algorithms = algorithms
         self.now = now
@@ -100,7 +103,8 @@ public final class PublishedKeys: Sendable {
     }
 
     private func fetch(through client: AccountClient) throws(AccountError) -> JSONWebKeySet {
-        let reply = try client.send(OutgoingRequest(.get, url, replyLimitBytes: Self.replyLimitBytes))
+        let reply = try client.send(
+            OutgoingRequest(service, .identity, .get, url, replyLimitBytes: Self.replyLimitBytes))
         guard reply.status == 200 else { throw .unavailable(detail: "keys: status \(reply.status)") }
         let keys: JSONWebKeySet
         do {

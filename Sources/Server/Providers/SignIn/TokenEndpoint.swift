@@ -16,6 +16,7 @@ struct TokenEndpoint: Sendable {
     /// The meaning of an unsuccessful reply.
     typealias RefusalReader = @Sendable (_ reply: Reply, _ purpose: Purpose) -> AccountError
 
+    private let service: ExternalService
     private let url: String
     private let identification: [(name: String, value: String)]
     private let refusal: RefusalReader
@@ -24,8 +25,10 @@ struct TokenEndpoint: Sendable {
     ///   - provider: the provider's name, for the log.
     ///   - refusal: interprets refusals; `nil` if they follow RFC 6749, section 5.2.
     init(
-        of provider: String, at url: String, clientID: String, clientSecret: String, refusal: RefusalReader? = nil
+        of service: ExternalService, named provider: String, at url: String, clientID: String, clientSecret: String,
+        refusal: RefusalReader? = nil
     ) {
+        self.service = service
         self.url = url
         identification = [("client_id", clientID), ("client_secret", clientSecret)]
         self.refusal = refusal ?? { reply, purpose in Self.standardRefusal(reply, purpose, of: provider) }
@@ -92,7 +95,9 @@ struct TokenEndpoint: Sendable {
         _ grant: [(name: String, value: String)], _ details: [(name: String, value: String)], for purpose: Purpose,
         isRepeatable: Bool = true, through client: AccountClient
     ) throws(AccountError) -> OAuthTokens {
-        let reply = try client.send(.form(url, grant + identification + details), isRepeatable: isRepeatable)
+        let request = OutgoingRequest.form(
+            service, purpose == .renewal ? .refresh : .token, url, grant + identification + details)
+        let reply = try client.send(request, isRepeatable: isRepeatable)
         guard reply.status == 200 else { throw refusal(reply, purpose) }
         return try AccountJSON.decode(OAuthTokens.self, reply)
     }

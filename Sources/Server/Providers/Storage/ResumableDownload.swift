@@ -11,13 +11,14 @@ struct ResumableDownload {
     private let access: StorageAccess
     private let patience: Duration
     /// The template of each request, except for its address and range: GET unless the provider wants another method.
-    var form = OutgoingRequest(.get, "")
+    var form: OutgoingRequest
 
     private var hasBegun = false
     private var received: Int64 = 0
     private var attempt = 0
 
-    init(access: StorageAccess, classify: @escaping (Reply) -> ReplyVerdict) {
+    init(from service: ExternalService, access: StorageAccess, classify: @escaping (Reply) -> ReplyVerdict) {
+        form = OutgoingRequest(service, .download, .get, "")
         self.access = access
         client = ProviderClient(access, classify: classify)
         patience = access.deadline.remaining

@@ -4,6 +4,7 @@ import Providers
 import SyncProtocol
 import Synchronization
 import TestSupport
+import Testing
 import Vault
 
 /// One person's account at an emulated provider, with the tokens that a server has exchanged for it and the folder that
@@ -79,17 +80,23 @@ final class ContractAccount: Sendable {
 final class ContractStorage {
     let account: ContractAccount
     let provider: any CloudProvider
-    private let sender: CurlSenderPool
+    let transport: Transport
     private let tokens: RenewableTokens
+    private let record = CallRecord()
 
     init(_ account: ContractAccount) throws {
         self.account = account
         provider = account.kind.makeProvider()
-        sender = CurlSenderPool(routing: try ContractSandbox.routing())
-        tokens = RenewableTokens(account, transport: sender.transport)
+        transport = record.keeping(CurlSenderPool(routing: try ContractSandbox.routing()).transport)
+        tokens = RenewableTokens(account, transport: transport)
     }
 
-    var transport: Transport { sender.transport }
+    /// What the requests that `body` makes are for, as the adapter names it; in order, each once in a row.
+    func operations(during body: () throws -> Void) rethrows -> [ProviderCall.Operation] {
+        record.operations = []
+        try body()
+        return record.operations
+    }
 
     var token: String { get throws { try tokens.current() } }
 
@@ -120,6 +127,29 @@ final class ContractStorage {
             return true
         }
         return bytes
+    }
+}
+
+/// Records what requests are for, and expects that each goes to a host of the service that it names.
+private final class CallRecord {
+    var operations: [ProviderCall.Operation] = []
+
+    func keeping(_ transport: Transport) -> Transport {
+        Transport(
+            send: { request, deadline throws(TransportError) in
+                self.note(request)
+                return try transport.send(request, by: deadline)
+            },
+            stream: { request, deadline, head, body throws(TransportError) in
+                self.note(request)
+                return try transport.stream(request, by: deadline, head: head, body: body)
+            })
+    }
+
+    private func note(_ request: OutgoingRequest) {
+        let host = HTTPSAddress(request.url)?.host ?? ""
+        #expect(request.call.service.entry(for: host) != nil, "\(host) is not \(request.call.service)'s")
+        if operations.last != request.call.operation { operations.append(request.call.operation) }
     }
 }
 

@@ -36,7 +36,7 @@ private struct DropboxOwner: StorageOwner {
     @discardableResult
     private func call(_ route: String, _ argument: [String: String], _ storage: ContractStorage) throws -> Reply {
         let request = OutgoingRequest(
-            .post, "https://api.dropboxapi.com/2/files/\(route)",
+            .dropbox, .metadata, .post, "https://api.dropboxapi.com/2/files/\(route)",
             headers: [.authorization: "Bearer \(try storage.token)", .contentType: "application/json"],
             body: Array(try JSONSerialization.data(withJSONObject: argument))[...])
         let reply = try storage.transport.send(request, by: .after(.seconds(20)))

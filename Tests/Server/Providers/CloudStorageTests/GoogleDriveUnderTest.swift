@@ -57,7 +57,8 @@ struct DriveOwner: StorageOwner {
     private func call(
         _ method: HTTPRequest.Method, _ url: String, _ json: [String: Any]?, _ storage: ContractStorage
     ) throws -> Reply {
-        var request = OutgoingRequest(method, url, headers: [.authorization: "Bearer \(try storage.token)"])
+        var request = OutgoingRequest(
+            .google, .metadata, method, url, headers: [.authorization: "Bearer \(try storage.token)"])
         if let json {
             request.headers[.contentType] = "application/json; charset=UTF-8"
             request.body = Array(try JSONSerialization.data(withJSONObject: json))[...]

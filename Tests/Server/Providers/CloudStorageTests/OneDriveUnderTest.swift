@@ -46,7 +46,8 @@ private struct OneDriveOwner: StorageOwner {
     private func call(
         _ method: HTTPRequest.Method, _ url: String, _ json: [String: Any]?, _ storage: ContractStorage
     ) throws -> Reply {
-        var request = OutgoingRequest(method, url, headers: [.authorization: "Bearer \(try storage.token)"])
+        var request = OutgoingRequest(
+            .microsoft, .metadata, method, url, headers: [.authorization: "Bearer \(try storage.token)"])
         if let json {
             request.headers[.contentType] = "application/json"
             request.body = Array(try JSONSerialization.data(withJSONObject: json))[...]

@@ -1,3 +1,4 @@
+import HTTPTransport
 import Providers
 import TestSupport
 import Testing
@@ -37,6 +38,26 @@ extension CloudProviderTests {
 
             try storage.provider.delete(objectID: stored[2].objectID, in: storage.access())
             #expect(try list().map(\.name) == stored.map(\.name).filter { $0 != "file 12.bin" })
+        }
+
+        @Test("Requests are named by what they are for", arguments: ProviderUnderTest.all, [1, 9 << 20])
+        func names(kind: ProviderUnderTest, bytes: Int) throws {
+            let storage = try ContractAccount(kind).open()
+            let content = PartedContent(RandomData.bytes(bytes), for: kind, partBytes: 1 << 20)
+            // The folder is there after the first upload.
+            try storage.store([1], as: "first.bin")
+            var stored: StoredObject?
+
+            let uploading = try storage.operations { stored = try storage.store(content) }
+            let id = try #require(stored?.objectID)
+
+            #expect(uploading.filter { $0 != .metadata } == [.upload])
+            #expect(
+                try storage.operations { _ = try storage.provider.describe(objectID: id, in: storage.access()) }
+                    == [.metadata])
+            #expect(try storage.operations { _ = try storage.read(id) } == [.download])
+            #expect(
+                try storage.operations { try storage.provider.delete(objectID: id, in: storage.access()) } == [.delete])
         }
 
         @Test(

@@ -2,6 +2,7 @@ import HTTPTransport
 import Providers
 import SyncProtocol
 import TestSupport
+import Testing
 
 /// An account provider that answers by path, and a client that asks it without waiting between attempts.
 struct AccountScript {
@@ -33,8 +34,14 @@ struct AccountScript {
         AccountClient(transport: transport.transport, deadline: .after(time), backoff: pauses.backoff())
     }
 
-    /// The paths that were asked, without queries.
-    var paths: [String] { transport.requests.map { String($0.url.prefix { $0 != "?" }) } }
+    /// The paths that were asked, without queries; each at a host of the service that the request names.
+    var paths: [String] {
+        for request in transport.requests {
+            let host = HTTPSAddress(request.url)?.host ?? ""
+            #expect(request.call.service.entry(for: host) != nil, "\(host) is not \(request.call.service)'s")
+        }
+        return transport.requests.map { String($0.url.prefix { $0 != "?" }) }
+    }
 }
 
 extension PresentedCredentials {

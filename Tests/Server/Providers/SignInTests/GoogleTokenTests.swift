@@ -42,6 +42,7 @@ struct GoogleTokenTests {
                 == "grant_type=authorization_code&code=4%2Fcode%2B%3D%26"
                 + "&client_id=1234567890-server.apps.googleusercontent.com&client_secret=s3cr3t&redirect_uri=")
         #expect(script.transport.requests[1].headers[.authorization] == "Bearer ya29.server")
+        #expect(script.transport.calls == [ProviderCall(.google, .token), ProviderCall(.google, .identity)])
     }
 
     @Test("A second consent brings no refresh token, and the stored one is kept")
@@ -131,6 +132,7 @@ struct GoogleTokenTests {
         #expect(
             script.transport.requests[0].bodyText.hasPrefix("grant_type=refresh_token&refresh_token=1%2F%2Frefresh%2B&")
         )
+        #expect(script.transport.calls == [ProviderCall(.google, .refresh)])
     }
 
     @Test("Without a refresh token nothing is asked, and the person must sign in again")

@@ -44,6 +44,7 @@ struct GoogleVerificationTests {
             ])
         #expect(script.transport.requests[0].headers[.authorization] == nil)
         #expect(script.transport.requests[1].headers[.authorization] == "Bearer ya29.device")
+        #expect(script.transport.calls == Array(repeating: ProviderCall(.google, .identity), count: 2))
     }
 
     @Test(

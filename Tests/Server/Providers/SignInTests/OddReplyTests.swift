@@ -120,7 +120,7 @@ struct OddReplyTests {
         // Tokens as strangers send them: their header is read before anything is known of them.
         let header = #"{"alg": "RS256", "kid": "K1", "typ": "JWT"}"#
         let keys = try? IssuerKey.published([IssuerKey.shared.get()])
-        let published = PublishedKeys(url: "https://appleid.apple.com/auth/keys")
+        let published = PublishedKeys(of: .apple, at: "https://appleid.apple.com/auth/keys")
         let script = AccountScript(["keys": keys ?? Reply(404)])
         for _ in 0..<cases / 2 {
             let token =

@@ -7,13 +7,14 @@ import Testing
 
 @Suite("Issuers' published keys")
 struct PublishedKeysTests {
+    private static let service = ExternalService("issuer", hosts: ["issuer.example"])
     private static let url = "https://issuer.example/keys"
     private let clock = SignInCacheTests.Clock()
     private let keys: PublishedKeys
     private let issuer: IssuerKey
 
     init() throws {
-        keys = PublishedKeys(url: Self.url, now: { [clock] in clock.now })
+        keys = PublishedKeys(of: Self.service, at: Self.url, now: { [clock] in clock.now })
         issuer = try IssuerKey.shared.get()
     }
 

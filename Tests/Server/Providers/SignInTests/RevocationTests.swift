@@ -25,6 +25,7 @@ struct RevocationTests {
         #expect(script.paths == Array(repeating: "https://oauth2.googleapis.com/revoke", count: 2))
         #expect(script.transport.requests.map(\.bodyText) == ["token=refresh%2B", "token=access"])
         #expect(script.transport.requests[0].method == .post)
+        #expect(script.transport.calls[0] == ProviderCall(.google, .revoke))
     }
 
     @Test("A grant that has ended already is as good as one that ends")

@@ -116,7 +116,8 @@ public struct SNS: PushService {
         _ action: String, _ fields: [(name: String, value: String)], through client: PushClient
     ) throws(PushError) -> Reply {
         var request = OutgoingRequest.form(
-            "https://\(host)/", [(name: "Action", value: action), (name: "Version", value: Self.version)] + fields)
+            .sns, .push, "https://\(host)/",
+            [(name: "Action", value: action), (name: "Version", value: Self.version)] + fields)
         request.replyLimitBytes = 64 * 1024
         let time = Self.time(now())
         let contentType = "application/x-www-form-urlencoded; charset=utf-8"

@@ -91,7 +91,7 @@ public struct APNs: PushService {
         // A repeated notification replaces the first one on the screen instead of appearing beside it.
         headers[.apnsCollapseID] = notification.id
         var request = OutgoingRequest(
-            .post, "https://\(host)/3/device/\(PercentEncoding.encode(deviceToken))", headers: headers,
+            .apns, .push, .post, "https://\(host)/3/device/\(PercentEncoding.encode(deviceToken))", headers: headers,
             body: ArraySlice(Self.payload(notification.text)), replyLimitBytes: 64 * 1024)
         request.requiresHTTP2 = true
         return request

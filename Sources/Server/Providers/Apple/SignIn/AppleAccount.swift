@@ -49,7 +49,7 @@ public struct AppleAccount: AccountProvider {
         self.registration = registration
         self.now = now
         policy = IDTokenPolicy(issuer: .oneOf([Self.issuer]), audiences: [registration.clientID])
-        keys = PublishedKeys(url: Self.keysURL, algorithms: [.rs256, .es256])
+        keys = PublishedKeys(of: .apple, at: Self.keysURL, algorithms: [.rs256, .es256])
     }
 
     public var accountType: AccountType { .appleSignIn }
@@ -136,7 +136,7 @@ public struct AppleAccount: AccountProvider {
         guard let refreshToken = stored.refreshToken else { return }
         let reply = try client.send(
             .form(
-                Self.revocationURL,
+                .apple, .revoke, Self.revocationURL,
                 [
                     ("client_id", registration.clientID), ("client_secret", try clientSecret()),
                     ("token", refreshToken), ("token_type_hint", "refresh_token"),
@@ -148,7 +148,8 @@ public struct AppleAccount: AccountProvider {
 
     private func tokenEndpoint() throws(AccountError) -> TokenEndpoint {
         TokenEndpoint(
-            of: "Apple", at: Self.tokenURL, clientID: registration.clientID, clientSecret: try clientSecret())
+            of: .apple, named: "Apple", at: Self.tokenURL, clientID: registration.clientID,
+            clientSecret: try clientSecret())
     }
 
     /// A token that we sign to prove to Apple that we are the app's server ("Creating a client secret").

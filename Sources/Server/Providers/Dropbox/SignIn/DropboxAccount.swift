@@ -21,7 +21,8 @@ public struct DropboxAccount: AccountProvider {
     ///   - redirectURI: of callers that request codes without naming one; `nil` if they use none.
     ///   - allowsBareTokens: whether a token without a code is enough, as deployed clients need it.
     public init(appKey: String, appSecret: String, redirectURI: String? = nil, allowsBareTokens: Bool) {
-        tokenEndpoint = TokenEndpoint(of: "Dropbox", at: Self.token, clientID: appKey, clientSecret: appSecret)
+        tokenEndpoint = TokenEndpoint(
+            of: .dropbox, named: "Dropbox", at: Self.token, clientID: appKey, clientSecret: appSecret)
         self.redirectURI = redirectURI
         self.allowsBareTokens = allowsBareTokens
     }
@@ -86,7 +87,7 @@ public struct DropboxAccount: AccountProvider {
             return  // There is nothing left to end.
         }
         guard let token = fresh.accessToken else { return }
-        let reply = try call(Self.revocation, token, through: client)
+        let reply = try call(.revoke, Self.revocation, token, through: client)
         // 401: it has ended in the meantime.
         guard [200, 401].contains(reply.status) else {
             throw .misconfigured(detail: "Dropbox's revocation says status \(reply.status)")
@@ -94,7 +95,7 @@ public struct DropboxAccount: AccountProvider {
     }
 
     private func currentUser(_ token: String, through client: AccountClient) throws(AccountError) -> DropboxUser {
-        let reply = try call(Self.currentAccount, token, through: client)
+        let reply = try call(.identity, Self.currentAccount, token, through: client)
         switch reply.status {
         case 200: return try AccountJSON.decode(DropboxUser.self, reply)
         // Malformed, expired, revoked, without the scope, or of a suspended user.
@@ -104,10 +105,13 @@ public struct DropboxAccount: AccountProvider {
     }
 
     /// A call without an argument.
-    private func call(_ url: String, _ token: String, through client: AccountClient) throws(AccountError) -> Reply {
+    private func call(
+        _ operation: ProviderCall.Operation, _ url: String, _ token: String, through client: AccountClient
+    ) throws(AccountError) -> Reply {
         try client.send(
             OutgoingRequest(
-                .post, url, headers: [.authorization: "Bearer " + token, .contentType: "application/json"],
+                .dropbox, operation, .post, url,
+                headers: [.authorization: "Bearer " + token, .contentType: "application/json"],
                 body: ArraySlice("null".utf8)))
     }
 }

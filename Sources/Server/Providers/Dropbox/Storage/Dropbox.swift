@@ -34,9 +34,9 @@ public struct Dropbox: CloudProvider {
     public func download(
         objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
-        var request = OutgoingRequest(.post, Self.content + "download")
+        var request = OutgoingRequest(.dropbox, .download, .post, Self.content + "download")
         request.headers[.dropboxArgument] = try DropboxJSON.header(DropboxPath(path: objectID))
-        var download = ResumableDownload(access: access) { DropboxVerdict.classify($0) }
+        var download = ResumableDownload(from: .dropbox, access: access) { DropboxVerdict.classify($0) }
         download.form = request
         try download.run(request.url, begin: begin, receive: receive)
     }
@@ -44,7 +44,7 @@ public struct Dropbox: CloudProvider {
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
         var client = ProviderClient(access) { DropboxVerdict.classify($0) }
         do {
-            _ = try client.send(try Self.call("delete_v2", DropboxPath(path: objectID)))
+            _ = try client.send(try Self.call("delete_v2", DropboxPath(path: objectID), for: .delete))
         } catch .notFound {
             // Deleted already, by us or by its owner.
         }
@@ -87,9 +87,11 @@ public struct Dropbox: CloudProvider {
     }
 
     /// A request of the style whose argument is its body.
-    static func call(_ route: String, _ argument: some Encodable) throws(CloudStorageError) -> OutgoingRequest {
+    static func call(
+        _ route: String, _ argument: some Encodable, for operation: ProviderCall.Operation = .metadata
+    ) throws(CloudStorageError) -> OutgoingRequest {
         OutgoingRequest(
-            .post, files + route, headers: [.contentType: "application/json"],
+            .dropbox, operation, .post, files + route, headers: [.contentType: "application/json"],
             body: try DropboxJSON.encode(argument)[...])
     }
 

@@ -115,7 +115,7 @@ struct DropboxUpload {
         _ route: String, _ argument: some Encodable, _ bytes: ArraySlice<UInt8>
     ) throws(CloudStorageError) -> OutgoingRequest {
         OutgoingRequest(
-            .post, Dropbox.content + route,
+            .dropbox, .upload, .post, Dropbox.content + route,
             headers: [
                 .contentType: "application/octet-stream", .dropboxArgument: try DropboxJSON.header(argument),
             ], body: bytes)

@@ -33,7 +33,7 @@ public struct FacebookAccount: AccountProvider {
         self.appSecret = appSecret
         self.now = now
         graph = "https://graph.facebook.com/" + graphVersion
-        keys = PublishedKeys(url: Self.limitedKeys)
+        keys = PublishedKeys(of: .facebook, at: Self.limitedKeys)
         policy = IDTokenPolicy(issuer: .oneOf(Self.limitedIssuers), audiences: [appID])
     }
 
@@ -67,7 +67,7 @@ public struct FacebookAccount: AccountProvider {
         let url = OutgoingRequest.url(
             graph + "/debug_token",
             [("input_token", presented.accessToken), ("access_token", "\(appID)|\(appSecret)")])
-        let reply = try client.send(OutgoingRequest(.get, url))
+        let reply = try client.send(OutgoingRequest(.facebook, .identity, .get, url))
         guard reply.status == 200 else { throw Self.failure(ofInspection: reply) }
         let token = try AccountJSON.decode(FacebookTokenInspection.self, reply).data
         let lifetime = token.lifetime(at: now())
@@ -92,7 +92,7 @@ public struct FacebookAccount: AccountProvider {
                 ("grant_type", "fb_exchange_token"), ("client_id", appID), ("client_secret", appSecret),
                 ("fb_exchange_token", presented.accessToken),
             ])
-        let reply = try client.send(OutgoingRequest(.get, url))
+        let reply = try client.send(OutgoingRequest(.facebook, .token, .get, url))
         guard reply.status == 200 else { throw Self.failure(reply) }
         return try AccountJSON.decode(FacebookTokens.self, reply).accessToken
     }
@@ -101,7 +101,7 @@ public struct FacebookAccount: AccountProvider {
         let proof = hmacSHA256(key: Array(appSecret.utf8), message: Array(token.utf8)).hexLowercase
         let url = OutgoingRequest.url(
             graph + "/me", [("fields", "id,name"), ("access_token", token), ("appsecret_proof", proof)])
-        let reply = try client.send(OutgoingRequest(.get, url))
+        let reply = try client.send(OutgoingRequest(.facebook, .identity, .get, url))
         guard reply.status == 200 else { throw Self.failure(reply) }
         return try AccountJSON.decode(FacebookUser.self, reply)
     }

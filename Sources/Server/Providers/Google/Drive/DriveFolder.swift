@@ -59,7 +59,8 @@ struct DriveFolder {
     private func create(_ name: String, as folderID: String) throws(CloudStorageError) {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: [409]) }
         let folder = DriveNewFile(id: folderID, name: name, mimeType: GoogleDrive.folderType, parents: ["root"])
-        var request = OutgoingRequest(.post, OutgoingRequest.url(GoogleDrive.files, [("fields", "id")]))
+        var request = OutgoingRequest(
+            .google, .metadata, .post, OutgoingRequest.url(GoogleDrive.files, [("fields", "id")]))
         request.headers[.contentType] = "application/json; charset=UTF-8"
         request.body = try ProviderJSON.encode(folder)[...]
         _ = try client.send(request)

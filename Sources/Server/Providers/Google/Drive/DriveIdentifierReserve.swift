@@ -19,7 +19,7 @@ final class DriveIdentifierReserve: Sendable {
             GoogleDrive.files + "/generateIds",
             [("count", "\(Self.lot)"), ("space", "drive"), ("type", "files")])
         var fresh = try ProviderJSON.decode(
-            DriveGeneratedIDs.self, try client.send(OutgoingRequest(.get, url)).body
+            DriveGeneratedIDs.self, try client.send(OutgoingRequest(.google, .metadata, .get, url)).body
         ).ids
         guard let taken = fresh.popLast() else { throw .unavailable(detail: "Drive generated no identifiers") }
         identifiers.withLock { reserve in

@@ -39,7 +39,7 @@ enum DriveQuery {
             if let pageToken { items.append((name: "pageToken", value: pageToken)) }
             let url = OutgoingRequest.url(GoogleDrive.files, items)
             let page = try ProviderJSON.decode(
-                DriveFileList.self, try client.send(OutgoingRequest(.get, url)).body)
+                DriveFileList.self, try client.send(OutgoingRequest(.google, .metadata, .get, url)).body)
             guard goesOn(page.files) else { return }
             pageToken = page.nextPageToken
         } while pageToken != nil

@@ -56,7 +56,7 @@ struct DriveUpload {
         body += Array("\r\n--\(boundary)\r\nContent-Type: \(file.mimeType)\r\n\r\n".utf8)
         body += bytes
         body += Array("\r\n--\(boundary)--\r\n".utf8)
-        var request = OutgoingRequest(.post, url(uploadType: "multipart"))
+        var request = OutgoingRequest(.google, .upload, .post, url(uploadType: "multipart"))
         request.headers[.contentType] = "multipart/related; boundary=\(boundary)"
         request.body = body[...]
         let reply = try create(request)
@@ -94,7 +94,7 @@ struct DriveUpload {
 
     /// - Returns: `nil` if the object exists already.
     private func startSession() throws(CloudStorageError) -> DriveUploadSession? {
-        var request = OutgoingRequest(.post, url(uploadType: "resumable"))
+        var request = OutgoingRequest(.google, .upload, .post, url(uploadType: "resumable"))
         request.headers[.contentType] = "application/json; charset=UTF-8"
         request.headers[.uploadContentType] = file.mimeType
         request.headers[.uploadContentLength] = String(content.lengthBytes)

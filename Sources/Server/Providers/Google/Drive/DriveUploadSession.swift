@@ -74,7 +74,7 @@ struct DriveUploadSession {
 
     /// A chunk, or, without bytes, a query for what Drive has.
     private func request(_ chunk: ArraySlice<UInt8>, at position: Int64) -> OutgoingRequest {
-        var request = OutgoingRequest(.put, url, body: chunk)
+        var request = OutgoingRequest(.google, .upload, .put, url, body: chunk)
         request.headers[.contentRange] =
             chunk.isEmpty
             ? "bytes */\(totalBytes)" : "bytes \(position)-\(position + Int64(chunk.count) - 1)/\(totalBytes)"
@@ -91,7 +91,7 @@ struct DriveUploadSession {
 
     /// `url` if it is one of Google's: the access token goes nowhere else.
     private static func checked(_ url: String) throws(CloudStorageError) -> String {
-        guard ServiceProvider.google.owns(url) else {
+        guard ExternalService.google.owns(url) else {
             throw .rejected(code: "upload session at a foreign address")
         }
         return url

@@ -45,14 +45,14 @@ public struct GoogleDrive: CloudProvider {
         let url = OutgoingRequest.url(
             files + "/" + PercentEncoding.encode(objectID), [("fields", DriveFile.fields)])
         return try ProviderJSON.decode(
-            DriveFile.self, try client.send(OutgoingRequest(.get, url), by: deadline).body)
+            DriveFile.self, try client.send(OutgoingRequest(.google, .metadata, .get, url), by: deadline).body)
     }
 
     public func download(
         objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         let url = OutgoingRequest.url(Self.files + "/" + PercentEncoding.encode(objectID), [("alt", "media")])
-        var download = ResumableDownload(access: access) { DriveVerdict.classify($0, accepting: []) }
+        var download = ResumableDownload(from: .google, access: access) { DriveVerdict.classify($0, accepting: []) }
         try download.run(url, begin: begin, receive: receive)
     }
 
@@ -60,7 +60,7 @@ public struct GoogleDrive: CloudProvider {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         let url = Self.files + "/" + PercentEncoding.encode(objectID)
         do {
-            _ = try client.send(OutgoingRequest(.delete, url))
+            _ = try client.send(OutgoingRequest(.google, .delete, .delete, url))
         } catch .notFound {
             // Deleted already, by us or by its owner.
         }

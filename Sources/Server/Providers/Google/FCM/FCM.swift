@@ -40,7 +40,8 @@ public struct FCM: PushService {
 
     private func request(_ body: [UInt8], _ accessToken: String) -> OutgoingRequest {
         OutgoingRequest(
-            .post, url, headers: [.authorization: "Bearer " + accessToken, .contentType: "application/json"],
+            .fcm, .push, .post, url,
+            headers: [.authorization: "Bearer " + accessToken, .contentType: "application/json"],
             body: ArraySlice(body), replyLimitBytes: 64 * 1024)
     }
 

@@ -71,7 +71,7 @@ final class ServiceAccountToken: Sendable {
         }
         let reply = try client.send(
             .form(
-                Self.url,
+                .google, .token, Self.url,
                 [
                     (name: "grant_type", value: "urn:ietf:params:oauth:grant-type:jwt-bearer"),
                     (name: "assertion", value: assertion),

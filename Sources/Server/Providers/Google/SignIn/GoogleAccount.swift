@@ -24,7 +24,8 @@ public struct GoogleAccount: AccountProvider {
     ///   - otherClientIDs: the clients of our apps, where they are not in the same project as the server's.
     public init(clientID: String, clientSecret: String, otherClientIDs: [String]) {
         self.clientID = clientID
-        tokenEndpoint = TokenEndpoint(of: "Google", at: Self.token, clientID: clientID, clientSecret: clientSecret)
+        tokenEndpoint = TokenEndpoint(
+            of: .google, named: "Google", at: Self.token, clientID: clientID, clientSecret: clientSecret)
         self.otherClientIDs = Set(otherClientIDs)
     }
 
@@ -35,7 +36,7 @@ public struct GoogleAccount: AccountProvider {
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
         let url = OutgoingRequest.url(Self.tokenInfo, [("access_token", presented.accessToken)])
-        let reply = try client.send(OutgoingRequest(.get, url))
+        let reply = try client.send(OutgoingRequest(.google, .identity, .get, url))
         try Self.requireSuccess(reply)
         let info = try AccountJSON.decode(GoogleTokenInfo.self, reply)
         guard [info.aud, info.azp].compactMap(\.self).contains(where: isOurs) else { throw .rejected }
@@ -74,7 +75,7 @@ public struct GoogleAccount: AccountProvider {
     /// again: Google issues one at the first consent only ("Revoking a token").
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {
         guard let token = stored.refreshToken ?? stored.accessToken else { return }
-        let reply = try client.send(.form(Self.revocation, [("token", token)]))
+        let reply = try client.send(.form(.google, .revoke, Self.revocation, [("token", token)]))
         if reply.status == 200 { return }
         let word = try AccountJSON.decode(OAuthErrorBody.self, reply).error
         // It has ended already.
@@ -90,7 +91,8 @@ public struct GoogleAccount: AccountProvider {
     }
 
     private func userInfo(_ token: String, through client: AccountClient) throws(AccountError) -> GoogleUserInfo {
-        let reply = try client.send(OutgoingRequest(.get, Self.userInfo, headers: [.authorization: "Bearer " + token]))
+        let reply = try client.send(
+            OutgoingRequest(.google, .identity, .get, Self.userInfo, headers: [.authorization: "Bearer " + token]))
         try Self.requireSuccess(reply)
         return try AccountJSON.decode(GoogleUserInfo.self, reply)
     }

@@ -24,7 +24,8 @@ struct AppFolder {
     @discardableResult
     func fetch(by deadline: Deadline? = nil) throws(CloudStorageError) -> String {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
-        let request = OutgoingRequest(.get, OutgoingRequest.url(Self.address, [("$select", "id")]))
+        let request = OutgoingRequest(
+            .microsoft, .metadata, .get, OutgoingRequest.url(Self.address, [("$select", "id")]))
         return try ProviderJSON.decode(DriveItem.self, try client.send(request, by: deadline).body).id
     }
 }

@@ -15,7 +15,7 @@ enum ContentHost {
 
     /// `url` if it is one of Microsoft's: a person's files go nowhere else, whatever a reply says.
     static func checked(_ url: String) throws(CloudStorageError) -> String {
-        guard ServiceProvider.microsoft.owns(url) else { throw .rejected(code: "bytes at a foreign address") }
+        guard ExternalService.microsoft.owns(url) else { throw .rejected(code: "bytes at a foreign address") }
         return url
     }
 }

@@ -42,7 +42,8 @@ public struct OneDrive: CloudProvider {
     private static func item(_ objectID: String, _ access: StorageAccess) throws(CloudStorageError) -> DriveItem {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
         let url = OutgoingRequest.url(address(of: objectID), [("$select", DriveItem.fields)])
-        return try ProviderJSON.decode(DriveItem.self, try client.send(OutgoingRequest(.get, url)).body)
+        return try ProviderJSON.decode(
+            DriveItem.self, try client.send(OutgoingRequest(.microsoft, .metadata, .get, url)).body)
     }
 
     /// The bytes come from another host, by an address that is itself the authorization: our token is not sent there.
@@ -51,7 +52,7 @@ public struct OneDrive: CloudProvider {
         objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         let address = DownloadAddress(addresses.take(objectID, access.tokens.accountKey))
-        var download = ResumableDownload(access: access) { reply in
+        var download = ResumableDownload(from: .microsoft, access: access) { reply in
             if reply.status >= 300 { address.url = nil }
             return ContentHost.classify(reply)
         }
@@ -68,7 +69,8 @@ public struct OneDrive: CloudProvider {
         of objectID: String, _ access: StorageAccess, by deadline: Deadline
     ) throws(CloudStorageError) -> String {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: [302]) }
-        let reply = try client.send(OutgoingRequest(.get, address(of: objectID) + "/content"), by: deadline)
+        let reply = try client.send(
+            OutgoingRequest(.microsoft, .download, .get, address(of: objectID) + "/content"), by: deadline)
         guard reply.status == 302, let location = reply.head.headers[.location] else {
             throw .unavailable(detail: "status \(reply.status) instead of a download's address")
         }
@@ -83,7 +85,7 @@ public struct OneDrive: CloudProvider {
     static func delete(_ objectID: String, _ access: StorageAccess) throws(CloudStorageError) {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
         do {
-            _ = try client.send(OutgoingRequest(.delete, address(of: objectID)))
+            _ = try client.send(OutgoingRequest(.microsoft, .delete, .delete, address(of: objectID)))
         } catch .notFound {
             // Deleted already, by us or by its owner.
         }
@@ -99,7 +101,7 @@ public struct OneDrive: CloudProvider {
             Self.drive + "/special/approot/children", [("$select", DriveItem.listedFields), ("$top", "200")])
         while true {
             let items = try ProviderJSON.decode(
-                DriveItemPage.self, try client.send(OutgoingRequest(.get, url)).body)
+                DriveItemPage.self, try client.send(OutgoingRequest(.microsoft, .metadata, .get, url)).body)
             page(items.value.filter { $0.file != nil }.map(\.stored))
             guard let next = items.nextLink else { return }
             // The token must not go anywhere else.
@@ -118,7 +120,7 @@ public struct OneDrive: CloudProvider {
         let url = OutgoingRequest.url(address(ofName: name), [("$select", DriveItem.fields)])
         do {
             return try ProviderJSON.decode(
-                DriveItem.self, try client.send(OutgoingRequest(.get, url), by: deadline).body)
+                DriveItem.self, try client.send(OutgoingRequest(.microsoft, .metadata, .get, url), by: deadline).body)
         } catch .notFound {
             return nil
         }

@@ -68,7 +68,8 @@ struct OneDriveUpload {
         for name in names {
             let url = OneDrive.address(ofName: name) + ":/content"
             var request = OutgoingRequest(
-                .put, OutgoingRequest.url(url, [("@microsoft.graph.conflictBehavior", "fail")]), body: bytes)
+                .microsoft, .upload, .put, OutgoingRequest.url(url, [("@microsoft.graph.conflictBehavior", "fail")]),
+                body: bytes)
             request.headers[.contentType] = "application/octet-stream"
             let reply = try create(request)
             if reply.status != 409 { return try ProviderJSON.decode(DriveItem.self, reply.body) }
@@ -158,7 +159,8 @@ struct OneDriveUpload {
     }
 
     private static func sessionRequest(_ name: String, bytes: Int64?) throws(CloudStorageError) -> OutgoingRequest {
-        var request = OutgoingRequest(.post, OneDrive.address(ofName: name) + ":/createUploadSession")
+        var request = OutgoingRequest(
+            .microsoft, .upload, .post, OneDrive.address(ofName: name) + ":/createUploadSession")
         request.headers[.contentType] = "application/json"
         request.body = try ProviderJSON.encode(NewUploadSession(item: .init(name: name, fileSize: bytes)))[...]
         return request

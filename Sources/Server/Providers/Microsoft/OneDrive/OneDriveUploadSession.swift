@@ -58,7 +58,7 @@ struct OneDriveUploadSession {
                 outcome = try client.sendOnce(
                     fragment(part.bytes.dropFirst(Int(position - part.offset)), at: position), by: deadline)
             } else {
-                outcome = try client.sendOnce(OutgoingRequest(.get, url), by: deadline)
+                outcome = try client.sendOnce(OutgoingRequest(.microsoft, .upload, .get, url), by: deadline)
             }
             position = nil
             switch outcome {
@@ -109,7 +109,7 @@ struct OneDriveUploadSession {
     }
 
     private func fragment(_ bytes: ArraySlice<UInt8>, at position: Int64) -> OutgoingRequest {
-        var request = OutgoingRequest(.put, url, body: bytes)
+        var request = OutgoingRequest(.microsoft, .upload, .put, url, body: bytes)
         request.headers[.contentRange] = "bytes \(position)-\(position + Int64(bytes.count) - 1)/\(totalBytes)"
         request.headers[.contentType] = "application/octet-stream"
         return request
@@ -118,6 +118,7 @@ struct OneDriveUploadSession {
     /// Cancels the session, so that it does not count against the person's storage until it expires; a failure does not
     /// matter.
     func cancel() {
-        _ = try? access.transport.send(OutgoingRequest(.delete, url), by: .after(Self.cancellationTime))
+        _ = try? access.transport.send(
+            OutgoingRequest(.microsoft, .upload, .delete, url), by: .after(Self.cancellationTime))
     }
 }

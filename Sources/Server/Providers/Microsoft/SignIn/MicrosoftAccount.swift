@@ -29,7 +29,7 @@ public struct MicrosoftAccount: AccountProvider {
 
     init(clientID: String, clientSecret: String, now: @escaping @Sendable () -> Date) {
         tokenEndpoint = TokenEndpoint(
-            of: "Microsoft", at: Self.token, clientID: clientID, clientSecret: clientSecret
+            of: .microsoft, named: "Microsoft", at: Self.token, clientID: clientID, clientSecret: clientSecret
         ) { reply, purpose in
             switch purpose {
             case .exchange: MicrosoftRefusal(reply).ofExchange
@@ -38,7 +38,7 @@ public struct MicrosoftAccount: AccountProvider {
             }
         }
         self.now = now
-        keys = PublishedKeys(url: Self.authority + "/discovery/v2.0/keys")
+        keys = PublishedKeys(of: .microsoft, at: Self.authority + "/discovery/v2.0/keys")
         policy = IDTokenPolicy(
             issuer: .perTenant(template: "https://login.microsoftonline.com/{tenantid}/v2.0"), audiences: [clientID])
     }
@@ -70,7 +70,8 @@ public struct MicrosoftAccount: AccountProvider {
 
     private func me(_ token: String, through client: AccountClient) throws(AccountError) -> MicrosoftUser {
         // A header, since tokens in URLs get logged.
-        let reply = try client.send(OutgoingRequest(.get, Self.me, headers: [.authorization: "Bearer " + token]))
+        let reply = try client.send(
+            OutgoingRequest(.microsoft, .identity, .get, Self.me, headers: [.authorization: "Bearer " + token]))
         switch reply.status {
         case 200: return try AccountJSON.decode(MicrosoftUser.self, reply)
         case 400, 401, 403: throw .rejected

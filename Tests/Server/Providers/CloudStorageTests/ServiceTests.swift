@@ -1,0 +1,42 @@
+import HTTPTransport
+import Providers
+import Testing
+
+@Suite("Services of companies")
+struct ServiceTests {
+    @Test(
+        "A service owns its hosts and nobody else's",
+        arguments: [
+            (ExternalService.google, "https://www.googleapis.com/upload", true),
+            (.google, "https://storage.googleapis.com/x", true),
+            (.google, "https://fcm.googleapis.com/x", false),
+            (.google, "https://evilgoogleapis.com/x", false),
+            (.google, "https://www.googleapis.com.evil.example/x", false),
+            (.microsoft, "https://my.microsoftpersonalcontent.com/personal/1", true),
+            (.microsoft, "https://contoso-my.sharepoint.com/personal/1", true),
+            (.microsoft, "https://public.sn.files.1drv.com/y4m", true),
+            (.microsoft, "https://127.0.0.1/x", false),
+            (.microsoft, "https://metadata.internal/x", false),
+            (.microsoft, "https://www.googleapis.com/x", false),
+        ])
+    func owners(service: ExternalService, url: String, isOwn: Bool) { #expect(service.owns(url) == isOwn) }
+
+    @Test("Each host stands in the table once")
+    func table() {
+        let hosts = Company.services.flatMap(\.hosts)
+        #expect(Set(hosts).count == hosts.count)
+    }
+
+    @Test("Each service has a name of its own")
+    func names() {
+        let names = Company.services.map(\.name)
+        #expect(Set(names).count == names.count)
+    }
+
+    @Test("An exact entry goes before one that matches many hosts, whose own names are not kept")
+    func entries() {
+        #expect(ExternalService.google.entry(for: "www.googleapis.com") == "www.googleapis.com")
+        #expect(ExternalService.google.entry(for: "storage.googleapis.com") == ".googleapis.com")
+        #expect(ExternalService.google.entry(for: "example.com") == nil)
+    }
+}
