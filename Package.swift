@@ -116,8 +116,8 @@ let package = Package(
         module(
             "Server", "Configuration",
             [
-                "Curl", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "JSONWebTokens",
-                "Providers", "Store", "Vault",
+                "Curl", "MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Providers", "Store",
+                "Vault",
             ]),
         module(
             "Server", "Operations",
@@ -195,7 +195,7 @@ let package = Package(
             ["Posix", "SyncProtocol", "HTTPTransport", "Metrics", "Providers", "TestSupport", httpTypes]),
         tests(
             "Server", "ConfigurationTests",
-            ["MariaDB", "SyncProtocol", "Configuration", "TestSupport"], exclude: ["Fixtures"]),
+            ["MariaDB", "SyncProtocol", "Configuration", "Providers", "TestSupport"], exclude: ["Fixtures"]),
         tests(
             "Server/Operations", "AdministrationTests",
             [

@@ -42,7 +42,7 @@ struct Server {
             settings: configuration.database, maximumConnections: configuration.databaseConnections,
             leaseTimeout: Self.leaseTimeout)
         store = Store(pool: pool, pause: pause)
-        push = PushServices(configuration.push, now: { [store] in store.now.secondsSince1970 })
+        push = PushServices(configuration, now: { [store] in store.now.secondsSince1970 })
         processID = try RandomBytes.uuidText()
         let metrics = MetricsWiring(
             directory: configuration.metricsDirectory, role: role, processID: processID, pool: pool, store: store,

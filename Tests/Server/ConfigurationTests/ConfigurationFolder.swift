@@ -1,4 +1,5 @@
 import Foundation
+import Providers
 import SyncProtocol
 import TestSupport
 
@@ -49,5 +50,13 @@ final class ConfigurationFolder {
         } catch {
             return error.problems.map(\.description)
         }
+    }
+}
+
+extension SettingValues {
+    /// The text or secret of a company's setting, by its key; `nil` if there is none, or it is empty.
+    func value(_ key: String) -> String? {
+        (Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings)).first { $0.key == key }
+            .flatMap(optionalText)
     }
 }

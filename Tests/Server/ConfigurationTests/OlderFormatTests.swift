@@ -1,5 +1,6 @@
 import Foundation
 import MariaDB
+import Providers
 import SyncProtocol
 import Testing
 
@@ -24,16 +25,17 @@ struct OlderFormatTests {
         #expect(configuration.database.password == "an older password")
         #expect(configuration.database.database == "SyncServer")
         #expect(configuration.signInTokenTimeToLive == .seconds(600))
-        #expect(configuration.google?.clientSecret.value == "google secret")
-        #expect(configuration.facebook?.appID == "4567")
-        #expect(configuration.microsoft?.clientSecret.value == "microsoft secret")
-        #expect(configuration.dropbox == nil)
-        #expect(configuration.apple?.teamID == "0123456789")
-        #expect(configuration.apple?.redirectURI == nil)
+        #expect(configuration.accounts[.google]?.value("GoogleServerClientSecret") == "google secret")
+        #expect(configuration.accounts[.facebook]?.value("FacebookClientId") == "4567")
+        #expect(configuration.accounts[.microsoft]?.value("MicrosoftClientSecret") == "microsoft secret")
+        #expect(configuration.accounts[.dropbox] == nil)
+        let apple = try #require(configuration.accounts[.appleSignIn])
+        #expect(apple.value("appleSignIn.teamId") == "0123456789")
+        #expect(apple.value("appleSignIn.redirectURI") == nil)
         #expect(configuration.quotas[.devices] == 10)
         #expect(configuration.warningFile?.name == "Readme.txt")
         #expect(configuration.minimumIOSClientVersion == "0.18.4")
-        #expect(configuration.push.sns?.region == "us-west-2")
+        #expect(configuration.push["awssns"]?.value("awssns.region") == "us-west-2")
         #expect(configuration.sealingKey.value == "secret of sealing-key")
     }
 
@@ -43,9 +45,9 @@ struct OlderFormatTests {
 
         #expect(configuration.database.address == .tcp(host: "localhost", port: 3_306))
         #expect(configuration.database.database == "SyncServer")
-        #expect(configuration.google?.clientSecret.value == "google secret")
-        #expect(configuration.facebook?.appSecret.value == "facebook secret")
-        #expect(configuration.dropbox == nil)
+        #expect(configuration.accounts[.google]?.value("GoogleServerClientSecret") == "google secret")
+        #expect(configuration.accounts[.facebook]?.value("FacebookClientSecret") == "facebook secret")
+        #expect(configuration.accounts[.dropbox] == nil)
         #expect(configuration.warningFile?.contents == "Please leave the files in this folder alone.\n")
     }
 

@@ -64,10 +64,11 @@ struct RoleTests {
         #expect(configuration.database.password == "\(role.rawValue)-password's")
         #expect(configuration.database.user == String(role.rawValue.prefix(1)))
         #expect(configuration.roleAccounts.isEmpty)
-        #expect((configuration.push.apns?.key != nil) == (role == .jobs))
-        #expect(configuration.push.apns?.topic == "x")
-        #expect((configuration.push.sns?.secretKey != nil) == (role != .transfer))
-        #expect(configuration.facebook?.appSecret.value == (role == .jobs ? "" : "facebook's"))
+        #expect((configuration.push["apns"]?.value("apns.privateKey") != nil) == (role == .jobs))
+        #expect(configuration.push["apns"]?.value("apns.topic") == "x")
+        #expect((configuration.push["awssns"]?.value("awssns.secretKey") != nil) == (role != .transfer))
+        #expect(
+            configuration.accounts[.facebook]?.value("FacebookClientSecret") == (role == .jobs ? nil : "facebook's"))
         for missing in needs {
             let less = try self.folder(needs.filter { $0 != missing })
             #expect(less.problems(Self.configuration, for: role).count == 1, "\(role) without \(missing)")

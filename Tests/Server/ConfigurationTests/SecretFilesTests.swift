@@ -1,4 +1,6 @@
 import Foundation
+import Providers
+import SyncProtocol
 import TestSupport
 import Testing
 
@@ -52,7 +54,7 @@ struct SecretFilesTests {
 
         let configuration = try read(["google": Secret("coming")])
 
-        #expect(configuration.google?.clientSecret == Secret("coming"))
+        #expect(configuration.accounts[.google]?.value("GoogleServerClientSecret") == "coming")
         #expect(configuration.sealingKey == Secret("s3aling"))
         #expect(throws: ConfigurationError.self) { try read([:]) }
     }

@@ -14,13 +14,10 @@ extension SetupHost {
         if state.hasConfiguration {
             let configuration = try presentConfiguration()
             takeDatabase(of: configuration, into: &answers)
-            let push = configuration.push
-            if push.apns != nil { state.configuredPush.insert(.apns) }
-            if push.fcm != nil { state.configuredPush.insert(.fcm) }
-            if push.sns != nil { state.configuredPush.insert(.sns) }
+            state.configuredPush = Set(configuration.push.keys)
         }
         state.hasSecretsFolder = AtomicFile.exists(place(SetupPaths.secrets))
-        state.secrets = Set(SecretName.allCases.filter { AtomicFile.exists(place($0.path)) })
+        state.secrets = Set(SecretName.all.filter { AtomicFile.exists(place($0.path)) })
         state.site = text(of: SetupPaths.site)
         state.isSiteEnabled = AtomicFile.exists(place(SetupPaths.siteLink))
         state.hasSandboxSite = AtomicFile.exists(place(SetupPaths.sandboxSite))

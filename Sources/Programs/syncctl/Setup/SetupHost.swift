@@ -5,6 +5,7 @@ import MariaDB
 import OpenSSLCrypto
 import Operations
 import Posix
+import Providers
 import Store
 
 /// The host that setup works on, or a folder that stands in for its root.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Operations
+import Providers
 
 /// The options of `syncctl setup` about the server. Secrets are passed as files, since other users can read a command
 /// line.
@@ -60,6 +61,11 @@ struct SetupOptions: ParsableArguments {
     var snsRegion: String?
     @Option(help: ArgumentHelp("The platform application in it.", valueName: "arn"))
     var snsPlatformApplicationArn: String?
+    @Option(
+        help: ArgumentHelp(
+            "Any setting of a provider or push service by its key in the configuration, such as FacebookClientId; of a "
+                + "secret, the file that contains it; may be repeated.", valueName: "key=value"))
+    var set: [String] = []
     @Flag(
         help: ArgumentHelp(
             "Use the emulated providers of the package syncsandbox, all four of them, instead of real ones."))
@@ -108,7 +114,15 @@ struct SetupOptions: ParsableArguments {
             (microsoftClientId, microsoftClientSecretFile), (facebookAppId, facebookAppSecretFile),
             (appleClientId, applePrivateKeyFile), (apnsKeyId, apnsPrivateKeyFile), (snsAccessKeyId, snsSecretKeyFile),
         ]
-        guard !sandbox || fcmServiceAccountFile == nil && secrets.allSatisfy({ $0.0 == nil && $0.1 == nil }) else {
+        for text in set where Self.assignment(text) == nil {
+            throw ValidationError(
+                "--set \(text): it must be KEY=VALUE with one of these keys: "
+                    + Self.settings.map(\.key).joined(separator: ", "))
+        }
+        guard
+            !sandbox
+                || set.isEmpty && fcmServiceAccountFile == nil && secrets.allSatisfy({ $0.0 == nil && $0.1 == nil })
+        else {
             throw ValidationError("--sandbox has ids and secrets of its own.")
         }
         guard secrets.allSatisfy({ $0.0 != nil || $0.1 == nil }) else {
@@ -126,32 +140,56 @@ struct SetupOptions: ParsableArguments {
         answers.databaseName = databaseName
         answers.databaseUser = databaseUser
         answers.usesRoleAccounts = !existingDatabase
-        answers.google = registration(googleClientId, googleClientSecretFile)
-        answers.googleAppClientIDs = googleAppClientId
-        answers.dropbox = registration(dropboxAppKey, dropboxAppSecretFile)
-        answers.microsoft = registration(microsoftClientId, microsoftClientSecretFile)
-        answers.facebook = registration(facebookAppId, facebookAppSecretFile)
-        if let appleClientId, let appleTeamId, let appleKeyId {
-            answers.apple = SetupAnswers.Apple(
-                clientID: appleClientId, teamID: appleTeamId, keyID: appleKeyId,
-                keySource: applePrivateKeyFile.map { .file($0) })
-        }
-        if let apnsTeamId, let apnsKeyId, let apnsTopic {
-            answers.apns = SetupAnswers.APNs(
-                teamID: apnsTeamId, keyID: apnsKeyId, topic: apnsTopic,
-                keySource: apnsPrivateKeyFile.map { .file($0) })
-        }
-        answers.fcm = fcmServiceAccountFile.map { SetupAnswers.FCM(accountSource: .file($0)) }
-        if let snsAccessKeyId, let snsRegion, let snsPlatformApplicationArn {
-            answers.sns = SetupAnswers.SNS(
-                accessKeyID: snsAccessKeyId, region: snsRegion, platformApplicationARN: snsPlatformApplicationArn,
-                secretSource: snsSecretKeyFile.map { .file($0) })
-        }
+        for (key, value) in namedSettings { answers.settings[key] = value }
         if sandbox { answers.useSandbox() }
         return answers
     }
 
-    private func registration(_ id: String?, _ file: String?) -> SetupAnswers.Registration? {
-        id.map { SetupAnswers.Registration(id: $0, secretSource: file.map { .file($0) }) }
+    /// The settings that have options of their own, and those given with `--set`.
+    private var namedSettings: [String: SetupAnswers.Answer] {
+        var named: [String: SetupAnswers.Answer] = [:]
+        let texts = [
+            "GoogleServerClientId": googleClientId, "DropboxAppKey": dropboxAppKey,
+            "MicrosoftClientId": microsoftClientId,
+            "FacebookClientId": facebookAppId, "appleSignIn.clientId": appleClientId, "appleSignIn.teamId": appleTeamId,
+            "appleSignIn.keyId": appleKeyId, "apns.teamId": apnsTeamId, "apns.keyId": apnsKeyId,
+            "apns.topic": apnsTopic,
+            "awssns.accessKeyId": snsAccessKeyId, "awssns.region": snsRegion,
+            "awssns.platformApplicationArn": snsPlatformApplicationArn,
+        ]
+        for (key, text) in texts { named[key] = text.map { .text($0) } }
+        if !googleAppClientId.isEmpty { named["googleClientIds"] = .list(googleAppClientId) }
+        let files = [
+            "GoogleServerClientSecret": googleClientSecretFile, "DropboxAppSecret": dropboxAppSecretFile,
+            "MicrosoftClientSecret": microsoftClientSecretFile, "FacebookClientSecret": facebookAppSecretFile,
+            "appleSignIn.privateKey": applePrivateKeyFile, "apns.privateKey": apnsPrivateKeyFile,
+            "fcm.serviceAccount": fcmServiceAccountFile, "awssns.secretKey": snsSecretKeyFile,
+        ]
+        for (key, file) in files { named[key] = file.map { .secret(.file($0)) } }
+        for text in set {
+            guard let (setting, value) = Self.assignment(text), let question = setting.question else { continue }
+            named[setting.key] = SetupAnswers.Answer(value, to: question)
+        }
+        // The secret of a service may be in its place already.
+        for settings in Company.signIns.map(\.settings) + Company.pushes.map(\.settings)
+        where settings.contains(where: { named[$0.key] != nil }) {
+            for setting in settings where setting.isSecret && setting.question != nil && named[setting.key] == nil {
+                named[setting.key] = .secret(nil)
+            }
+        }
+        return named
     }
+
+    /// The setting and the value of `KEY=VALUE`; `nil` if setup asks for no such setting.
+    private static func assignment(_ text: String) -> (Setting, String)? {
+        guard let sign = text.firstIndex(of: "="), let setting = settings.first(where: { $0.key == text[..<sign] })
+        else {
+            return nil
+        }
+        return (setting, String(text[text.index(after: sign)...]))
+    }
+
+    /// What may be given with `--set`.
+    private static let settings = (Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings))
+        .filter { $0.question != nil }
 }

@@ -1,4 +1,5 @@
 public import OpenSSLCrypto
+import Providers
 
 extension KeyRing {
     /// The sealing key of a configuration, and the former ones whose records can still be opened.

@@ -1,5 +1,6 @@
 internal import Glibc
 import Posix
+import Providers
 
 /// Finds the files that hold secrets.
 ///

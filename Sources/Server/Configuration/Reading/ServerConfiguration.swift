@@ -1,4 +1,3 @@
-public import JSONWebTokens
 public import MariaDB
 import Posix
 public import Providers
@@ -6,78 +5,9 @@ public import SyncProtocol
 
 /// What the server reads from its JSON file at start; immutable afterwards. docs/operations.md explains each key.
 public struct ServerConfiguration: Sendable {
-    public struct Google: Sendable {
-        public var clientID: String
-        public var clientSecret: Secret
-        public var otherClientIDs: [String]
-    }
-
-    public struct Facebook: Sendable {
-        public var appID: String
-        public var appSecret: Secret
-        /// Such as `v25.0`.
-        public var graphVersion: String
-    }
-
-    public struct Microsoft: Sendable {
-        public var clientID: String
-        public var clientSecret: Secret
-    }
-
-    public struct Dropbox: Sendable {
-        public var appKey: String
-        public var appSecret: Secret
-        /// Of callers that request codes without naming one; `nil` if they use none.
-        public var redirectURI: String?
-        /// Whether a token without a code is enough.
-        public var allowsBareTokens: Bool
-    }
-
-    public struct Apple: Sendable {
-        /// The app's identifier.
-        public var clientID: String
-        public var teamID: String
-        public var keyID: String
-        public var key: SigningKey
-        public var redirectURI: String?
-    }
-
     public struct WarningFile: Sendable {
         public var name: String
         public var contents: String
-    }
-
-    /// Amazon's push service, as the predecessor used it.
-    public struct SNS: Sendable {
-        public var accessKeyID: String
-        /// `nil` if the role for which the file was read does not need it; likewise the keys of the others.
-        public var secretKey: Secret?
-        /// Such as `us-west-2`.
-        public var region: String
-        public var platformApplicationARN: String
-    }
-
-    /// Apple's push service.
-    public struct APNs: Sendable {
-        public var teamID: String
-        public var keyID: String
-        public var key: SigningKey?
-        /// The app's bundle identifier.
-        public var topic: String
-        /// Whether devices that do not say otherwise use the development environment.
-        public var isSandbox: Bool
-    }
-
-    /// Firebase's push service.
-    public struct FCM: Sendable {
-        public var account: ServiceAccount?
-    }
-
-    /// The push services in use; any may be missing.
-    public struct Push: Sendable {
-        public var sns: SNS?
-        public var apns: APNs?
-        public var fcm: FCM?
     }
 
     /// Sends every call to a provider to the sandbox instead.
@@ -103,19 +33,12 @@ public struct ServerConfiguration: Sendable {
     public var sealingKey: Secret
     /// Former sealing keys, in base64: what they sealed can still be opened.
     public var formerSealingKeys: [Secret]
-    /// `nil` if people may not sign in with Google.
-    public var google: Google?
-    /// `nil` if people may not sign in with Facebook.
-    public var facebook: Facebook?
-    /// `nil` if people may not sign in with Apple.
-    public var apple: Apple?
-    /// `nil` if people may not sign in with Microsoft.
-    public var microsoft: Microsoft?
-    /// `nil` if people may not sign in with Dropbox.
-    public var dropbox: Dropbox?
-    /// Redirect URIs, apart from those on loopback, that may come along with authorization codes; Dropbox's among them.
+    /// The accounts with which people may sign in, with the values of their settings.
+    public var accounts: [AccountType: SettingValues]
+    /// Redirect URIs, apart from those on loopback, that may come along with authorization codes.
     public var redirectURIs: Set<String> = []
-    public var push: Push
+    /// The push services in use, by the sections of the file, with the values of their settings.
+    public var push: [String: SettingValues]
     public var warningFile: WarningFile?
     public var maximumUploadBytes: Int64
     /// Threads of an `api` process, 1 to 1,024.
@@ -200,9 +123,8 @@ public struct ServerConfiguration: Sendable {
     }
 
     init(
-        database: ConnectionSettings, sealingKey: Secret, formerSealingKeys: [Secret], google: Google?,
-        facebook: Facebook?,
-        dropbox: Dropbox?, microsoft: Microsoft?, apple: Apple?, push: Push, warningFile: WarningFile?,
+        database: ConnectionSettings, sealingKey: Secret, formerSealingKeys: [Secret],
+        accounts: [AccountType: SettingValues], push: [String: SettingValues], warningFile: WarningFile?,
         maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
         maximumTransfersPerUser: Int, maximumRequestsPerUser: Int, minimumTransferRate: Int?,
         transferGraceTime: Duration,
@@ -213,11 +135,7 @@ public struct ServerConfiguration: Sendable {
         self.database = database
         self.sealingKey = sealingKey
         self.formerSealingKeys = formerSealingKeys
-        self.google = google
-        self.facebook = facebook
-        self.apple = apple
-        self.microsoft = microsoft
-        self.dropbox = dropbox
+        self.accounts = accounts
         self.push = push
         self.warningFile = warningFile
         self.maximumUploadBytes = maximumUploadBytes

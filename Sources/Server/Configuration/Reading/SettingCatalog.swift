@@ -1,21 +1,18 @@
+import Providers
 import SyncProtocol
 
 /// The names of all settings, used to recognise misspelt ones. docs/operations.md explains each; tests keep the three
 /// lists (this one, that one, and what `SettingsReader` reads) the same.
 enum SettingCatalog {
     /// Settings whose values are in the file itself.
-    static let plain = others.union(Quota.allCases.map { "quotas.\($0.rawValue)" })
+    static let plain = others.union(Company.signIns.map(\.enablingKey))
+        .union(companySettings.filter { !$0.isSecret }.map(\.key))
+        .union(Quota.allCases.map { "quotas.\($0.rawValue)" })
         .union(ServerRole.allCases.map { "database.roles.\($0.rawValue).user" })
 
     private static let others: Set<String> = [
         "database.socket", "database.host", "database.port", "database.name", "database.user",
-        "allowedSignInTypes.Google", "allowedSignInTypes.Dropbox", "allowedSignInTypes.Microsoft",
-        "allowedSignInTypes.Facebook", "allowedSignInTypes.AppleSignIn",
-        "GoogleServerClientId", "googleClientIds", "FacebookClientId", "facebookGraphVersion", "MicrosoftClientId",
-        "DropboxAppKey", "DropboxRedirectURI", "allowDropboxBareTokens", "redirectURIs",
-        "appleSignIn.clientId", "appleSignIn.teamId", "appleSignIn.keyId", "appleSignIn.redirectURI",
-        "awssns.accessKeyId", "awssns.region", "awssns.platformApplicationArn",
-        "apns.teamId", "apns.keyId", "apns.topic", "apns.environment",
+        "redirectURIs",
         "owningUserAccountCreation.initialFileName", "owningUserAccountCreation.initialFileContents",
         "maximumUploadBytes", "apiThreads", "transferThreads", "databaseConnections", "maximumTransfersPerUser",
         "maximumRequestsPerUser", "minimumTransferRate", "transferGraceTime", "signInTokenTimeToLive",
@@ -27,20 +24,21 @@ enum SettingCatalog {
     /// secret; with the roles that need it. A role starts without the secrets that it does not need.
     ///
     /// A role that signs people in, or renews their tokens, needs the secret of their provider; a role that sends
-    /// notifications needs that of the push service. The api registers devices with SNS; only the jobs role sends.
+    /// notifications needs that of the push service.
     static let secretReaders: [String: Set<ServerRole>] = {
         let all = Set(ServerRole.allCases)
-        var readers: [String: Set<ServerRole>] = [
-            "database.password": all, "sealing.key": all, "GoogleServerClientSecret": all,
-            "FacebookClientSecret": [.api, .transfer], "MicrosoftClientSecret": all, "DropboxAppSecret": all,
-            "appleSignIn.privateKey": all, "awssns.secretKey": [.api, .jobs], "apns.privateKey": [.jobs],
-            "fcm.serviceAccount": [.jobs],
-        ]
+        var readers = ["database.password": all, "sealing.key": all]
+        for setting in companySettings {
+            if case .secret(let roles) = setting.kind { readers[setting.key] = roles }
+        }
         for role in ServerRole.allCases { readers["database.roles.\(role.rawValue).password"] = [role] }
         return readers
     }()
 
     static let secrets = Set(secretReaders.keys)
+
+    /// What the companies' services need.
+    private static let companySettings = Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings)
 
     /// Names that SyncServerII's files use for settings of this server.
     static let olderNames = [

@@ -1,5 +1,6 @@
 internal import MariaDB
 import Posix
+import Providers
 import SyncProtocol
 
 /// Reads every setting once, in the order of the table in docs/operations.md.
@@ -23,13 +24,12 @@ struct SettingsReader {
         let sealingKey = secret("sealing.key") ?? sealingKeyByDefault()
         let formerSealingKeys = secrets("sealing.formerKeyFiles")
         let accounts = accounts()
+        let push = push()
         let apiThreads = reader.integer("apiThreads", in: 1...1_024) ?? 16
         let minimumTransferRate = reader.integer("minimumTransferRate", in: 0...1_048_576) ?? 4_096
         var result = ServerConfiguration(
             database: database, sealingKey: sealingKey, formerSealingKeys: formerSealingKeys,
-            google: accounts.google, facebook: accounts.facebook,
-            dropbox: accounts.dropbox, microsoft: accounts.microsoft, apple: apple(), push: push(),
-            warningFile: warningFile(),
+            accounts: accounts, push: push, warningFile: warningFile(),
             maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
             apiThreads: apiThreads,
             transferThreads: reader.integer("transferThreads", in: 1...4_096) ?? 1_024,
@@ -45,7 +45,7 @@ struct SettingsReader {
             stagingLifetimeDays: reader.integer("stagingLifetimeDays", in: 1...3_650) ?? 7, sandbox: sandbox(),
             metricsDirectory: metricsDirectory(), log: log())
         result.roleAccounts = roleAccounts
-        result.redirectURIs = redirectURIs(accounts.dropbox)
+        result.redirectURIs = redirectURIs(accounts)
         return result
     }
 
@@ -120,52 +120,19 @@ struct SettingsReader {
         }
     }
 
-    private mutating func accounts() -> (
-        google: ServerConfiguration.Google?, facebook: ServerConfiguration.Facebook?,
-        dropbox: ServerConfiguration.Dropbox?, microsoft: ServerConfiguration.Microsoft?
-    ) {
-        let allowsGoogle = reader.bool("allowedSignInTypes.Google", default: false)
-        let allowsFacebook = reader.bool("allowedSignInTypes.Facebook", default: false)
-        let allowsDropbox = reader.bool("allowedSignInTypes.Dropbox", default: false)
-        let allowsMicrosoft = reader.bool("allowedSignInTypes.Microsoft", default: false)
-        if !allowsGoogle && !allowsDropbox && !allowsMicrosoft {
-            reader.problem(
-                "allowedSignInTypes must allow at least one type that brings storage: Google, Dropbox, Microsoft")
-        }
-        let google = ServerConfiguration.Google(
-            clientID: allowsGoogle
-                ? reader.required("GoogleServerClientId") : reader.string("GoogleServerClientId") ?? "",
-            clientSecret: secret("GoogleServerClientSecret")
-                ?? (allowsGoogle ? missing("GoogleServerClientSecretFile") : Secret("")),
-            otherClientIDs: reader.strings("googleClientIds"))
-        let facebook = ServerConfiguration.Facebook(
-            appID: allowsFacebook ? reader.required("FacebookClientId") : reader.string("FacebookClientId") ?? "",
-            appSecret: secret("FacebookClientSecret")
-                ?? (allowsFacebook ? missing("FacebookClientSecretFile") : Secret("")),
-            graphVersion: reader.string("facebookGraphVersion") ?? "v25.0")
-        let microsoft = ServerConfiguration.Microsoft(
-            clientID: allowsMicrosoft ? reader.required("MicrosoftClientId") : reader.string("MicrosoftClientId") ?? "",
-            clientSecret: secret("MicrosoftClientSecret")
-                ?? (allowsMicrosoft ? missing("MicrosoftClientSecretFile") : Secret("")))
-        let dropbox = ServerConfiguration.Dropbox(
-            appKey: allowsDropbox ? reader.required("DropboxAppKey") : reader.string("DropboxAppKey") ?? "",
-            appSecret: secret("DropboxAppSecret") ?? (allowsDropbox ? missing("DropboxAppSecretFile") : Secret("")),
-            redirectURI: reader.string("DropboxRedirectURI"),
-            allowsBareTokens: reader.bool("allowDropboxBareTokens", default: true))
-        return (
-            allowsGoogle ? google : nil, allowsFacebook ? facebook : nil, allowsDropbox ? dropbox : nil,
-            allowsMicrosoft ? microsoft : nil
-        )
-    }
-
-    /// Those that are listed, and Dropbox's, which a caller that uses it may also name explicitly.
-    private mutating func redirectURIs(_ dropbox: ServerConfiguration.Dropbox?) -> Set<String> {
+    /// Those that are listed, and those of companies, which a caller that uses one may also name explicitly.
+    private mutating func redirectURIs(_ accounts: [AccountType: SettingValues]) -> Set<String> {
         let listed = reader.strings("redirectURIs")
         for uri in listed where !Self.isRedirectURI(uri) {
             reader.problem(
                 "redirectURIs: \(uri) is not an absolute URI without a fragment, in ASCII", at: "redirectURIs")
         }
-        return Set(listed).union([dropbox?.redirectURI].compactMap(\.self))
+        let ofCompanies = Company.signIns.flatMap { offer in
+            offer.settings.filter { $0.kind == .redirectURI }.compactMap {
+                accounts[offer.accountType]?.optionalText($0)
+            }
+        }
+        return Set(listed + ofCompanies)
     }
 
     /// RFC 6749, section 3.1.2: absolute, and without a fragment.
@@ -174,26 +141,6 @@ struct SettingsReader {
         let isLetter = UInt8(ascii: "a")...UInt8(ascii: "z") ~= first | 0x20
         return isLetter && text.index(after: colon) < text.endIndex
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }
-    }
-
-    private mutating func apple() -> ServerConfiguration.Apple? {
-        let isAllowed = reader.bool("allowedSignInTypes.AppleSignIn", default: false)
-        // Older servers' files have an empty redirect URI where none is used.
-        let redirectURI = reader.string("appleSignIn.redirectURI").flatMap { $0.isEmpty ? nil : $0 }
-        let (clientID, teamID) = (appleText("clientId", isAllowed), appleText("teamId", isAllowed))
-        let keyID = appleText("keyId", isAllowed)
-        guard isAllowed else {
-            _ = secret("appleSignIn.privateKey")
-            return nil
-        }
-        guard let key = es256Key("appleSignIn.privateKey") else { return nil }
-        return ServerConfiguration.Apple(
-            clientID: clientID, teamID: teamID, keyID: keyID, key: key, redirectURI: redirectURI)
-    }
-
-    private mutating func appleText(_ name: String, _ isRequired: Bool) -> String {
-        let key = "appleSignIn." + name
-        return isRequired ? reader.required(key) : reader.string(key) ?? ""
     }
 
     private mutating func warningFile() -> ServerConfiguration.WarningFile? {

@@ -1,3 +1,6 @@
+import Providers
+import SyncProtocol
+
 /// The first configuration of a server, as a person would have written it.
 public enum ConfigurationText {
     /// The text of `syncd.json`; it contains no secret.
@@ -7,37 +10,12 @@ public enum ConfigurationText {
             ("sealing", .object([("keyFile", .text(SecretName.sealingKey.rawValue))])),
             (
                 "allowedSignInTypes",
-                .object([
-                    ("Google", .bool(answers.google != nil)), ("Dropbox", .bool(answers.dropbox != nil)),
-                    ("Microsoft", .bool(answers.microsoft != nil)), ("Facebook", .bool(answers.facebook != nil)),
-                    ("AppleSignIn", .bool(answers.apple != nil)),
-                ])
+                .object(Company.signIns.map { ($0.accountType.rawValue, .bool(answers.has($0.settings))) })
             ),
         ]
-        if let google = answers.google {
-            members += registration("GoogleServerClientId", google, "GoogleServerClientSecret", .google)
-            members.append(("googleClientIds", .list(answers.googleAppClientIDs)))
+        for settings in Company.signIns.map(\.settings) + Company.pushes.map(\.settings) where answers.has(settings) {
+            members += self.members(settings, answers)
         }
-        if let dropbox = answers.dropbox {
-            members += registration("DropboxAppKey", dropbox, "DropboxAppSecret", .dropbox)
-        }
-        if let microsoft = answers.microsoft {
-            members += registration("MicrosoftClientId", microsoft, "MicrosoftClientSecret", .microsoft)
-        }
-        if let facebook = answers.facebook {
-            members += registration("FacebookClientId", facebook, "FacebookClientSecret", .facebook)
-        }
-        if let apple = answers.apple {
-            members.append(
-                (
-                    "appleSignIn",
-                    .object([
-                        ("clientId", .text(apple.clientID)), ("teamId", .text(apple.teamID)),
-                        ("keyId", .text(apple.keyID)), ("privateKeyFile", .text(SecretName.apple.rawValue)),
-                    ])
-                ))
-        }
-        members += SecretName.ofPush.compactMap { pushMember($0, answers) }
         members.append(
             (
                 "owningUserAccountCreation",
@@ -53,35 +31,34 @@ public enum ConfigurationText {
         return Value.object(members).text(indented: 0) + "\n"
     }
 
-    /// The member for one push service, as written in the file; `nil` if the answers lack it.
-    static func push(_ service: SecretName, _ answers: SetupAnswers) -> String? {
-        pushMember(service, answers).map { "  \"\($0.0)\": \($0.1.text(indented: 1))" }
+    /// The member for one push service, as written in the file.
+    static func push(_ offer: PushOffer, _ answers: SetupAnswers) -> String {
+        members(offer.settings, answers).map { "  \"\($0.0)\": \($0.1.text(indented: 1))" }.joined(separator: ",\n")
     }
 
-    private static func pushMember(_ service: SecretName, _ answers: SetupAnswers) -> (String, Value)? {
-        switch service {
-        case .apns:
-            answers.apns.map {
-                (
-                    "apns",
-                    .object([
-                        ("teamId", .text($0.teamID)), ("keyId", .text($0.keyID)),
-                        ("privateKeyFile", .text(service.rawValue)), ("topic", .text($0.topic)),
-                    ])
-                )
+    /// The members for the settings of one service; those whose keys have a dot are in an object.
+    private static func members(_ settings: [Setting], _ answers: SetupAnswers) -> [(String, Value)] {
+        var plain: [(String, Value)] = []
+        var sections: [(name: String, members: [(String, Value)])] = []
+        for setting in settings {
+            guard let (key, value) = member(setting, answers) else { continue }
+            let parts = key.split(separator: ".", maxSplits: 1).map(String.init)
+            guard parts.count == 2 else {
+                plain.append((key, value))
+                continue
             }
-        case .fcm: answers.fcm.map { _ in ("fcm", .object([("serviceAccountFile", .text(service.rawValue))])) }
-        case .sns:
-            answers.sns.map {
-                (
-                    "awssns",
-                    .object([
-                        ("accessKeyId", .text($0.accessKeyID)), ("secretKeyFile", .text(service.rawValue)),
-                        ("region", .text($0.region)), ("platformApplicationArn", .text($0.platformApplicationARN)),
-                    ])
-                )
-            }
-        default: nil
+            if sections.last?.name != parts[0] { sections.append((parts[0], [])) }
+            sections[sections.count - 1].members.append((parts[1], value))
+        }
+        return plain + sections.map { ($0.name, .object($0.members)) }
+    }
+
+    private static func member(_ setting: Setting, _ answers: SetupAnswers) -> (String, Value)? {
+        switch answers.settings[setting.key] {
+        case .text(let text): (setting.key, .text(text))
+        case .list(let texts): (setting.key, .list(texts))
+        case .secret: SecretName(setting).map { (setting.key + "File", .text($0.rawValue)) }
+        case nil: setting.question?.answer == .list ? (setting.key, .list([])) : nil
         }
     }
 
@@ -114,12 +91,6 @@ public enum ConfigurationText {
                 ))
         }
         return address + owner + [("roles", .object(roles))]
-    }
-
-    private static func registration(
-        _ idKey: String, _ registration: SetupAnswers.Registration, _ secretKey: String, _ secret: SecretName
-    ) -> [(String, Value)] {
-        [(idKey, .text(registration.id)), (secretKey + "File", .text(secret.rawValue))]
     }
 
     /// JSON in the order given.

@@ -15,8 +15,8 @@ public struct HostState: Sendable, Equatable {
     }
 
     public var hasConfiguration = false
-    /// The push services that the configuration has, by their secrets.
-    public var configuredPush: Set<SecretName> = []
+    /// The push services that the configuration has, by their sections.
+    public var configuredPush: Set<String> = []
     /// Which secrets are in their places.
     public var secrets: Set<SecretName> = []
     /// Whether the folder of secrets exists.

@@ -1,21 +1,28 @@
-/// The files below /etc/syncd/secrets.
-public enum SecretName: String, Sendable, CaseIterable {
-    case databasePassword = "database-password"
-    case apiDatabasePassword = "database-password-api"
-    case transferDatabasePassword = "database-password-transfer"
-    case jobsDatabasePassword = "database-password-jobs"
-    case sealingKey = "sealing-key"
-    case google = "google-client-secret"
-    case dropbox = "dropbox-app-secret"
-    case microsoft = "microsoft-client-secret"
-    case facebook = "facebook-client-secret"
-    case apple = "apple-private-key"
-    case apns = "apns-private-key"
-    case fcm = "fcm-service-account"
-    case sns = "aws-secret-key"
+import Providers
 
-    /// The secrets of push services, one for each service.
-    public static let ofPush: [SecretName] = [.apns, .fcm, .sns]
+/// A file below /etc/syncd/secrets.
+public struct SecretName: RawRepresentable, Hashable, Sendable {
+    /// The file's name.
+    public let rawValue: String
+
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    public static let databasePassword = SecretName(rawValue: "database-password")
+    public static let apiDatabasePassword = SecretName(rawValue: "database-password-api")
+    public static let transferDatabasePassword = SecretName(rawValue: "database-password-transfer")
+    public static let jobsDatabasePassword = SecretName(rawValue: "database-password-jobs")
+    public static let sealingKey = SecretName(rawValue: "sealing-key")
+
+    /// All secrets that setup makes or copies.
+    public static let all: [SecretName] =
+        [.databasePassword, .sealingKey] + ofRoles
+        + (Company.signIns.flatMap(\.settings) + Company.pushes.flatMap(\.settings)).compactMap(SecretName.init)
+
+    /// The secret of a company's setting; `nil` if the setting is none that setup asks for.
+    init?(_ setting: Setting) {
+        guard let name = setting.question?.fileName else { return nil }
+        rawValue = name
+    }
 
     /// The passwords of the roles' own accounts in the database.
     public static let ofRoles: [SecretName] = [.apiDatabasePassword, .transferDatabasePassword, .jobsDatabasePassword]

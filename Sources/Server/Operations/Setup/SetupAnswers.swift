@@ -1,15 +1,22 @@
+public import Providers
+
 /// An operator's answers about the server to be set up. They contain no secret: secrets are files.
 public struct SetupAnswers: Sendable, Equatable {
-    /// One kind of account, with the file that its secret is copied from.
-    public struct Registration: Sendable, Equatable {
-        /// The app's id at the provider.
-        public var id: String
-        /// `nil` where the secret is known already, or is in its place.
-        public var secretSource: SecretSource?
+    /// The answer about one setting of a company's service.
+    public enum Answer: Sendable, Equatable {
+        case text(String)
+        case list([String])
+        /// `nil` where the secret is in its place already.
+        case secret(SecretSource?)
 
-        public init(id: String, secretSource: SecretSource?) {
-            self.id = id
-            self.secretSource = secretSource
+        /// - Parameter text: several values have blanks between them; of a secret, it is the path of a file.
+        public init(_ text: String, to question: SetupQuestion) {
+            self =
+                switch question.answer {
+                case .typed: .text(text)
+                case .list: .list(text.split(separator: " ").map(String.init))
+                case .hidden, .file: .secret(.file(text))
+                }
         }
     }
 
@@ -21,59 +28,6 @@ public struct SetupAnswers: Sendable, Equatable {
         case typed(String)
         /// A publicly known one: the sandbox's.
         case wellKnown(String)
-    }
-
-    public struct Apple: Sendable, Equatable {
-        public var clientID: String
-        public var teamID: String
-        public var keyID: String
-        public var keySource: SecretSource?
-
-        public init(clientID: String, teamID: String, keyID: String, keySource: SecretSource?) {
-            self.clientID = clientID
-            self.teamID = teamID
-            self.keyID = keyID
-            self.keySource = keySource
-        }
-    }
-
-    /// Push through Apple.
-    public struct APNs: Sendable, Equatable {
-        public var teamID: String
-        public var keyID: String
-        public var topic: String
-        public var keySource: SecretSource?
-
-        public init(teamID: String, keyID: String, topic: String, keySource: SecretSource?) {
-            self.teamID = teamID
-            self.keyID = keyID
-            self.topic = topic
-            self.keySource = keySource
-        }
-    }
-
-    /// Push through Firebase: one file contains everything needed.
-    public struct FCM: Sendable, Equatable {
-        public var accountSource: SecretSource?
-
-        public init(accountSource: SecretSource?) { self.accountSource = accountSource }
-    }
-
-    /// Push through Amazon, as older servers have it.
-    public struct SNS: Sendable, Equatable {
-        public var accessKeyID: String
-        public var region: String
-        public var platformApplicationARN: String
-        public var secretSource: SecretSource?
-
-        public init(
-            accessKeyID: String, region: String, platformApplicationARN: String, secretSource: SecretSource?
-        ) {
-            self.accessKeyID = accessKeyID
-            self.region = region
-            self.platformApplicationARN = platformApplicationARN
-            self.secretSource = secretSource
-        }
     }
 
     public enum DatabaseAddress: Sendable, Equatable {
@@ -107,28 +61,23 @@ public struct SetupAnswers: Sendable, Equatable {
     public var databaseUser = "syncd"
     /// Whether each role of the server gets its own database account, with the privileges that it needs.
     public var usesRoleAccounts = false
-    public var google: Registration?
-    /// Client ids of the apps at Google.
-    public var googleAppClientIDs: [String] = []
-    public var dropbox: Registration?
-    public var microsoft: Registration?
-    public var facebook: Registration?
-    public var apple: Apple?
-    public var apns: APNs?
-    public var fcm: FCM?
-    public var sns: SNS?
+    /// Answers about companies' services, by the keys of their settings. A service is set up if there is any about it.
+    public var settings: [String: Answer] = [:]
     public var sandbox: Sandbox?
 
     public init() {}
 
+    /// Whether the service with these settings is to be set up.
+    public func has(_ settings: [Setting]) -> Bool { settings.contains { self.settings[$0.key] != nil } }
+
     /// Whether there is an account type that brings storage.
-    public var hasStorage: Bool { google != nil || dropbox != nil || microsoft != nil }
+    public var hasStorage: Bool { Company.signIns.contains { $0.makeStorage != nil && has($0.settings) } }
 
     /// The database account of a role.
     public func databaseUser(ofRole role: String) -> String { "\(databaseUser)_\(role)" }
 
     /// Whether there is any push service.
-    public var hasPush: Bool { apns != nil || fcm != nil || sns != nil }
+    public var hasPush: Bool { Company.pushes.contains { has($0.settings) } }
 
     /// What is wrong with the answers, as sentences; empty if a plan can be made of them.
     public func problems() -> [String] {

@@ -1,3 +1,5 @@
+import Providers
+
 /// What setup does, in order. Creating the plan changes nothing.
 public struct SetupPlan: Sendable, Equatable {
     public enum Action: Sendable, Equatable {
@@ -82,19 +84,13 @@ extension SetupPlan {
             }
         }
         planRoleSecrets(answers, host)
-        var wanted: [(SecretName, SetupAnswers.SecretSource??)] = [
-            (.google, answers.google.map(\.secretSource)), (.dropbox, answers.dropbox.map(\.secretSource)),
-            (.microsoft, answers.microsoft.map(\.secretSource)), (.facebook, answers.facebook.map(\.secretSource)),
-            (.apple, answers.apple.map(\.keySource)),
-        ]
-        // No service is added to an existing configuration, and so no secret of one.
-        if !host.hasConfiguration {
-            wanted += [
-                (.apns, answers.apns.map(\.keySource)), (.fcm, answers.fcm.map(\.accountSource)),
-                (.sns, answers.sns.map(\.secretSource)),
-            ]
-        }
-        for case (let name, let source?) in wanted {
+        // No push service is added to an existing configuration, and so no secret of one.
+        let wanted =
+            Company.signIns.flatMap(\.settings) + (host.hasConfiguration ? [] : Company.pushes.flatMap(\.settings))
+        for setting in wanted {
+            guard case .secret(let source)? = answers.settings[setting.key], let name = SecretName(setting) else {
+                continue
+            }
             if host.secrets.contains(name) {
                 kept.append("\(name.path) is there")
             } else if let source {
@@ -151,16 +147,20 @@ extension SetupPlan {
     private mutating func planConfiguration(_ answers: SetupAnswers, _ host: HostState) {
         guard !host.hasConfiguration else {
             kept.append("\(SetupPaths.configuration) is there")
-            for service in SecretName.ofPush where !host.configuredPush.contains(service) {
-                guard let member = ConfigurationText.push(service, answers) else { continue }
+            for offer in Company.pushes
+            where answers.has(offer.settings) && !host.configuredPush.contains(offer.section) {
+                let files = offer.settings.compactMap(SecretName.init).map(\.path).joined(separator: ", ")
                 remaining.append(
-                    "For push, put the secret into \(service.path) (mode 0600), add this to "
-                        + "\(SetupPaths.configuration), and `systemctl reload syncd`:\n\(member)")
+                    "For push, put the secret into \(files) (mode 0600), add this to \(SetupPaths.configuration), and "
+                        + "`systemctl reload syncd`:\n\(ConfigurationText.push(offer, answers))")
             }
             return
         }
         if !answers.hasStorage {
-            obstacles.append("at least one of Google, Dropbox and Microsoft is needed, for storage")
+            let names = Company.all.filter { $0.signIn?.makeStorage != nil }.map(\.name)
+            obstacles.append(
+                "at least one of \(names.dropLast().joined(separator: ", ")) and \(names.last ?? "") is needed, for storage"
+            )
         }
         actions.append(.write(path: SetupPaths.configuration, text: ConfigurationText.make(answers)))
     }

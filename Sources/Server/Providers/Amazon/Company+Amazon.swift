@@ -1,11 +1,66 @@
 public import HTTPTransport
+import SyncProtocol
 
 extension Company {
     /// Amazon: push.
-    static let amazon = Company(name: "Amazon", services: [.sns])
+    static let amazon = Company(
+        name: "Amazon", services: [.sns],
+        push: PushOffer(
+            section: "awssns",
+            settings: [
+                SNSSettings.accessKeyID, SNSSettings.secretKey, SNSSettings.region, SNSSettings.platformApplicationARN,
+            ],
+            objections: { values in
+                let (region, arn) = (values.text(SNSSettings.region), values.text(SNSSettings.platformApplicationARN))
+                guard !region.isEmpty, let found = SNSSettings.region(ofARN: arn), found != region else { return [] }
+                return [
+                    (SNSSettings.platformApplicationARN, "is of the region \(found), and awssns.region is another")
+                ]
+            },
+            install: { values, services, now in
+                guard let secretKey = values.secret(SNSSettings.secretKey) else {
+                    services.elsewhere.insert(.sns)
+                    return
+                }
+                services.sns = SNS(
+                    accessKeyID: values.text(SNSSettings.accessKeyID), secretKey: secretKey.value,
+                    region: values.text(SNSSettings.region),
+                    platformApplicationARN: values.text(SNSSettings.platformApplicationARN), now: now)
+            }))
 }
 
 extension ExternalService {
     /// The Simple Notification Service.
-    public static let sns = ExternalService("sns", hosts: [".amazonaws.com"])
+    public static let sns = ExternalService("sns", hosts: [".amazonaws.com", ".amazonaws.com.cn"])
+}
+
+private enum SNSSettings {
+    static let accessKeyID = Setting.required(
+        "awssns.accessKeyId",
+        SetupQuestion("Push through Amazon's SNS, as older servers have it: the access key's id: "))
+    /// The api registers devices; only the jobs role sends.
+    static let secretKey = Setting.secret(
+        "awssns.secretKey", readers: [.api, .jobs], .secret(fileName: "aws-secret-key"))
+    static let region = Setting.required(
+        "awssns.region", SetupQuestion("Amazon: the region: "),
+        objection: { text in
+            let isName = text.utf8.allSatisfy {
+                ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || (0x30...0x39).contains($0) || $0 == 0x2D
+            }
+            return isName ? nil : "must be a region's name, such as us-west-2"
+        })
+    static let platformApplicationARN = Setting.required(
+        "awssns.platformApplicationArn", SetupQuestion("Amazon: the platform application's ARN: "),
+        objection: { text in
+            region(ofARN: text) == nil
+                ? "must be the ARN of a platform application, such as "
+                    + "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp" : nil
+        })
+
+    /// The region in `arn:aws:sns:REGION:ACCOUNT:app/APNS/NAME`; `nil` if a text is no such name.
+    static func region(ofARN text: String) -> String? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 6, parts[0] == "arn", parts[2] == "sns", parts[5].hasPrefix("app/") else { return nil }
+        return String(parts[3])
+    }
 }

@@ -1,8 +1,45 @@
 public import HTTPTransport
+import JSONWebTokens
+import SyncProtocol
 
 extension Company {
     /// Apple: accounts, push.
-    static let apple = Company(name: "Apple", services: [.apple, .apns])
+    static let apple = Company(
+        name: "Apple", services: [.apple, .apns],
+        signIn: SignInOffer(
+            .appleSignIn,
+            settings: [
+                SignInWithAppleSettings.clientID, SignInWithAppleSettings.teamID, SignInWithAppleSettings.keyID,
+                SignInWithAppleSettings.privateKey, SignInWithAppleSettings.redirectURI,
+            ],
+            account: { values, now in
+                guard let key = try? SigningKey(es256PEM: values.secretText(SignInWithAppleSettings.privateKey)) else {
+                    return nil
+                }
+                return AppleAccount(
+                    AppleAccount.Registration(
+                        clientID: values.text(SignInWithAppleSettings.clientID),
+                        teamID: values.text(SignInWithAppleSettings.teamID),
+                        keyID: values.text(SignInWithAppleSettings.keyID), key: key,
+                        redirectURI: values.optionalText(SignInWithAppleSettings.redirectURI)),
+                    now: now)
+            }),
+        push: PushOffer(
+            section: "apns",
+            settings: [
+                APNsSettings.teamID, APNsSettings.keyID, APNsSettings.privateKey, APNsSettings.topic,
+                APNsSettings.environment,
+            ],
+            install: { values, services, now in
+                guard let key = try? SigningKey(es256PEM: values.secretText(APNsSettings.privateKey)) else {
+                    services.elsewhere.insert(.apns)
+                    return
+                }
+                services.apns = APNs(
+                    teamID: values.text(APNsSettings.teamID), keyID: values.text(APNsSettings.keyID), key: key,
+                    topic: values.text(APNsSettings.topic),
+                    environment: values.text(APNsSettings.environment) == "sandbox" ? .sandbox : .production, now: now)
+            }))
 }
 
 extension ExternalService {
@@ -10,4 +47,37 @@ extension ExternalService {
     public static let apple = ExternalService("apple", hosts: ["appleid.apple.com", "account.apple.com"])
     /// The Apple Push Notification service.
     public static let apns = ExternalService("apns", hosts: ["api.push.apple.com", "api.sandbox.push.apple.com"])
+}
+
+private enum SignInWithAppleSettings {
+    /// The app's identifier.
+    static let clientID = Setting.required(
+        "appleSignIn.clientId", SetupQuestion("Sign in with Apple: the app's identifier: "))
+    static let teamID = Setting.required("appleSignIn.teamId", SetupQuestion("Apple: the team's id: "))
+    static let keyID = Setting.required("appleSignIn.keyId", SetupQuestion("Apple: the key's id: "))
+    static let privateKey = Setting.secret(
+        "appleSignIn.privateKey",
+        SetupQuestion("Apple: file of the key (.p8): ", .file(fileName: "apple-private-key")), objection: p8Objection)
+    /// Older servers' files have an empty one where none is used.
+    static let redirectURI = Setting("appleSignIn.redirectURI", .text)
+}
+
+private enum APNsSettings {
+    static let teamID = Setting.required("apns.teamId", SetupQuestion("Push through Apple: the team's id: "))
+    static let keyID = Setting.required("apns.keyId", SetupQuestion("Apple: the id of the key for push: "))
+    static let privateKey = Setting.secret(
+        "apns.privateKey", readers: [.jobs],
+        SetupQuestion("Apple: file of the key for push (.p8): ", .file(fileName: "apns-private-key")),
+        objection: p8Objection)
+    /// The app's bundle identifier.
+    static let topic = Setting.required("apns.topic", SetupQuestion("Apple: the app's bundle identifier: "))
+    /// That of devices that have not reported theirs.
+    static let environment = Setting(
+        "apns.environment", .text,
+        objection: { ["production", "sandbox"].contains($0) ? nil : "must be production or sandbox" })
+}
+
+/// What is wrong with the key that signs the tokens for Apple's services.
+@Sendable private func p8Objection(_ text: String) -> String? {
+    (try? SigningKey(es256PEM: text)) == nil ? "it must be a P-256 key in PEM, the .p8 file from Apple" : nil
 }

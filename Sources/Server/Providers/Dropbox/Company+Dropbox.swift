@@ -1,11 +1,38 @@
 public import HTTPTransport
+import SyncProtocol
 
 extension Company {
-    /// Dropbox: accounts and storage.
-    static let dropbox = Company(name: "Dropbox", services: [.dropbox])
+    /// Dropbox: accounts with storage.
+    static let dropbox = Company(
+        name: "Dropbox", services: [.dropbox],
+        signIn: SignInOffer(
+            .dropbox,
+            settings: [
+                DropboxSettings.appKey, DropboxSettings.appSecret, DropboxSettings.redirectURI,
+                DropboxSettings.allowsBareTokens,
+            ],
+            storage: { Dropbox() },
+            account: { values, _ in
+                DropboxAccount(
+                    appKey: values.text(DropboxSettings.appKey),
+                    appSecret: values.secretText(DropboxSettings.appSecret),
+                    redirectURI: values.optionalText(DropboxSettings.redirectURI),
+                    allowsBareTokens: values.flag(DropboxSettings.allowsBareTokens))
+            }))
 }
 
 extension ExternalService {
     public static let dropbox = ExternalService(
         "dropbox", hosts: ["api.dropboxapi.com", "content.dropboxapi.com", ".dropboxapi.com", ".dropbox.com"])
+}
+
+private enum DropboxSettings {
+    static let appKey = Setting.required(
+        "DropboxAppKey", SetupQuestion("Dropbox: the app key: ", sandbox: "sandboxdropboxkey"))
+    static let appSecret = Setting.secret(
+        "DropboxAppSecret", .secret(fileName: "dropbox-app-secret", sandbox: "sandbox-dropbox-secret"))
+    /// Of callers that request codes without naming one.
+    static let redirectURI = Setting("DropboxRedirectURI", .redirectURI)
+    /// Whether a token without a code is enough.
+    static let allowsBareTokens = Setting("allowDropboxBareTokens", .bool(default: true))
 }

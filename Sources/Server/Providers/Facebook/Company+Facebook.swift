@@ -1,11 +1,32 @@
 public import HTTPTransport
+import SyncProtocol
 
 extension Company {
     /// Facebook: accounts.
-    static let facebook = Company(name: "Facebook", services: [.facebook])
+    static let facebook = Company(
+        name: "Facebook", services: [.facebook],
+        signIn: SignInOffer(
+            .facebook, settings: [FacebookSettings.appID, FacebookSettings.appSecret, FacebookSettings.graphVersion],
+            account: { values, _ in
+                FacebookAccount(
+                    appID: values.text(FacebookSettings.appID),
+                    appSecret: values.secretText(FacebookSettings.appSecret),
+                    graphVersion: values.optionalText(FacebookSettings.graphVersion) ?? "v25.0")
+            }))
 }
 
 extension ExternalService {
     public static let facebook = ExternalService(
         "facebook", hosts: ["graph.facebook.com", "limited.facebook.com", "www.facebook.com"])
+}
+
+private enum FacebookSettings {
+    static let appID = Setting.required(
+        "FacebookClientId", SetupQuestion("Facebook: the app id: ", sandbox: "123456789012345"))
+    /// The jobs role, which signs nobody in, does not need it.
+    static let appSecret = Setting.secret(
+        "FacebookClientSecret", readers: [.api, .transfer],
+        .secret(fileName: "facebook-client-secret", sandbox: "sandbox-facebook-secret"))
+    /// The version of the Graph API, such as `v25.0`.
+    static let graphVersion = Setting("facebookGraphVersion", .text)
 }

@@ -1,8 +1,29 @@
 public import HTTPTransport
+import SyncProtocol
 
 extension Company {
-    /// Google: accounts, Drive, push through Firebase.
-    static let google = Company(name: "Google", services: [.google, .fcm])
+    /// Google: accounts with Drive, push through Firebase.
+    static let google = Company(
+        name: "Google", services: [.google, .fcm],
+        signIn: SignInOffer(
+            .google,
+            settings: [GoogleSettings.clientID, GoogleSettings.clientSecret, GoogleSettings.appClientIDs],
+            storage: { GoogleDrive() },
+            account: { values, _ in
+                GoogleAccount(
+                    clientID: values.text(GoogleSettings.clientID),
+                    clientSecret: values.secretText(GoogleSettings.clientSecret),
+                    otherClientIDs: values.list(GoogleSettings.appClientIDs))
+            }),
+        push: PushOffer(
+            section: "fcm", settings: [GoogleSettings.serviceAccount],
+            install: { values, services, now in
+                if let account = try? ServiceAccount(json: values.secretText(GoogleSettings.serviceAccount)) {
+                    services.fcm = FCM(account: account, now: now)
+                } else {
+                    services.elsewhere.insert(.fcm)
+                }
+            }))
 }
 
 extension ExternalService {
@@ -15,4 +36,32 @@ extension ExternalService {
         ], except: ["fcm.googleapis.com"])
     /// Push through Firebase.
     public static let fcm = ExternalService("fcm", hosts: ["fcm.googleapis.com"])
+}
+
+private enum GoogleSettings {
+    static let clientID = Setting.required(
+        "GoogleServerClientId",
+        SetupQuestion(
+            "Google: the server's OAuth client id: ", sandbox: "1234567890-server.apps.googleusercontent.com"))
+    static let clientSecret = Setting.secret(
+        "GoogleServerClientSecret",
+        .secret(fileName: "google-client-secret", sandbox: "sandbox-google-secret"))
+    static let appClientIDs = Setting(
+        "googleClientIds", .texts,
+        question: SetupQuestion(
+            "Google: client ids of the apps, if they are of another project, with blanks between: ", .list,
+            sandbox: "1234567890-ios.apps.googleusercontent.com"))
+    /// JSON, as Google's console hands it out.
+    static let serviceAccount = Setting.secret(
+        "fcm.serviceAccount", readers: [.jobs],
+        SetupQuestion(
+            "Push through Firebase: file of the service account (JSON): ", .file(fileName: "fcm-service-account")),
+        objection: { text in
+            do throws(ServiceAccount.Unusable) {
+                _ = try ServiceAccount(json: text)
+                return nil
+            } catch {
+                return error.description
+            }
+        })
 }

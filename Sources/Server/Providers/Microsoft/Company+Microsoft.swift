@@ -1,8 +1,18 @@
 public import HTTPTransport
+import SyncProtocol
 
 extension Company {
-    /// Microsoft: accounts and OneDrive.
-    static let microsoft = Company(name: "Microsoft", services: [.microsoft])
+    /// Microsoft: accounts with OneDrive.
+    static let microsoft = Company(
+        name: "Microsoft", services: [.microsoft],
+        signIn: SignInOffer(
+            .microsoft, settings: [MicrosoftSettings.clientID, MicrosoftSettings.clientSecret],
+            storage: { OneDrive() },
+            account: { values, _ in
+                MicrosoftAccount(
+                    clientID: values.text(MicrosoftSettings.clientID),
+                    clientSecret: values.secretText(MicrosoftSettings.clientSecret))
+            }))
 }
 
 extension ExternalService {
@@ -14,4 +24,13 @@ extension ExternalService {
             "my.microsoftpersonalcontent.com", ".microsoftpersonalcontent.com", ".sharepoint.com", ".1drv.com",
             ".live.com", ".onedrive.com", ".svc.ms",
         ])
+}
+
+private enum MicrosoftSettings {
+    static let clientID = Setting.required(
+        "MicrosoftClientId",
+        SetupQuestion("Microsoft: the application id: ", sandbox: "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e"))
+    static let clientSecret = Setting.secret(
+        "MicrosoftClientSecret",
+        .secret(fileName: "microsoft-client-secret", sandbox: "sandbox~microsoft+secret/="))
 }

@@ -342,13 +342,35 @@ struct SetupCommandTests {
         #expect(try text("/etc/syncd/secrets/dropbox-app-secret") == "sandbox-dropbox-secret\n")
     }
 
+    @Test("Any setting of a provider may be given by its key, a secret as a file")
+    func settings() throws {
+        let run = try setUp(
+            [
+                "--set", "GoogleServerClientId=2-y=z", "--set", "googleClientIds=one two",
+                "--set", "GoogleServerClientSecret=\(root.appending(path: "/root/google").path)",
+            ], account: nil)
+
+        #expect(run.status == 0, "\(run.output)")
+        #expect(try text("/etc/syncd/secrets/google-client-secret") == "very secret of google\n")
+        let configuration = try JSONSerialization.jsonObject(with: Data(text("/etc/syncd/syncd.json").utf8))
+        let members = try #require(configuration as? [String: Any])
+        #expect(members["GoogleServerClientId"] as? String == "2-y=z")
+        #expect(members["googleClientIds"] as? [String] == ["one", "two"])
+
+        try FileManager.default.removeItem(at: root.appending(path: "/etc/syncd/syncd.json"))
+        let incomplete = try setUp(["--set", "appleSignIn.clientId=com.example.app"])
+        #expect(
+            incomplete.status == 1 && incomplete.output.contains("apple-private-key is missing"), "\(incomplete.output)"
+        )
+    }
+
     @Test("At a terminal it asks for what the options leave open, and does not show secrets")
     func questions() throws {
         let answers = [
             "sync.example.org", "/etc/ssl/sync.pem", "/etc/ssl/private/sync.key", "", "drop-key", "a typed secret", "",
-            "123", "another secret", "", "com.example.app", "TEAM567890", "KEY4567890",
-            root.appending(path: "/root/apns.p8").path, "", "AKIA", "us-west-2",
-            "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp", "a third secret",
+            "123", "another secret", "", "", "TEAM567890", "KEY4567890", root.appending(path: "/root/apns.p8").path,
+            "com.example.app", "AKIA", "a third secret", "us-west-2",
+            "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp",
         ]
         _ = try pushOptions()
         // A terminal of its own; each question is answered when it is there, as a person does.
@@ -396,6 +418,8 @@ struct SetupCommandTests {
         #expect(try setUp(["--sandbox"] + pushOptions(), account: nil).status == 64)
         #expect(try setUp(["--apns-key-id", "K"]).status == 64)
         #expect(try setUp(["--sns-secret-key-file", "/root/aws"]).status == 64)
+        #expect(try setUp(["--set", "FacebookClientID=1"]).status == 64)
+        #expect(try setUp(["--sandbox", "--set", "FacebookClientId=1"], account: nil).status == 64)
         #expect(try Command(Self.program.path, ["setup", "--root", root.path]).status == 64)
         #expect(try Command(Self.program.path, ["setup", "--root", root.path, "--certificate", "/c"]).status == 64)
         let help = try Command(Self.program.path, ["setup", "--help"])

@@ -13,7 +13,8 @@ struct SetupPlanTests {
         template = try String(
             contentsOf: PrivateStack.repository.appending(path: "nginx/syncd.conf"), encoding: .utf8)
         answers.host = "sync.example.org"
-        answers.google = SetupAnswers.Registration(id: "1-x", secretSource: .file("/root/google"))
+        answers.settings["GoogleServerClientId"] = .text("1-x")
+        answers.settings["GoogleServerClientSecret"] = .secret(.file("/root/google"))
     }
 
     /// A host on which nothing has been set up.
@@ -149,7 +150,7 @@ struct SetupPlanTests {
         var state = after(try SetupPlan(answers, on: fresh), on: fresh)
         state.site? += "# mine\n"
         var other = answers
-        other.google?.id = "2-y"
+        other.settings["GoogleServerClientId"] = .text("2-y")
 
         let plan = try SetupPlan(other, on: state)
 
@@ -207,31 +208,35 @@ struct SetupPlanTests {
     @Test("Without storage, or without the secret of an id, nothing is begun")
     func incomplete() throws {
         var other = answers
-        other.google = nil
+        other.settings = [:]
         #expect(try SetupPlan(other, on: fresh).obstacles.contains { $0.contains("for storage") })
 
         other = answers
-        other.google?.secretSource = nil
+        other.settings["GoogleServerClientSecret"] = .secret(nil)
         #expect(try SetupPlan(other, on: fresh).obstacles == ["the secret for \(SecretName.google.path) is missing"])
     }
 
     @Test("Push services and their secrets go into a new configuration, but not into one that is there")
     func push() throws {
         var other = answers
-        other.apns = SetupAnswers.APNs(teamID: "T", keyID: "K", topic: "com.example.app", keySource: .file("/root/p8"))
-        other.fcm = SetupAnswers.FCM(accountSource: .file("/root/json"))
-        other.sns = SetupAnswers.SNS(
-            accessKeyID: "A", region: "us-west-2", platformApplicationARN: "arn", secretSource: .typed("aws-secret-key")
-        )
+        other.settings["apns.teamId"] = .text("T")
+        other.settings["apns.keyId"] = .text("K")
+        other.settings["apns.topic"] = .text("com.example.app")
+        other.settings["apns.privateKey"] = .secret(.file("/root/p8"))
+        other.settings["fcm.serviceAccount"] = .secret(.file("/root/json"))
+        other.settings["awssns.accessKeyId"] = .text("A")
+        other.settings["awssns.region"] = .text("us-west-2")
+        other.settings["awssns.platformApplicationArn"] = .text("arn")
+        other.settings["awssns.secretKey"] = .secret(.typed("aws-secret-key"))
         let first = try SetupPlan(other, on: fresh)
         let copied: [SetupPlan.Action] = [
-            .copySecret(.apns, .file("/root/p8")), .copySecret(.fcm, .file("/root/json")),
+            .copySecret(.fcm, .file("/root/json")), .copySecret(.apns, .file("/root/p8")),
             .copySecret(.sns, .typed("aws-secret-key")),
         ]
         #expect(first.obstacles.isEmpty && first.actions.filter(copied.contains) == copied)
 
         var state = after(first, on: fresh)
-        state.configuredPush = Set(SecretName.ofPush)
+        state.configuredPush = ["apns", "fcm", "awssns"]
         let second = try SetupPlan(other, on: state)
         #expect(changes(second) == [] && second.remaining.isEmpty)
 
@@ -239,10 +244,10 @@ struct SetupPlanTests {
         state = after(try SetupPlan(answers, on: fresh), on: fresh)
         let later = try SetupPlan(other, on: state)
         #expect(changes(later) == [] && later.obstacles.isEmpty && later.remaining.count == 3)
-        #expect(later.remaining[0].contains("/etc/syncd/secrets/apns-private-key (mode 0600)"))
-        #expect(later.remaining[0].contains("  \"apns\": {\n    \"teamId\": \"T\""))
+        #expect(later.remaining[1].contains("/etc/syncd/secrets/apns-private-key (mode 0600)"))
+        #expect(later.remaining[1].contains("  \"apns\": {\n    \"teamId\": \"T\""))
 
-        other.fcm = SetupAnswers.FCM(accountSource: nil)
+        other.settings["fcm.serviceAccount"] = .secret(nil)
         #expect(
             try SetupPlan(other, on: fresh).obstacles
                 == ["the secret for /etc/syncd/secrets/fcm-service-account is missing"])
@@ -279,4 +284,12 @@ struct SetupPlanTests {
         other.certificate = .files(certificate: name, key: "/k")
         #expect(other.problems().count == 1)
     }
+}
+
+extension SecretName {
+    fileprivate static let google = SecretName(rawValue: "google-client-secret")
+    fileprivate static let microsoft = SecretName(rawValue: "microsoft-client-secret")
+    fileprivate static let apns = SecretName(rawValue: "apns-private-key")
+    fileprivate static let fcm = SecretName(rawValue: "fcm-service-account")
+    fileprivate static let sns = SecretName(rawValue: "aws-secret-key")
 }

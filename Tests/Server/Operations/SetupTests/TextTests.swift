@@ -56,8 +56,8 @@ struct TextTests {
     @Test("Whatever is answered, the configuration is JSON with the answers in it")
     func configuration() throws {
         var answers = SetupAnswers()
-        answers.google = SetupAnswers.Registration(id: "q\"\\\u{1}\nä", secretSource: nil)
-        answers.googleAppClientIDs = ["one", "two"]
+        answers.settings["GoogleServerClientId"] = .text("q\"\\\u{1}\nä")
+        answers.settings["googleClientIds"] = .list(["one", "two"])
         answers.database = .tcp(host: "db.example.org", port: 3_307)
 
         let root = try #require(

@@ -7,10 +7,23 @@ public struct Company: Sendable {
     public let name: String
     /// The services that the adapters call.
     public let services: [ExternalService]
+    public let signIn: SignInOffer?
+    public let push: PushOffer?
+
+    init(name: String, services: [ExternalService], signIn: SignInOffer? = nil, push: PushOffer? = nil) {
+        self.name = name
+        self.services = services
+        self.signIn = signIn
+        self.push = push
+    }
 
     /// All companies.
     public static let all: [Company] = [.google, .dropbox, .microsoft, .facebook, .apple, .amazon]
 
     /// The services of all companies.
     public static let services = all.flatMap(\.services)
+    /// The ways to sign in, of all companies.
+    public static let signIns = all.compactMap(\.signIn)
+    /// The ways to send notifications, of all companies.
+    public static let pushes = all.compactMap(\.push)
 }

@@ -1,0 +1,67 @@
+import Providers
+import SyncProtocol
+
+// The settings of the companies' services, as their folders in `Providers` declare them.
+extension SettingsReader {
+    /// The accounts with which people may sign in.
+    mutating func accounts() -> [AccountType: SettingValues] {
+        let allowed = Company.signIns.filter { reader.bool($0.enablingKey, default: false) }.map(\.accountType)
+        let withStorage = Company.signIns.filter { $0.makeStorage != nil }.map(\.accountType)
+        if Set(allowed).isDisjoint(with: withStorage) {
+            reader.problem(
+                "allowedSignInTypes must allow at least one type that brings storage: "
+                    + withStorage.map(\.rawValue).joined(separator: ", "))
+        }
+        var accounts: [AccountType: SettingValues] = [:]
+        for offer in Company.signIns {
+            let isAllowed = allowed.contains(offer.accountType)
+            let values = values(of: offer.settings, areUsed: isAllowed)
+            accounts[offer.accountType] = isAllowed ? values : nil
+        }
+        return accounts
+    }
+
+    /// The push services in use, by the sections of the file; each is set up as a whole or not at all.
+    mutating func push() -> [String: SettingValues] {
+        var services: [String: SettingValues] = [:]
+        for offer in Company.pushes where reader.has(prefix: offer.section) {
+            let values = values(of: offer.settings, areUsed: true)
+            for (setting, text) in offer.objections(values) {
+                reader.problem("\(setting.key) \(text)", at: setting.key)
+            }
+            services[offer.section] = values
+        }
+        return services
+    }
+
+    /// - Parameter areUsed: whether what is required must be there.
+    private mutating func values(of settings: [Setting], areUsed: Bool) -> SettingValues {
+        var values = SettingValues()
+        for setting in settings {
+            switch setting.kind {
+            case .text, .redirectURI:
+                let text = setting.isRequired && areUsed ? reader.required(setting.key) : reader.string(setting.key)
+                if let text, !text.isEmpty, let objection = setting.objection(text) {
+                    reader.problem("\(setting.key) \(objection)", at: setting.key)
+                }
+                values.set(setting, to: text)
+            case .texts: values.set(setting, to: reader.strings(setting.key))
+            case .bool(let fallback): values.set(setting, to: reader.bool(setting.key, default: fallback))
+            case .secret: values.set(setting, to: secretText(setting, isUsed: areUsed))
+            }
+        }
+        return values
+    }
+
+    /// A secret, with a problem if it is used and missing, or cannot be used.
+    private mutating func secretText(_ setting: Setting, isUsed: Bool) -> String? {
+        let known = reader.problems.count
+        let secret = secret(setting.key)
+        guard isUsed, isNeeded(setting.key) else { return secret?.value }
+        guard let secret else { return missing(setting.key + "File").value }
+        if reader.problems.count == known, let objection = setting.objection(secret.value) {
+            reader.problem("\(setting.key)File cannot be used: \(objection)", at: setting.key + "File")
+        }
+        return secret.value
+    }
+}
