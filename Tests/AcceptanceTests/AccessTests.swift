@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Every endpoint and every kind of caller, as the table of endpoints has them.
-@Suite("Who may do what")
+@Suite("Permissions")
 struct AccessTests {
     /// Who asks.
     enum Caller: CaseIterable {

@@ -8,7 +8,7 @@ struct AddUserTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A new owning user gets a number and exists under it [49] [50]")
+    @Test("A new owning user gets an id and exists under it [49] [50]")
     func newUser() throws {
         let alice = try server.signUpOwningUser()
 
@@ -18,7 +18,7 @@ struct AddUserTests {
         #expect(reply.json?.userId?.integer == alice.userID)
     }
 
-    @Test("The user's files go to the folder that was named [50]")
+    @Test("The user's files are stored in the given folder [50]")
     func folder() throws {
         let alice = try server.signUpOwningUser(folder: "Ali's Photos & \\more")
         let file = TestFile()
@@ -42,7 +42,7 @@ struct AddUserTests {
         #expect(contents.map { String(decoding: $0, as: UTF8.self) } == configuration.contents)
     }
 
-    @Test("A file of that name that the user already has is left alone [67] [F38]")
+    @Test("An existing file of that name is not overwritten [67] [F38]")
     func initialFileExists() async throws {
         let configuration = try InitialFile(of: server)
         let early = try server.newcomer()
@@ -60,7 +60,7 @@ struct AddUserTests {
         #expect(try server.sandbox.contents(of: configuration.name, in: early.account) == own)
     }
 
-    @Test("The first group has the name that was given [52]", arguments: ["Family", "Tom & Jerry + 100%", "Zoë's 🐱"])
+    @Test("The first group has the given name [52]", arguments: ["Family", "Tom & Jerry + 100%", "Zoë's 🐱"])
     func groupName(name: String) throws {
         let alice = try server.signUpOwningUser(groupName: name)
 
@@ -90,7 +90,7 @@ struct AddUserTests {
         #expect(try alice.groups().groups.count == 1)
     }
 
-    @Test("The same AddUser again, after a lost reply, gives the same number")
+    @Test("The same AddUser again, after a lost reply, returns the same id")
     func repeated() throws {
         let alice = try server.signUpOwningUser(groupName: "Once")
 
@@ -103,7 +103,7 @@ struct AddUserTests {
         #expect(try alice.groups().groups.count == 1)
     }
 
-    @Test("The same AddUser twice at once makes one user")
+    @Test("The same AddUser twice at once creates one user")
     func simultaneous() async throws {
         let alice = try server.newcomer()
         let parameters: [String: String?] = ["sharingGroupUUID": alice.group, "cloudFolderName": alice.folder]

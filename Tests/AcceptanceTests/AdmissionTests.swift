@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Transfers that are refused before their body")
+@Suite("Transfers that are rejected before their body")
 struct AdmissionTests {
     let server: TestServer
 
@@ -19,7 +19,7 @@ struct AdmissionTests {
             headers: headers)
     }
 
-    @Test("Without a token the reply comes at once, however slowly the body comes")
+    @Test("Without a token the reply is immediate, however slow the body is")
     func noToken() throws {
         let alice = try server.signUpOwningUser()
         var conversation = try HTTPConversation(to: server.address, timeout: .seconds(20))
@@ -34,7 +34,7 @@ struct AdmissionTests {
         #expect(reply.headers.filter { $0.name.lowercased() == "syncserver-version" }.count == 1)
     }
 
-    @Test("Who may only read, or is in another group, gets the reply at once as well")
+    @Test("Readers and non-members get the reply immediately as well")
     func noPermission() throws {
         let alice = try server.signUpOwningUser()
         let reader = try alice.newMember(.read, provider: .google, name: "Reader")

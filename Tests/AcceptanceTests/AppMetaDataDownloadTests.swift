@@ -30,7 +30,7 @@ struct AppMetaDataDownloadTests {
         }
     }
 
-    @Test("Groups that do not exist or are others', and a file of others asked for through one's own [154] [158] [159]")
+    @Test("Unknown groups, groups of others, and a file of others through one's own group [154] [158] [159]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -45,7 +45,7 @@ struct AppMetaDataDownloadTests {
         }
     }
 
-    @Test("Each version is handed out while it is current, also to a reader [155] [156]")
+    @Test("Each version is returned while it is current, also to a reader [155] [156]")
     func versions() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)
@@ -75,7 +75,7 @@ struct AppMetaDataDownloadTests {
         #expect(reply.json == .object(["appMetaData": .string("stays")]))
     }
 
-    @Test("A deleted file has none to hand out, and a stale caller is told only the master version [161]")
+    @Test("A deleted file has none, and a stale caller gets only the master version [161]")
     func deletedAndStale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -91,7 +91,7 @@ struct AppMetaDataDownloadTests {
         #expect(reply.json?.code?.text == "file_deleted")
     }
 
-    @Test("Empty contents are an empty text; awkward ones come back as they were [162]")
+    @Test("Empty contents are an empty text; special characters are returned unchanged [162]")
     func contents() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()

@@ -8,7 +8,7 @@ struct AppMetaDataTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("The first metadata have version 0, whichever device brings them, and others read them [136]")
+    @Test("The first metadata have version 0, from any device, and others read them [136]")
     func first() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -26,7 +26,7 @@ struct AppMetaDataTests {
         #expect(download.json == .object(["appMetaData": .string("first")]))
     }
 
-    @Test("A file without metadata takes no version but 0 [135]")
+    @Test("A file without metadata accepts no version but 0 [135]")
     func wrongFirst() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -52,7 +52,7 @@ struct AppMetaDataTests {
         }
     }
 
-    @Test("New metadata come with both kinds of download, and nothing else of the file changes [138] [139] [140]")
+    @Test("New metadata are returned by both kinds of download, and nothing else of the file changes [138] [139] [140]")
     func next() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -75,7 +75,7 @@ struct AppMetaDataTests {
         }
     }
 
-    @Test("A deleted file and one that the group does not have take no metadata [141] [142]")
+    @Test("Deleted and unknown files accept no metadata [141] [142]")
     func noSuchFile() throws {
         let alice = try server.signUpOwningUser()
         let deleted = TestFile()
@@ -92,7 +92,7 @@ struct AppMetaDataTests {
         }
     }
 
-    @Test("A group that does not exist, or is not the caller's, is no place for metadata [143] [144]")
+    @Test("Unknown groups and those of others accept no metadata [143] [144]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")
@@ -141,7 +141,7 @@ struct AppMetaDataTests {
         #expect(try alice.commitStaged(masterVersion: 1) == 1)
     }
 
-    @Test("Metadata for another master version are told the present one, and nothing is staged [148]")
+    @Test("Stale metadata get the current master version, and nothing is staged [148]")
     func stale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -184,7 +184,7 @@ struct AppMetaDataTests {
             try reader.download(file, masterVersion: 4, metadataVersion: 0), of: file, metadata: "by the writer")
     }
 
-    @Test("Two devices stage the same next version; the slower one's is refused at its commit [F41]")
+    @Test("Two devices stage the same next version; the later one's is rejected at its commit [F41]")
     func race() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()

@@ -14,7 +14,7 @@ struct AppleTests {
             "POST", "AppleNotifications", headers: [(name: "Content-Type", value: "application/json")], body: body)
     }
 
-    @Test("A new person joins by invitation, is seen by name, works with files, and CheckCreds knows them [41] [F44]")
+    @Test("A new user joins by invitation, is listed by name, works with files, and CheckCreds knows them [41] [F44]")
     func joins() throws {
         let alice = try server.signUpOwningUser()
         let ann = try alice.newMember(.write, provider: .apple)
@@ -35,13 +35,13 @@ struct AppleTests {
             try server.sandbox.account(ann.account.id).headers.contains { $0.name == "SyncServer-authorization-code" })
     }
 
-    @Test("An account with Apple brings no storage: AddUser is refused")
+    @Test("An Apple account has no storage: AddUser is rejected")
     func noStorage() throws {
         let ann = try server.newcomer(.apple)
         expectError(try ann.call("POST", "AddUser", ["sharingGroupUUID": ann.group]), 409)
     }
 
-    @Test("An identity token goes on counting past its end for who has shown it before, and for nobody else")
+    @Test("An expired identity token remains valid for the user who presented it before, and for nobody else")
     func expiredToken() async throws {
         let alice = try server.signUpOwningUser()
         // Five seconds of its last minute, which is the leeway, are left.
@@ -102,7 +102,7 @@ struct AppleTests {
         }
     }
 
-    @Test("Tokens that the previous and the next key signed count as well as those of the present one")
+    @Test("Tokens signed with the previous and the next key are accepted like those of the current one")
     func keys() throws {
         let alice = try server.signUpOwningUser()
         let ann = try alice.newMember(.read, provider: .apple)
@@ -113,7 +113,7 @@ struct AppleTests {
         }
     }
 
-    @Test("A code that belongs to somebody else is refused, and nothing is used up")
+    @Test("Another person's code is rejected, and no acceptance is used up")
     func foreignCode() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite(.read)
@@ -128,7 +128,7 @@ struct AppleTests {
         expectJSON(try eve.redeem(invitation))
     }
 
-    @Test("Whoever withdraws their consent at Apple is removed, with the event as a text or an object; once")
+    @Test("A withdrawal of consent at Apple removes the user, with the event as a string or an object; once")
     func notices() throws {
         let alice = try server.signUpOwningUser()
         for form in ["text", "object"] {
@@ -147,7 +147,7 @@ struct AppleTests {
         }
     }
 
-    @Test("Forged notices, and those for others, are a 401; what does not concern us is a 200")
+    @Test("Forged notifications, and those for other apps, are a 401; irrelevant ones are a 200")
     func otherNotices() throws {
         let alice = try server.signUpOwningUser()
         let ann = try alice.newMember(.write, provider: .apple)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Bad input gets a clear error", .serialized)
+@Suite("Invalid input gets a clear error", .serialized)
 struct BadInputTests {
     /// The people who send the bad requests; none of these requests changes anything.
     struct People: Sendable {
@@ -99,7 +99,7 @@ struct BadInputTests {
         ("not HTTP", "\u{1}\u{2}\u{3}\r\n\r\n", [400]),
     ]
 
-    @Test("Requests that are not HTTP as it should be", arguments: raw.indices)
+    @Test("Malformed HTTP requests", arguments: raw.indices)
     func brokenHTTP(number: Int) throws {
         let people = try Self.people.get()
         let (name, text, statuses) = Self.raw[number]

@@ -8,7 +8,7 @@ struct BatchTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("The last of several uploads commits all of them; others see nothing before, and everything after")
+    @Test("The last of several uploads commits all of them; others see none before, and all after")
     func uploads() throws {
         let alice = try server.signUpOwningUser()
         let batch = TestBatch(of: 3)
@@ -48,7 +48,7 @@ struct BatchTests {
         }
     }
 
-    @Test("Replies that get lost: each member is sent again until its reply tells of the commit")
+    @Test("Lost replies: each member is sent again until its reply contains the commit")
     func lostReplies() async throws {
         let alice = try server.signUpOwningUser()
         let batch = TestBatch(of: 2)
@@ -112,7 +112,7 @@ struct BatchTests {
         expectDownload(try alice.download(added, masterVersion: 3), of: added)
     }
 
-    @Test("DoneUploads and DiscardUploads know batches from other changes")
+    @Test("DoneUploads and DiscardUploads distinguish batches from other changes")
     func separate() async throws {
         let alice = try server.signUpOwningUser()
         let batch = TestBatch(of: 2)
@@ -134,7 +134,7 @@ struct BatchTests {
         #expect(try alice.stored(plain).count == 1)
     }
 
-    @Test("Of a batch's uploads and as many discards at once nothing is half committed, and no object is left behind")
+    @Test("With concurrent uploads and discards of a batch nothing is half committed, and no object is left behind")
     func discardedInBetween() async throws {
         let alice = try server.signUpOwningUser()
         let batch = TestBatch(of: 3)
@@ -169,7 +169,7 @@ extension PrivateStackTests {
             stack = try #require(server.stack)
         }
 
-        @Test("Responders killed among the members: sent again, the batch is committed whole, and once")
+        @Test("Responders killed between the members: after a retry the batch is committed completely, and once")
         func killed() async throws {
             for round in 0..<3 {
                 let alice = try server.signUpOwningUser()

@@ -100,7 +100,7 @@ extension TestUser {
     }
 }
 
-@Suite("Programs whose people sign in with a browser")
+@Suite("Programs that sign in with a browser")
 struct BrowserSignInTests {
     static let providers: [SandboxProvider] = [.google, .dropbox, .microsoft]
     let server: TestServer
@@ -146,7 +146,7 @@ struct BrowserSignInTests {
         #expect(try store.load() == renewed)
     }
 
-    @Test("A program whose token has ended is refused, and signs up after a refresh", arguments: providers)
+    @Test("A program's expired token is rejected, and works after a refresh", arguments: providers)
     func expiredBeforeUse(provider: SandboxProvider) async throws {
         let program = try DesktopProgram(server, provider)
         let credentials = try await program.signIn()
@@ -167,7 +167,7 @@ struct BrowserSignInTests {
         #expect(added.values(of: "syncserver-offline-access").isEmpty)
     }
 
-    @Test("Whoever says no at the second page is not signed in, and no code is exchanged", arguments: providers)
+    @Test("Denying consent at the second page signs nobody in, and no code is exchanged", arguments: providers)
     func denied(provider: SandboxProvider) async throws {
         let program = try DesktopProgram(server, provider)
 
@@ -219,7 +219,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("Another person's code is of no use, although redirect URI and verifier are right", arguments: providers)
+    @Test("Another person's code is rejected, although redirect URI and verifier are right", arguments: providers)
     func foreignCode(provider: SandboxProvider) async throws {
         let (dana, mallory) = (try DesktopProgram(server, provider), try DesktopProgram(server, provider))
         var credentials = try await mallory.signIn()

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What owners do to files in their own storage")
+@Suite("Changes by owners in their own storage")
 struct ChangedStorageTests {
     let server: TestServer
 
@@ -74,7 +74,7 @@ struct ChangedStorageTests {
         expectDownload(try alice.download(next, masterVersion: 2, metadataVersion: 0), of: next, metadata: "about it")
     }
 
-    @Test("If the owner deletes a replaced version first, the commit and later ones do not mind")
+    @Test("If the owner deletes a replaced version first, the commit and later ones succeed")
     func deletedBeforeReplacement() throws {
         let (alice, file, name) = try published()
         let next = file.next("next")

@@ -10,7 +10,7 @@ extension PrivateStackTests {
 
         init() throws { server = try TestServer.withWrongClocks() }
 
-        @Test("The time that phones are told is the database's, whatever the host's clock says")
+        @Test("Times in replies are the database's, whatever the host's clock says")
         func presentTime() throws {
             let format = DateFormatter()
             format.locale = Locale(identifier: "en_US_POSIX")
@@ -45,7 +45,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("What one host queues is done at once by another, though its clock is hours behind")
+        @Test("Work queued by one host is done at once by another, though its clock is hours behind")
         func queuedWork() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile("old")

@@ -53,7 +53,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("An error now and then is overcome", arguments: [500, 502, 503, 504], ["POST", "PUT"])
+        @Test("Occasional errors are handled by retries", arguments: [500, 502, 503, 504], ["POST", "PUT"])
         func passingError(status: Int, method: String) async throws {
             let alice = try await server.signUpSettledUser()
             try server.sandbox.inject(
@@ -62,7 +62,7 @@ extension PrivateStackTests {
             try await expectUpload(by: alice)
         }
 
-        @Test("An error that stays is a 502 that may be tried again, and nothing is left [129]", arguments: [500, 503])
+        @Test("A permanent error is a retryable 502, and nothing is left [129]", arguments: [500, 503])
         func lastingError(status: Int) async throws {
             let alice = try await server.signUpSettledUser()
             try server.sandbox.inject(SandboxFault(pathPrefix: Self.uploads, status: status))
@@ -70,7 +70,7 @@ extension PrivateStackTests {
             try await expectFailedUpload(by: alice, 502, 504)
         }
 
-        @Test("An error that comes with the first bytes and stays leaves nothing [129]")
+        @Test("A permanent error from the first bytes on leaves nothing [129]")
         func lastingErrorWhileSending() async throws {
             let alice = try await server.signUpSettledUser()
             try server.sandbox.inject(SandboxFault(pathPrefix: Self.uploads, method: "PUT", status: 503))
@@ -91,7 +91,7 @@ extension PrivateStackTests {
             try await expectUpload(by: alice, TestFile(randomBytes: step.bytes))
         }
 
-        @Test("A lost reply in the middle of a large upload makes it go on where it was")
+        @Test("After a lost reply in the middle of a large upload it continues where it was")
         func lostReplyInTheMiddle() async throws {
             let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", times: 1)
@@ -101,7 +101,7 @@ extension PrivateStackTests {
             try await expectUpload(by: alice, TestFile(randomBytes: 3_000_000))
         }
 
-        @Test("A connection that is cut while bytes flow is made again")
+        @Test("A connection lost during a transfer is re-established")
         func cutConnection() async throws {
             let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", times: 1)
@@ -131,7 +131,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A token that dies in the middle of an upload is renewed, and no byte is lost [21]")
+        @Test("A token that expires in the middle of an upload is refreshed, and no byte is lost [21]")
         func tokenDiesInTheMiddle() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 4_000_000)
@@ -150,7 +150,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("Rate limits are respected and overcome [F28]", arguments: [429, 403])
+        @Test("Rate limits are respected, and the request succeeds [F28]", arguments: [429, 403])
         func rateLimited(status: Int) async throws {
             let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, status: status, times: 2)
@@ -161,7 +161,7 @@ extension PrivateStackTests {
             try await expectUpload(by: alice)
         }
 
-        @Test("A wait that is longer than a phone's patience is a 502 soon")
+        @Test("A delay beyond the request's deadline is an immediate 502")
         func longRetryAfter() async throws {
             let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, status: 429)
@@ -244,7 +244,7 @@ extension PrivateStackTests {
             try await expectFailedUpload(by: alice, 502, 504)
         }
 
-        @Test("A cloud that does not answer is a 502 or 504 within a phone's patience")
+        @Test("A cloud that does not reply is a 502 or 504 within the request's deadline")
         func noAnswer() async throws {
             let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads)
@@ -254,7 +254,7 @@ extension PrivateStackTests {
             try await expectFailedUpload(by: alice, 502, 504)
         }
 
-        @Test("A download that breaks off at the cloud arrives whole or visibly broken, never wrong")
+        @Test("A download interrupted at the cloud arrives completely or visibly broken, never wrong")
         func truncatedDownload() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 2_000_000)
@@ -266,7 +266,7 @@ extension PrivateStackTests {
             try await expectIntactOrBroken(alice, file)
         }
 
-        @Test("A download with a flipped bit is never delivered whole")
+        @Test("A download with a flipped bit is never completed")
         func corruptDownload() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 2_000_000)
@@ -290,7 +290,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("A cloud that fails while a file is fetched is a 502, never gone")
+        @Test("A cloud failure during a download is a 502, never gone")
         func downloadFails() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile()
@@ -305,7 +305,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("An object that is missing for a moment is found by asking again")
+        @Test("An object that is missing for a moment is found by a second request")
         func missingForAMoment() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile()

@@ -8,7 +8,7 @@ struct CommitIDTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A reply that got lost is told again, also when others have committed since")
+    @Test("A lost reply is repeated, also when others have committed since")
     func lostReply() async throws {
         let alice = try server.signUpOwningUser()
         let (id, file) = (UUID().uuidString, TestFile())

@@ -8,7 +8,7 @@ struct CommitTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("With nothing staged nothing is transferred, and the master version rises all the same [190] [194] [200]")
+    @Test("With nothing staged nothing is transferred, and the master version is incremented [190] [194] [200]")
     func nothingStaged() throws {
         let alice = try server.signUpOwningUser()
 
@@ -55,7 +55,7 @@ struct CommitTests {
         #expect(try stranger.index().masterVersion == 0)
     }
 
-    @Test("A group name that comes along renames the group [198]")
+    @Test("A group name in the request renames the group [198]")
     func rename() throws {
         let alice = try server.signUpOwningUser(groupName: "Old")
         try alice.stage(TestFile(), masterVersion: 0)
@@ -75,7 +75,7 @@ struct CommitTests {
         #expect(try alice.groups().group(alice.group)?.sharingGroupName?.text == "Bob's")
     }
 
-    @Test("A stale commit says the present version, renames nothing and keeps the rows [199] [205]")
+    @Test("A stale commit returns the current version, renames nothing and keeps the rows [199] [205]")
     func stale() throws {
         let alice = try server.signUpOwningUser(groupName: "Old")
         let phone = alice.onAnotherDevice()
@@ -91,7 +91,7 @@ struct CommitTests {
         #expect(try alice.index().files.count == 2)
     }
 
-    @Test("One row that no longer fits refuses the whole commit, and all rows stay staged [206]")
+    @Test("One row that is no longer valid rejects the whole commit, and all rows stay staged [206]")
     func badRow() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -109,7 +109,7 @@ struct CommitTests {
         #expect(index.files.count == 1)
     }
 
-    @Test("Rows of other devices, users and groups stay where they are [121] [202]")
+    @Test("Rows of other devices, users and groups are not affected [121] [202]")
     func onlyOwnRows() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -142,7 +142,7 @@ struct CommitTests {
         #expect(reply.json?.numberUploadsTransferred?.integer == 1)
     }
 
-    @Test("The same commit again, after a lost reply, gives the same answer and counts once [211] [F13]")
+    @Test("The same commit again, after a lost reply, gets the same reply and counts once [211] [F13]")
     func repeated() throws {
         let alice = try server.signUpOwningUser()
         try alice.stage(TestFile(), masterVersion: 0)
@@ -156,7 +156,7 @@ struct CommitTests {
         #expect(try alice.index().files.count == 1)
     }
 
-    @Test("The remembered answer is only for the very same request, and only until somebody else commits [211]")
+    @Test("The stored reply is only for the identical request, and only until another commit [211]")
     func repeatedDifferently() throws {
         let alice = try server.signUpOwningUser()
         try alice.publish(TestFile(), masterVersion: 0)
@@ -168,7 +168,7 @@ struct CommitTests {
         #expect(try alice.groups().group(alice.group)?.names.contains("sharingGroupName") == false)
     }
 
-    @Test("After a commit with a repeated answer the next upload goes on normally [211]")
+    @Test("After a commit with a repeated reply the next upload works normally [211]")
     func repeatedThenNext() throws {
         let alice = try server.signUpOwningUser()
         try alice.publish(TestFile(), masterVersion: 0)

@@ -8,7 +8,7 @@ struct ConcurrencyTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Two identical uploads at once both end well, with one row, one object and the right bytes [131] [F5]")
+    @Test("Two identical uploads at once both succeed, with one row, one object and the right bytes [131] [F5]")
     func identicalUploads() async throws {
         let alice = try server.signUpOwningUser()
         for count in [10, 800_000] {
@@ -26,7 +26,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("Different contents for the same version at once: one is staged, and it is whole")
+    @Test("Different contents for the same version at once: one is staged, and it is complete")
     func differentUploads() async throws {
         let alice = try server.signUpOwningUser()
         let uuid = UUID().uuidString
@@ -49,7 +49,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("Of two commits at once exactly one wins, and the master version rises by one [212]")
+    @Test("Of two commits at once exactly one succeeds, and the master version is incremented by one [212]")
     func twoCommits() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()

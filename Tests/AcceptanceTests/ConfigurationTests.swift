@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Configured differently")
+    @Suite("Other configurations")
     struct ConfigurationTests {
         let server: TestServer
 
@@ -25,14 +25,14 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("An account type that is switched off is a 401 [43]")
+        @Test("A disabled account type is a 401 [43]")
         func switchedOff() throws {
             let alice = try server.signUpOwningUser()
 
             expectError(try server.newcomer(.facebook).redeem(alice.invite()), 401)
         }
 
-        @Test("syncctl names users who are near a limit, and the refusals are counted")
+        @Test("syncctl lists users near a limit, and rejections are counted")
         func nearQuota() throws {
             let tool = try OperatorTool(server)
             let alice = try server.signUpOwningUser()
@@ -52,7 +52,7 @@ extension PrivateStackTests {
             #expect(list.output.contains("NOTES") && list.output.contains("devices 2/2"), "\(list.output)")
         }
 
-        @Test("A user has no more devices than configured [329]")
+        @Test("A user cannot have more devices than configured [329]")
         func devices() throws {
             let alice = try server.signUpOwningUser()
             let second = alice.onAnotherDevice()
@@ -66,7 +66,7 @@ extension PrivateStackTests {
             expectJSON(try server.signUpOwningUser().checkCredentials())
         }
 
-        @Test("An upload that comes byte by byte is ended with 408, and leaves nothing")
+        @Test("An upload that arrives byte by byte is ended with 408, and leaves nothing")
         func tooSlow() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 100_000)
@@ -88,7 +88,7 @@ extension PrivateStackTests {
             try await eventually("nothing is left in the storage") { try alice.stored(file).isEmpty }
         }
 
-        @Test("A body of the greatest size is taken, one byte more is a 413 [134]")
+        @Test("A body of the maximum size is accepted, one byte more is a 413 [134]")
         func bodySize() throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 1_000_000)
@@ -99,7 +99,7 @@ extension PrivateStackTests {
             #expect(try alice.stagedUploads().isEmpty)
         }
 
-        @Test("After the remembered life of a token the provider is asked again [47]")
+        @Test("After the cached lifetime of a token the provider is called again [47]")
         func tokenLife() async throws {
             let alice = try server.signUpOwningUser()
             let number = try server.sandbox.lastRequest()
@@ -111,7 +111,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("Phones that hang up leave their threads free")
+        @Test("Phones that disconnect release their threads")
         func threadsAreFreed() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 900_000)
@@ -134,7 +134,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("Phones that dawdle do not keep others from short requests")
+        @Test("Slow phones do not delay others' short requests")
         func slowPhones() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 900_000)

@@ -24,7 +24,7 @@ struct CredentialTests {
             401)
     }
 
-    @Test("A good token is enough at level primary, and needs a user at level secondary [18] [28] [57]")
+    @Test("A valid token suffices at level primary, and needs a user at level secondary [18] [28] [57]")
     func goodTokens() throws {
         let googleUser = try server.newcomer(.google)
         let facebookUser = try server.newcomer(.facebook)
@@ -57,7 +57,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("CheckCreds says the user's number, also of a Facebook user who may only read [31] [56]")
+    @Test("CheckCreds returns the user's id, also for a Facebook user with read permission [31] [56]")
     func checkCredentials() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)
@@ -93,7 +93,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("A token type that is unknown or switched off is a 401 [43]", arguments: ["MadeUpToken", "google", ""])
+    @Test("An unknown or disabled token type is a 401 [43]", arguments: ["MadeUpToken", "google", ""])
     func tokenType(type: String) throws {
         let alice = try server.signUpOwningUser()
         let other = alice.with(account: alice.account.replacing(header: "X-token-type", with: type))
@@ -141,7 +141,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("A bad token decides the status of a request that is wrong in other ways too")
+    @Test("An invalid token takes precedence over other errors of a request")
     func orderOfChecks() throws {
         let alice = try server.signUpOwningUser()
         let junk = alice.with(account: alice.account.replacing(header: "access_token", with: "junk"))
@@ -151,7 +151,7 @@ struct CredentialTests {
             try alice.commit(masterVersion: 0, group: UUID().uuidString, overriding: ["masterVersion": "x"]), 400)
     }
 
-    @Test("An expired access token of the server is renewed without anybody noticing [21] [346]")
+    @Test("An expired access token of the server is refreshed transparently [21] [346]")
     func refresh() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("after an hour")
@@ -163,7 +163,7 @@ struct CredentialTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("People who sign in at the same time are never taken for each other [48] [F18]")
+    @Test("Users who sign in at the same time are never confused [48] [F18]")
     func identitiesAreNotMixed() async throws {
         let alice = try server.signUpOwningUser()
         let users =

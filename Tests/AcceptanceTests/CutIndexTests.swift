@@ -4,7 +4,7 @@ import Testing
 extension PrivateStackTests {
     @Suite("Replies that the server cannot finish")
     struct CutIndexTests {
-        @Test("A long Index that fails behind its beginning is cut off, and does not end as if it were whole")
+        @Test("A long Index that fails after its beginning is aborted, and does not look complete")
         func cutIndex() throws {
             let server = try TestServer.withFaults()
             let alice = try server.signUpOwningUser()

@@ -109,7 +109,7 @@ struct DeletionTests {
         #expect(try alice.stagedUploads().map(\.deleted) == [.bool(false)])
     }
 
-    @Test("A deletion for another master version is told the present one, and stages nothing [170]")
+    @Test("A stale deletion gets the current master version, and stages nothing [170]")
     func stale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -120,7 +120,7 @@ struct DeletionTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("What one device uploaded another deletes, and the object goes [172]")
+    @Test("A file uploaded by one device can be deleted by another, and its object is removed [172]")
     func fromAnotherDevice() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -147,7 +147,7 @@ struct DeletionTests {
         expectError(try alice.delete(file, masterVersion: 0), 404)
     }
 
-    @Test("A deleted file may be deleted again, and nothing happens but the commit [177]")
+    @Test("A deleted file may be deleted again, with no effect but the commit [177]")
     func deletedAgain() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -195,7 +195,7 @@ struct DeletionTests {
         try await eventually("the other object is gone") { try alice.stored(other).isEmpty }
     }
 
-    @Test("Missing and malformed parameters are told as such")
+    @Test("Missing and malformed parameters are reported as such")
     func parameters() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// People leave and groups end while others, or they themselves, are at work. Whoever wins, nothing is left half done.
-@Suite("Leaving and removing while others are at work")
+@Suite("Leaving and removing concurrently with other requests")
 struct DepartureRaceTests {
     let server: TestServer
     /// Until when a loser's object is gone. The nodes of a cluster do not wait for each other: what one stages while another
@@ -16,7 +16,7 @@ struct DepartureRaceTests {
         withdrawal = isCluster ? .seconds(100) : .seconds(30)
     }
 
-    @Test("The same leaving twice at once happens once")
+    @Test("The same departure twice at once happens once")
     func leavingTwice() async throws {
         let alice = try server.signUpOwningUser()
         for round in 0..<4 {
@@ -31,7 +31,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("The same RemoveUser twice at once happens once, and both are told so, or that the user is unknown")
+    @Test("The same RemoveUser twice at once happens once, and both get 200, or 401 as the user is unknown")
     func removeUserTwice() async throws {
         let alice = try server.signUpOwningUser()
         for round in 0..<4 {
@@ -45,7 +45,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("Both last admins leave at once: one goes, the other is told to look again")
+    @Test("Both last admins leave at once: one leaves, the other is stale")
     func lastAdmins() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin, provider: .google)
@@ -128,7 +128,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("A group is removed, twice at once, while a member uploads and commits: one wins, and no loser's bytes stay")
+    @Test("A group is removed, twice at once, during an upload and commit: one wins, and no other's bytes stay")
     func groupRemovedAtWork() async throws {
         for size in [1_000, 300_000, 1_500_000] {
             let alice = try server.signUpOwningUser()
@@ -162,7 +162,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("Two names at once: one is taken, the other is told to look again")
+    @Test("Two renames at once: one is applied, the other is stale")
     func twoNames() async throws {
         let alice = try server.signUpOwningUser()
         for version in Int64(0)..<4 {
@@ -175,7 +175,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("A group is removed while somebody redeems: either it is gone, or the removal was stale")
+    @Test("A group is removed during a redemption: either it is gone, or the removal was stale")
     func removedWhileRedeeming() async throws {
         for round in 0..<6 {
             let alice = try server.signUpOwningUser()
@@ -198,7 +198,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("An inviter leaves while they invite and while somebody redeems: nobody is owned by a stranger")
+    @Test("An inviter leaves while inviting and during a redemption: nobody gets an owner outside the group")
     func inviterLeavesMeanwhile() async throws {
         for _ in 0..<5 {
             let alice = try server.signUpOwningUser()
@@ -229,7 +229,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("An account is removed while it joins and makes other groups: it is in none of them afterwards")
+    @Test("An account is removed while it joins and creates groups: it is in none of them afterwards")
     func removedWhileJoining() async throws {
         for _ in 0..<4 {
             let alice = try server.signUpOwningUser()
@@ -255,7 +255,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("A file is deleted while it is being downloaded: all of it comes, or the reader is told to look again [F29]")
+    @Test("A file is deleted while it is being downloaded: it arrives completely, or the reply is stale [F29]")
     func deletedWhileDownloading() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -280,7 +280,7 @@ struct DepartureRaceTests {
         }
     }
 
-    @Test("The same new file committed to two groups at once comes to life in one of them")
+    @Test("The same new file committed to two groups at once is added to one of them")
     func sameFileInTwoGroups() async throws {
         let alice = try server.signUpOwningUser()
         for _ in 0..<5 {

@@ -32,7 +32,7 @@ struct DownloadTests {
         expectDownload(try alice.onAnotherDevice().download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A stale master version gets the present one and no bytes [217] [233]")
+    @Test("A stale master version gets the current one and no bytes [217] [233]")
     func stale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -42,7 +42,7 @@ struct DownloadTests {
         expectStale(try alice.download(file, masterVersion: 2), 1)
     }
 
-    @Test("The metadata come along if their version is named, and only then is the request right [218] [222] [235]")
+    @Test("The metadata are returned if their version is given, and only then is the request valid [218] [222] [235]")
     func metadataVersion() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("with")
@@ -107,7 +107,7 @@ struct DownloadTests {
         expectDownload(try bob.download(file, masterVersion: 2), of: file)
     }
 
-    @Test("What a sharing user uploaded, the owner and another sharing user get [227] [228]")
+    @Test("A sharing user's file can be downloaded by the owner and another sharing user [227] [228]")
     func betweenMembers() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -118,7 +118,7 @@ struct DownloadTests {
         for user in [alice, bob, dora] { expectDownload(try user.download(file, masterVersion: 3), of: file) }
     }
 
-    @Test("What an owning invitee uploaded lies in their storage, and both get it [229]")
+    @Test("An owning invitee's file is in their storage, and both can download it [229]")
     func inviteesStorage() throws {
         let alice = try server.signUpOwningUser()
         let carol = try alice.newMember(.write, provider: .google, name: "Carol")
@@ -155,7 +155,7 @@ struct DownloadTests {
         expectDownload(try alice.download(file, masterVersion: 1, metadataVersion: 0), of: file, metadata: text)
     }
 
-    @Test("A download again and again, also at the same time, gives the same bytes")
+    @Test("Repeated and concurrent downloads return the same bytes")
     func repeated() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 700_000)

@@ -12,7 +12,7 @@ struct DropboxTests {
 
     // MARK: Signing in
 
-    @Test("A bad token is a 401 at every level that needs one [22]")
+    @Test("An invalid token is a 401 at every level that needs one [22]")
     func badToken() throws {
         let person = try server.newcomer(.dropbox)
         let junk = person.with(account: person.account.replacing(header: "access_token", with: "junk"))
@@ -22,7 +22,7 @@ struct DropboxTests {
         expectError(try junk.call("POST", "AddUser", ["sharingGroupUUID": UUID().uuidString]), 401)
     }
 
-    @Test("A good token with its own account id is enough at level primary [23]")
+    @Test("A valid token with its own account id suffices at level primary [23]")
     func goodToken() throws {
         let person = try server.newcomer(.dropbox)
 
@@ -42,7 +42,7 @@ struct DropboxTests {
         #expect(try alice.checkCredentials().json?.userId?.integer == alice.userID)
     }
 
-    @Test("A good token does not help at an unknown path or with a wrong method [24] [25]")
+    @Test("A valid token makes no difference for an unknown path or a wrong method [24] [25]")
     func wrongRequest() throws {
         let alice = try server.signUpOwningUser(.dropbox)
 
@@ -51,7 +51,7 @@ struct DropboxTests {
         expectError(try alice.call("POST", "CheckCreds"), 405)
     }
 
-    @Test("A user is made without a folder name, with a code or with a bare token [26]", arguments: [true, false])
+    @Test("A user is created without a folder name, with a code or with a bare token [26]", arguments: [true, false])
     func addUser(hasCode: Bool) throws {
         let person = try server.newcomer(.dropbox, name: "Dora Dropbox")
         let account =
@@ -124,7 +124,7 @@ struct DropboxTests {
         }
     }
 
-    @Test("An object of that name and contents is there already: it is taken over [132]")
+    @Test("An object of that name and contents exists already: it is adopted [132]")
     func adopted() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         let file = text()
@@ -137,7 +137,7 @@ struct DropboxTests {
         expectDownload(try dora.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("Other contents have the name: they stay, and the upload gets a name of its own [350]")
+    @Test("Other contents have the name: they are kept, and the upload gets its spare name [350]")
     func spareName() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         let file = text()
@@ -151,7 +151,7 @@ struct DropboxTests {
         expectDownload(try dora.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A staged version that is replaced by other contents is committed once, and its object goes")
+    @Test("A staged version that is replaced by other contents is committed once, and its object is deleted")
     func replacedStaging() async throws {
         let dora = try server.signUpOwningUser(.dropbox)
         var file = text("first")
@@ -195,7 +195,7 @@ struct DropboxTests {
         }
     }
 
-    @Test("What its owner renames still comes, what they change is told, what they delete is gone [351] [353]")
+    @Test("A file renamed by its owner is served, a changed one marked as changed, a deleted one gone [351] [353]")
     func ownerTouches() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         var file = text()
@@ -213,7 +213,7 @@ struct DropboxTests {
 
     // MARK: Tokens
 
-    @Test("An access token that ends is renewed with the refresh token that the code brought")
+    @Test("An expired access token is refreshed with the code's refresh token")
     func renewed() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         let file = text()
@@ -225,7 +225,7 @@ struct DropboxTests {
         try dora.publish(text("More"), masterVersion: 1)
     }
 
-    @Test("Whoever takes the app's rights away gets uploads and downloads refused; the file stays [354]")
+    @Test("After a revocation uploads and downloads are rejected; the file stays [354]")
     func revoked() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         let friend = try dora.newMember(.write)
@@ -241,7 +241,7 @@ struct DropboxTests {
         #expect(try dora.stored(file).count == 1)
     }
 
-    @Test("A bare token that ends cannot be renewed; the next one that the app sends heals it")
+    @Test("An expired bare token cannot be refreshed; the next one from the app replaces it")
     func healed() async throws {
         let newcomer = try server.newcomer(.dropbox)
         let bare = { (account: SandboxAccount) in
@@ -265,7 +265,7 @@ struct DropboxTests {
 
     // MARK: Groups of several storages
 
-    @Test("In one group each owner's files lie in their own storage, and everybody reads all of them")
+    @Test("In one group each owner's files are in their own storage, and everybody reads all of them")
     func mixedGroup() throws {
         let alice = try server.signUpOwningUser(.google)
         let dora = try alice.newMember(.write, provider: .dropbox, name: "Dora Dropbox")
@@ -290,7 +290,7 @@ struct DropboxTests {
         expectDownload(try bob.download(next, masterVersion: 6), of: next)
     }
 
-    @Test("Somebody without storage who was invited by a Dropbox user writes into that Dropbox")
+    @Test("A sharing user invited by a Dropbox user writes into that Dropbox")
     func sharingUser() throws {
         let dora = try server.signUpOwningUser(.dropbox)
         let bob = try dora.newMember(.write)

@@ -95,11 +95,11 @@ func isWireDate(_ text: String?) -> Bool {
 }
 
 /// Tests that make whole providers or processes fail. They have stacks of their own and run one at a time.
-@Suite("On stacks of their own", .serialized)
+@Suite("On private stacks", .serialized)
 struct PrivateStackTests {}
 
 /// Tests that move gigabytes, one at a time beside all others, on a stack that is not disturbed.
-@Suite("Gigabytes", .serialized)
+@Suite("Files of gigabytes", .serialized)
 struct GigabyteTests {}
 
 extension Tag {

@@ -8,7 +8,7 @@ struct FileVersionTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("The next version from another device changes just what it should [105] [110]")
+    @Test("The next version from another device changes only the expected fields [105] [110]")
     func nextVersion() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -78,7 +78,7 @@ struct FileVersionTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A new file cannot begin at version 1 [108]")
+    @Test("A new file cannot start at version 1 [108]")
     func beginsAtOne() throws {
         let alice = try server.signUpOwningUser()
 
@@ -122,7 +122,7 @@ struct FileVersionTests {
         expectError(try alice.upload(next, masterVersion: 1), 409)
     }
 
-    @Test("The file group of version 0 stays, and cannot come later [114] [115] [116]")
+    @Test("The file group of version 0 is permanent, and cannot be set later [114] [115] [116]")
     func fileGroup() throws {
         let alice = try server.signUpOwningUser()
         var grouped = TestFile("in a group")
@@ -141,7 +141,7 @@ struct FileVersionTests {
         expectError(try alice.upload(late, masterVersion: 2), 400, 409)
     }
 
-    @Test("A version without metadata keeps those that were there [120]")
+    @Test("A version without metadata keeps the existing ones [120]")
     func metadataKept() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile("old")
@@ -185,7 +185,7 @@ struct FileVersionTests {
         expectDownload(try alice.download(next, masterVersion: 2), of: next)
     }
 
-    @Test("A file that lives in one group is refused in another one [F42]")
+    @Test("A file that is live in one group is rejected in another one [F42]")
     func otherGroup() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")

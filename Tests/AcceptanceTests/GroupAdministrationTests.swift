@@ -28,7 +28,7 @@ struct GroupAdministrationTests {
             ])
     }
 
-    @Test("A member is promoted, demotes the admin, is then the last one, and nobody can change that")
+    @Test("A promoted member demotes the admin, and cannot be demoted as the last one")
     func succession() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -85,7 +85,7 @@ struct GroupAdministrationTests {
         expectError(try server.newcomer(.facebook).redeem(invitation), 404)
     }
 
-    @Test("The longest metadata travel in the body, and come back", arguments: ["x", "/", "\""])
+    @Test("The longest metadata are sent in the body, and returned", arguments: ["x", "/", "\""])
     func metadataBody(unit: String) throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -104,7 +104,7 @@ struct GroupAdministrationTests {
                 "POST", "UploadAppMetaData", parameters, body: [UInt8](repeating: 32, count: 512 * 1024 + 1)), 413)
     }
 
-    @Test("Errors come as problem details to who asks for them by name")
+    @Test("Errors are problem details for clients that accept them by name")
     func problems() throws {
         for (accept, type) in [
             ("application/problem+json", "application/problem+json"), ("*/*", "application/json"),

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Phones that hang up, dawdle or miscount")
+@Suite("Phones that disconnect, are slow or announce a wrong length")
 struct HangUpTests {
     let server: TestServer
 
@@ -26,7 +26,7 @@ struct HangUpTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("Closing politely before the announced end leaves nothing either")
+    @Test("An orderly close before the announced end leaves nothing either")
     func politeClose() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 600_000)
@@ -39,7 +39,7 @@ struct HangUpTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("More bytes than announced: what was announced has another checksum, and nothing is left")
+    @Test("More bytes than announced: the announced part has another checksum, and nothing is left")
     func tooManyBytes() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 50_000)
@@ -55,7 +55,7 @@ struct HangUpTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("A body in small pieces with pauses arrives whole")
+    @Test("A body in small pieces with pauses arrives completely")
     func slowBody() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 20_000)
@@ -74,7 +74,7 @@ struct HangUpTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A phone that is gone before the reply finds its upload staged when it sends it again [95]")
+    @Test("A phone that disconnects before the reply finds its upload staged when it sends it again [95]")
     func goneBeforeReply() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 100_000)
@@ -87,7 +87,7 @@ struct HangUpTests {
         try await eventually("there is one object") { try alice.stored(file).count == 1 }
     }
 
-    @Test("A download that is cut off can be made again")
+    @Test("An aborted download can be repeated")
     func downloadCutOff() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 8_000_000)
@@ -104,7 +104,7 @@ struct HangUpTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("An error reply reaches a phone that still sends a large body", arguments: [1_000, 3_000_000])
+    @Test("An error reply reaches a phone that is still sending a large body", arguments: [1_000, 3_000_000])
     func earlyErrors(count: Int) throws {
         let alice = try server.signUpOwningUser()
         let junk = alice.with(account: alice.account.replacing(header: "access_token", with: "junk"))

@@ -11,7 +11,7 @@ extension PrivateStackTests {
             server = try TestServer.withHangingProvider()
         }
 
-        @Test("Its people are told within ten seconds, then at once; others notice nothing; then all is as before")
+        @Test("Its users get errors within ten seconds, then at once; others are not affected; then it recovers")
         func hanging() async throws {
             let dora = try server.signUpOwningUser(.dropbox)
             let people = try (0..<40).map { _ in try server.newcomer(.google) }

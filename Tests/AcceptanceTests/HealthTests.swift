@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("HealthCheck and what all replies have in common")
+@Suite("HealthCheck and properties of all replies")
 struct HealthTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("HealthCheck answers anybody with date, uptime and version [1] [2] [3] [4]")
+    @Test("HealthCheck returns date, uptime and version without credentials [1] [2] [3] [4]")
     func healthCheck() throws {
         let reply = try server.call("GET", "HealthCheck")
 
@@ -18,7 +18,7 @@ struct HealthTests {
         #expect(reply.json?.deployedGitTag?.text == reply.values(of: "syncserver-version").first)
     }
 
-    @Test("The server's clock is UTC and right [4] [87]")
+    @Test("The server's clock is UTC and correct [4] [87]")
     func clock() throws {
         let formatter = DateFormatter()
         formatter.locale = Locale(identifier: "en_US_POSIX")
@@ -47,7 +47,7 @@ struct HealthTests {
         }
     }
 
-    @Test("A status line is complete: version, status and phrase, as some systems read no other")
+    @Test("A status line is complete: version, status and reason phrase, as some systems read nothing else")
     func statusLine() throws {
         for (path, line) in [("/HealthCheck/", "HTTP/1.1 200 OK"), ("/CheckCreds/", "HTTP/1.1 401 Unauthorized")] {
             let socket = try ClientSocket(host: server.address.host, port: server.address.port, timeout: .seconds(90))
@@ -95,7 +95,7 @@ struct HealthTests {
         #expect(reply.values(of: "allow").joined().contains("GET"))
     }
 
-    @Test("No reply sets a cookie, and one that comes along changes nothing [F36]")
+    @Test("No reply sets a cookie, and a cookie in the request has no effect [F36]")
     func cookies() throws {
         let alice = try server.signUpOwningUser()
         let cookie = (name: "Cookie", value: "session=1")
@@ -116,7 +116,7 @@ struct HealthTests {
         if try server.isDebuggingBuild() { expectError(reply, 500) } else { expectJSON(reply) }
     }
 
-    @Test("CheckPrimaryCreds is unknown to a release build; a debugging build says whether a token is good [17] [18]")
+    @Test("CheckPrimaryCreds is unknown to a release build; a debugging build reports a token's validity [17] [18]")
     func checkPrimaryCreds() throws {
         let newcomer = try server.newcomer()
         let good = try newcomer.call("GET", "CheckPrimaryCreds")

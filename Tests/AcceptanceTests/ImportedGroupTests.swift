@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// People whose app used the older server yesterday, and uses this one today without noticing.
-@Suite("After taking over an older server")
+@Suite("After importing an older server")
 struct ImportedGroupTests {
     private let server: TestServer
     private let alice: TestUser
@@ -43,7 +43,7 @@ struct ImportedGroupTests {
         Set(try server.sandbox.files(of: alice.account).map(\.name))
     }
 
-    @Test("Index lists what the older server had, under the number that the phone remembers")
+    @Test("Index lists the older server's files, under the user id stored on the phone")
     func index() throws {
         defer { older.drop() }
         try older.takeOver()
@@ -91,7 +91,7 @@ struct ImportedGroupTests {
         #expect(reply.messageParameters?.appMetaData?.text == "about it")
     }
 
-    @Test("The next version replaces the older server's object, also if nobody has ever downloaded it")
+    @Test("The next version replaces the older server's object, even if it was never downloaded")
     func nextVersion() async throws {
         defer { older.drop() }
         try older.takeOver()
@@ -124,7 +124,7 @@ struct ImportedGroupTests {
         }
     }
 
-    @Test("What was uploaded to the older server and not committed there is committed here")
+    @Test("Changes staged on the older server can be committed here")
     func staged() throws {
         defer { older.drop() }
         let staged = TestFile("uploaded yesterday")
@@ -149,7 +149,7 @@ struct ImportedGroupTests {
         #expect(try names().filter { $0.hasPrefix(staged.uuid) }.count == 1)
     }
 
-    @Test("Running it again changes nothing; after a commit here the group is left alone, and the report says so")
+    @Test("A second import changes nothing; after a commit here the group is left unchanged, and reported")
     func again() throws {
         defer { older.drop() }
         try older.takeOver()

@@ -14,7 +14,7 @@ struct IndexConditionTests {
             headers: alice.headers + (tag.map { [("If-None-Match", $0)] } ?? []))
     }
 
-    @Test("304 as long as nothing changes, to those who ask; a commit makes it 200 with another tag")
+    @Test("304 as long as nothing changes, for conditional requests; a commit makes it 200 with another tag")
     func conditional() throws {
         let alice = try server.signUpOwningUser()
         let first = try index(of: alice)
@@ -38,7 +38,7 @@ struct IndexConditionTests {
                 } + [("If-None-Match", tag)]), 401)
     }
 
-    @Test("since: every change and deletion is found by following the versions that replies name")
+    @Test("since: every change and deletion is found by following the versions in replies")
     func since() throws {
         let alice = try server.signUpOwningUser()
         let files = (0..<3).map { TestFile("file \($0)") }
@@ -70,7 +70,7 @@ struct IndexConditionTests {
         _ = try server.askDatabase(sql)
     }
 
-    @Test("10,000 files arrive whole")
+    @Test("10,000 files are listed completely")
     func long() throws {
         let alice = try server.signUpOwningUser()
         try giveFiles(10_000, to: alice)
@@ -82,7 +82,7 @@ struct IndexConditionTests {
         expectVersion(reply)
     }
 
-    @Test("Many phones that do not read their long lists keep nobody from the database")
+    @Test("Many phones that do not read their long lists do not occupy database connections")
     func slowPhones() throws {
         let alice = try server.signUpOwningUser()
         try giveFiles(20_000, to: alice)

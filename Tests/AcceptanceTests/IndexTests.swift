@@ -38,7 +38,7 @@ struct IndexTests {
                 == .array([.object(["name": .string("Alice A"), "userId": .integer(alice.userID)])]))
     }
 
-    @Test("A committed file is listed with all that clients need and nothing more [74] [75] [76] [86] [87] [88]")
+    @Test("A committed file is listed with all fields that clients need and no others [74] [75] [76] [86] [87] [88]")
     func committedFile() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -113,7 +113,7 @@ struct IndexTests {
         expectError(try alice.call("GET", "Index", ["sharingGroupUUID": "odd text; '"]), 404)
     }
 
-    @Test("Files at versions 2, 3 and 5 are listed just so, with the devices that uploaded them [80]")
+    @Test("Files at versions 2, 3 and 5 are listed with the devices that uploaded them [80]")
     func manyVersions() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -180,7 +180,7 @@ struct IndexTests {
         #expect(entry.updateDate?.text == date)
     }
 
-    @Test("The letter case of a group's UUID does not matter when asking, and is kept")
+    @Test("The letter case of a group's UUID is ignored in requests, and kept")
     func letterCase() throws {
         let alice = try server.signUpOwningUser()
 

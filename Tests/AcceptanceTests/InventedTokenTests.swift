@@ -18,7 +18,7 @@ extension PrivateStackTests {
                 ])
         }
 
-        @Test("Google is asked about a few of them, then about none, while people who are known notice nothing")
+        @Test("Google is called for a few of them, then for none, while known users are not affected")
         func bounded() async throws {
             let alice = try server.signUpOwningUser()
             #expect(try alice.index().masterVersion == 0)

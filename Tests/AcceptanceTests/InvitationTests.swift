@@ -30,7 +30,7 @@ struct InvitationTests {
                 == .object(["permission": .string(permission.rawValue), "allowSocialAcceptance": .bool(true)]))
     }
 
-    @Test("Social acceptance is kept as it was given [261] [270]", arguments: ["1", "0", "true", "false"])
+    @Test("Social acceptance is stored as given [261] [270]", arguments: ["1", "0", "true", "false"])
     func socialAcceptance(text: String) throws {
         let alice = try server.signUpOwningUser()
         let reply = try alice.createInvitation(overriding: ["allowSocialAcceptance": text])
@@ -39,7 +39,7 @@ struct InvitationTests {
         #expect(try info(invitation).json?.allowSocialAcceptance == .bool(text == "1" || text == "true"))
     }
 
-    @Test("Left out, the optional parameters mean: anybody, once [267]")
+    @Test("The optional parameters default to: anybody, once [267]")
     func defaults() throws {
         let alice = try server.signUpOwningUser()
         let reply = try alice.createInvitation(
@@ -75,7 +75,7 @@ struct InvitationTests {
         expectError(try bob.createInvitation(), 409)
     }
 
-    @Test("Outside the group nobody can invite, nor without credentials [259] [260]")
+    @Test("Non-members cannot invite, nor can anyone without credentials [259] [260]")
     func outsiders() throws {
         let alice = try server.signUpOwningUser()
         let stranger = try server.signUpOwningUser()
@@ -113,7 +113,7 @@ struct InvitationTests {
         #expect(try alice.index().file(file)?.owningUserId == .integer(carol.userID))
     }
 
-    @Test("Inviting does not change the master version, and the same request makes another invitation")
+    @Test("Inviting does not change the master version, and the same request creates another invitation")
     func twice() throws {
         let alice = try server.signUpOwningUser()
 
@@ -138,7 +138,7 @@ struct InvitationTests {
         expectJSON(try info(double))
     }
 
-    @Test("Credentials that come along are ignored, good or bad [14] [273]")
+    @Test("Credentials are ignored, valid or not [14] [273]")
     func credentials() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite()
@@ -148,7 +148,7 @@ struct InvitationTests {
         expectJSON(try info(invitation, headers: junk.headers))
     }
 
-    @Test("Something that is no UUID is refused as input [274] [324]", arguments: ["foobar", "", "1234-5678"])
+    @Test("A text that is not a UUID is rejected as input [274] [324]", arguments: ["foobar", "", "1234-5678"])
     func malformed(text: String) throws {
         expectError(try info(text), 400)
     }

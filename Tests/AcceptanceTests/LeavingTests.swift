@@ -8,7 +8,7 @@ struct LeavingTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("The last member's leaving ends the group [90] [310]")
+    @Test("When the last member leaves, the group is removed [90] [310]")
     func lastMember() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -26,7 +26,7 @@ struct LeavingTests {
         #expect(try alice.stored(file).count == 1)
     }
 
-    @Test("Another member's leaving raises the master version for those who stay [90] [311]")
+    @Test("When a member leaves, the master version is incremented for the others [90] [311]")
     func notTheLast() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -46,7 +46,7 @@ struct LeavingTests {
         expectDownload(try alice.download(file, masterVersion: 3), of: file)
     }
 
-    @Test("Leaving with another master version is told the present one, and changes nothing [312]")
+    @Test("A stale departure gets the current master version, and changes nothing [312]")
     func stale() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.read)
@@ -81,7 +81,7 @@ struct LeavingTests {
         #expect(try bob.stored(here).count == 1)
     }
 
-    @Test("Those who used the leaving owner's storage can add no file any more, but all the rest [207] [314]")
+    @Test("Users of the leaving owner's storage can no longer add files, but can do everything else [207] [314]")
     func ownerLeaves() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin, provider: .google, name: "Bob")
@@ -103,7 +103,7 @@ struct LeavingTests {
         try carol.deleteAndCommit(file.next("by Carol"), masterVersion: 5)
     }
 
-    @Test("A phone whose new file has lost its owner is told when it uploads it again, and can commit the rest")
+    @Test("A phone whose new file lost its owner gets 410 on the next upload, and can commit the rest")
     func ownerLeavesDuringUploads() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google, name: "Bob")
@@ -130,7 +130,7 @@ struct LeavingTests {
         }
     }
 
-    @Test("Who gets another owner uploads into the new one's storage")
+    @Test("A user with a new owner uploads into that owner's storage")
     func anotherOwner() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin, provider: .google, name: "Bob")
@@ -150,7 +150,7 @@ struct LeavingTests {
         }
     }
 
-    @Test("A file of a member who has left is not brought back into a storage that left with them")
+    @Test("A file of a former member is not undeleted into their storage")
     func undeleteAfterOwnerLeft() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google)
@@ -172,7 +172,7 @@ struct LeavingTests {
         #expect(try bob.stored(file).contains { $0.name == file.cloudName(device: bob.device) })
     }
 
-    @Test("What the leaving member had staged, in whosever storage, is withdrawn, and invitations with it [F16]")
+    @Test("Staged changes of the leaving member, in any storage, are withdrawn, and invitations with them [F16]")
     func stagedRows() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin)
@@ -199,7 +199,7 @@ struct LeavingTests {
         }
     }
 
-    @Test("Who comes back is a member like a new one; their files stay deleted until they are uploaded again")
+    @Test("A returning member is like a new one; their files stay deleted until they are uploaded again")
     func rejoining() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google)
@@ -223,7 +223,7 @@ struct LeavingTests {
 
     // MARK: Who runs the group afterwards
 
-    @Test("While an admin stays nobody is promoted")
+    @Test("While an admin remains nobody is promoted")
     func adminStays() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin)
@@ -235,7 +235,7 @@ struct LeavingTests {
         #expect(try carol.groups().group(alice.group)?.permission?.text == "write")
     }
 
-    @Test("After the last admin the owning member with the highest permission runs the group [F53]")
+    @Test("After the last admin the owning member with the highest permission becomes admin [F53]")
     func owningSuccessor() throws {
         let alice = try server.signUpOwningUser()
         let facebook = try alice.newMember(.write, name: "First")
@@ -251,7 +251,7 @@ struct LeavingTests {
         #expect(try writer.rename(to: "Ours", masterVersion: 4).status == 200)
     }
 
-    @Test("If nobody who stays has storage, the member of longest standing runs the group")
+    @Test("If no remaining member has storage, the longest-standing one becomes admin")
     func sharingSuccessor() throws {
         let alice = try server.signUpOwningUser()
         let first = try alice.newMember(.read, name: "First")

@@ -21,7 +21,7 @@ extension PrivateStackTests {
                 .filter { $0.contains(text) }.compactMap { JSONValue(Array($0.utf8)) }
         }
 
-        @Test("Lines to the journal begin with their priority; those to anything else do not")
+        @Test("Lines to the journal begin with their priority; others do not")
         func priorities() throws {
             let program = try #require(try server.processes("syncd_api").first).executable()
             let configuration = try server.environment.value("CONFIG_FILE")
@@ -82,7 +82,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("What the jobs role does after a commit is logged, and listed, with the id of the commit's request")
+        @Test("Work of the jobs role after a commit is logged, and listed, with the commit's request id")
         func requestIDOfWork() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile("to be deleted")

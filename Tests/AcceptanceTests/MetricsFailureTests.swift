@@ -18,7 +18,7 @@ extension PrivateStackTests {
 
         private static let series = #"syncd_requests_total{endpoint="HealthCheck",status="200"}"#
 
-        @Test("Without a database the server is alive, not ready, and says so in its numbers")
+        @Test("Without a database the server is live, not ready, and its metrics say so")
         func databaseKilled() async throws {
             let database = try #require(try server.processes("mariadb").first)
             database.send(SIGKILL)
@@ -38,7 +38,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("What uploads hold in memory is told, and no longer once the phone has hung up or the process is killed")
+        @Test("Memory held by uploads is reported, until the phone disconnects or the process is killed")
         func heldByUploads() async throws {
             let alice = try server.signUpOwningUser()
             let held = { try metrics.samples()["syncd_upload_part_bytes"] }
@@ -59,7 +59,7 @@ extension PrivateStackTests {
             try await Threads.run { try stack.restore() }
         }
 
-        @Test("Counters do not go back when responders are killed or restarted; what they had in flight is forgotten")
+        @Test("Counters do not decrease when responders are killed or restarted; their gauges are dropped")
         func responderKilled() async throws {
             for _ in 0..<20 { expectJSON(try server.call("GET", "HealthCheck")) }
             let before = try metrics.samples()

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Metrics and health, as the host's monitoring sees them")
+@Suite("Metrics and health for the host's monitoring")
 struct MetricsTests {
     let server: TestServer
     let metrics: MetricsPages
@@ -12,7 +12,7 @@ struct MetricsTests {
         metrics = try MetricsPages(server)
     }
 
-    @Test("The pages are there on loopback, in the format of Prometheus, and say nothing is cached")
+    @Test("The pages are available on loopback, in the Prometheus format, and are not cacheable")
     func pages() throws {
         for path in ["/live", "/ready", "/metrics"] {
             let reply = try metrics.get(path)
@@ -24,7 +24,7 @@ struct MetricsTests {
         #expect(try metrics.address.perform(HTTPCall("POST", "/metrics", body: [])).status == 403)
     }
 
-    @Test("Nobody reaches them through the public address, whatever they send along")
+    @Test("They cannot be reached through the public address, with any headers or parameters")
     func notPublic() throws {
         for path in ["/metrics", "/live", "/ready", "/metrics/"] {
             for headers in [[], [(name: "SYNCD_PAGE", value: "metrics"), (name: "Syncd-Page", value: "metrics")]] {
@@ -75,7 +75,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("The bytes of files are counted both ways, as they flow")
+    @Test("The bytes of files are counted in both directions during the transfer")
     func bytes() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile(randomBytes: 300_000)
@@ -97,7 +97,7 @@ struct MetricsTests {
         )
     }
 
-    @Test("What waits in the database is told: staged changes, and work for the jobs role")
+    @Test("The backlog in the database is reported: staged changes, and work for the jobs role")
     func backlog() throws {
         let alice = try server.signUpOwningUser()
         try alice.stage(TestFile(), masterVersion: 0)
@@ -115,7 +115,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("What alerts, dashboard and documentation speak of is in a scrape, and promtool finds nothing wrong with it")
+    @Test("All metrics of alerts, dashboard and documentation are in a scrape, and promtool accepts it")
     func names() throws {
         let alice = try server.signUpOwningUser()
         try alice.publish(TestFile(), masterVersion: 0)

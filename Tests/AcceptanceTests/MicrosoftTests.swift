@@ -34,7 +34,7 @@ struct MicrosoftTests {
         #expect(reply.body == file.contents, sourceLocation: sourceLocation)
     }
 
-    @Test("A large file goes into the drive of an organisation, which does not take its size in advance")
+    @Test("A large file is stored in an organisation's drive, which does not accept its size in advance")
     func organisation() throws {
         let mia = try signUp(tokenType: "WORK")
         let file = TestFile(randomBytes: 6_000_000)
@@ -46,7 +46,7 @@ struct MicrosoftTests {
 
     // MARK: Signing in
 
-    @Test("A good id token with a bad access token, and the other way round, is a 401 [32] [44]")
+    @Test("A valid id token with an invalid access token, and vice versa, is a 401 [32] [44]")
     func badTokens() throws {
         let mia = try signUp()
         let other = try server.newcomer(.microsoft, name: "Other Person")
@@ -64,7 +64,7 @@ struct MicrosoftTests {
         #expect(try mia.checkCredentials().status == 200)
     }
 
-    @Test("An id token for somebody else's app is a 401, though Graph answers to its access token")
+    @Test("An id token for another app is a 401, though Graph accepts its access token")
     func foreignApp() throws {
         let reply = try server.sandbox.address.perform(
             HTTPCall(
@@ -80,7 +80,7 @@ struct MicrosoftTests {
         expectError(try user.call("POST", "AddUser", ["sharingGroupUUID": user.group]), 401)
     }
 
-    @Test("Both tokens good: accepted at level primary, and a user is needed at level secondary [33]")
+    @Test("Both tokens valid: accepted at level primary, and a user is needed at level secondary [33]")
     func goodTokens() throws {
         let user = try server.newcomer(.microsoft)
         expectError(try user.checkCredentials(), 401)
@@ -94,7 +94,7 @@ struct MicrosoftTests {
         expectError(try mia.call("POST", "CheckCreds"), 405)
     }
 
-    @Test("A user without a folder name is made, and CheckCreds says who they are [36] [38]")
+    @Test("A user is created without a folder name, and CheckCreds returns the id [36] [38]")
     func checkCredentials() throws {
         let mia = try signUp()
         let reply = try mia.checkCredentials()
@@ -105,7 +105,8 @@ struct MicrosoftTests {
 
     // MARK: Files
 
-    @Test("Text, picture and URL go up, simply and by session, and come down with their SHA-1 [356] [357] [359]")
+    @Test(
+        "Text, picture and URL are uploaded, simply and by session, and downloaded with their SHA-1 [356] [357] [359]")
     func files() throws {
         let mia = try signUp()
         var masterVersion: Int64 = 0
@@ -121,7 +122,7 @@ struct MicrosoftTests {
         }
     }
 
-    @Test("A checksum in lower case is as good; a wrong one is a 422 and leaves nothing")
+    @Test("A checksum in lower case is accepted; a wrong one is a 422 and leaves nothing")
     func checkSums() throws {
         let mia = try signUp()
         let file = TestFile(randomBytes: 400_000)
@@ -153,7 +154,7 @@ struct MicrosoftTests {
         expectDownload(try mia.download(keeper, masterVersion: 3), of: keeper)
     }
 
-    @Test("An expired token is renewed unnoticed, time after time, each time with a new refresh token [37] [360]")
+    @Test("An expired token is refreshed transparently, repeatedly, each time with a new refresh token [37] [360]")
     func expired() throws {
         let mia = try signUp()
         for version in 0..<3 {
@@ -165,7 +166,7 @@ struct MicrosoftTests {
         }
     }
 
-    @Test("Whoever has withdrawn the app's rights gets 410 for uploads, and gone for downloads [360]")
+    @Test("After a revocation uploads are 410, and downloads gone [360]")
     func revoked() throws {
         let mia = try signUp()
         let file = TestFile()
@@ -180,7 +181,7 @@ struct MicrosoftTests {
         #expect(reply.status == 200 && reply.messageParameters?.gone?.text == "authTokenExpiredOrRevoked")
     }
 
-    @Test("What its owner deleted is gone; what they changed comes with its present SHA-1 and says so")
+    @Test("A file deleted by its owner is gone; a changed one has its current SHA-1 and is marked as changed")
     func changed() throws {
         let mia = try signUp()
         var (changed, deleted) = (TestFile(randomBytes: 300_000), TestFile("away"))
@@ -218,7 +219,7 @@ struct MicrosoftTests {
             try server.sandbox.contents(of: file.cloudName(device: mia.device), in: mia.account) == old)
     }
 
-    @Test("In a mixed group each file lies with its owner and has its owner's kind of checksum")
+    @Test("In a mixed group each file is in its owner's storage and has its kind of checksum")
     func mixedGroup() throws {
         let alice = try server.signUpOwningUser()
         let mia = try alice.newMember(.write, provider: .microsoft, name: "Mia Microsoft")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Providers' names are looked up", .enabled(if: geteuid() == 0, "mounts need root"))
+    @Suite("Name resolution of providers", .enabled(if: geteuid() == 0, "mounts need root"))
     final class NameResolutionTests: Sendable {
         let server: TestServer
 
@@ -30,7 +30,7 @@ extension PrivateStackTests {
             try Data(faults.utf8).write(to: URL(filePath: directory + "/names/faults.json"), options: .atomic)
         }
 
-        @Test("With a name server that works everything works, up and down")
+        @Test("With a working name server uploads and downloads work")
         func works() throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile("by name")
@@ -58,7 +58,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A name server that is slow, or answers over TCP only, is no failure")
+        @Test("A slow name server, or one that replies over TCP only, is no failure")
         func detours() throws {
             for (kind, seconds) in [("slow", 1.0), ("truncated", 0)] {
                 let newcomer = try server.newcomer(.facebook)
@@ -67,7 +67,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("Files of people who are signed in are neither gone nor denied while names do not resolve")
+        @Test("For signed-in users files are neither gone nor rejected while names do not resolve")
         func filesStay() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile("still there")

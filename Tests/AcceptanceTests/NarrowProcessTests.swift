@@ -40,7 +40,7 @@ extension PrivateStackTests {
             user.with(account: user.account.replacing(header: "SyncServer-authorization-code", with: code))
         }
 
-        @Test("A token without a code, or with one that is none or somebody else's, signs nobody in")
+        @Test("A token without a code, or with an invalid or another person's code, is rejected")
         func bareToken() throws {
             let dora = try server.newcomer(.dropbox)
             let eve = try server.newcomer(.dropbox, name: "Eve")
@@ -55,7 +55,7 @@ extension PrivateStackTests {
             expectError(try withCode(dora, nil).checkCredentials(), 401)
         }
 
-        @Test("With the code that was exchanged a phone signs in again and again, and the storage works")
+        @Test("With the exchanged code a phone signs in repeatedly, and the storage works")
         func exchangedCode() throws {
             let dora = try server.signUpOwningUser(.dropbox)
             let friend = try dora.newMember(.write, provider: .google, name: "Friend")
@@ -69,7 +69,7 @@ extension PrivateStackTests {
             #expect(try server.sandbox.violations().isEmpty)
         }
 
-        @Test("A second phone signs in with a code of its own")
+        @Test("A second phone signs in with its own code")
         func secondPhone() throws {
             let dora = try server.signUpOwningUser(.dropbox)
             let second = dora.onAnotherDevice().with(

@@ -4,7 +4,7 @@ import Testing
 extension PrivateStackTests {
     /// Microsoft Graph: hashes "may not be available" right after an upload; nobody's reads tell of contents but those of
     /// the bytes.
-    @Suite("OneDrive's hashes, late or of contents that its owner has changed")
+    @Suite("OneDrive's hashes, delayed or of contents changed by the owner")
     struct OneDriveHashTests {
         private let server: TestServer
         private let mia: TestUser
@@ -59,7 +59,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A file arrives whole although its drive counts its bytes differently", arguments: [1_000, 600_000])
+        @Test("A file is delivered completely although its drive reports another size", arguments: [1_000, 600_000])
         func otherSize(bytes: Int) throws {
             let file = TestFile(randomBytes: bytes)
             let changed = TestFile(randomBytes: bytes + 7)
@@ -72,7 +72,7 @@ extension PrivateStackTests {
             expectDownload(try mia.download(file, masterVersion: 1), of: changed, isChanged: true)
         }
 
-        @Test("What its owner has changed into more than 100 MiB is a 502 until the jobs role has read it, then served")
+        @Test("A file that its owner replaced with more than 100 MiB is a 502 until the jobs role has read it")
         func largeChange() async throws {
             var file = TestFile("small at first")
             try publish(file)

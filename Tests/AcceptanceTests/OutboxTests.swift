@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What the server does after its replies")
+@Suite("Work after the reply")
 struct OutboxTests {
     let server: TestServer
 
@@ -62,7 +62,7 @@ extension StoredFile {
 }
 
 extension PrivateStackTests {
-    @Suite("Deletions that the cloud refuses for a while")
+    @Suite("Deletions that the cloud temporarily rejects")
     final class DeletionRetryTests: Sendable {
         let server: TestServer
 
@@ -98,7 +98,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("A lost reply to a deletion does no harm [208]")
+        @Test("A lost reply to a deletion is harmless [208]")
         func replyLost() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile("old")

@@ -59,7 +59,7 @@ struct PushTests {
         #expect(push.environment == "production")
     }
 
-    @Test("In a group without a name the text has the sender only; a new name counts at once [210]")
+    @Test("In a group without a name the text has the sender only; a new name is used at once [210]")
     func groupName() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let token = try registered(try alice.newMember(.read))
@@ -74,7 +74,7 @@ struct PushTests {
         }
     }
 
-    @Test("A stale commit, one that is repeated and one without words notify nobody [205] [211]")
+    @Test("A stale commit, a repeated one and one without a message notify nobody [205] [211]")
     func notifiesNobody() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let token = try registered(try alice.newMember(.read))
@@ -96,7 +96,7 @@ struct PushTests {
         #expect(try texts(token).sorted() == ["Alice Example: last", "Alice Example: once"])
     }
 
-    @Test("Registering again changes nothing; the next token of the device takes the first one's place")
+    @Test("Registering again changes nothing; the next token of the device replaces the first")
     func repeated() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let bob = try alice.newMember(.read)
@@ -112,7 +112,7 @@ struct PushTests {
         #expect(try texts(old) == [])
     }
 
-    @Test("A device that somebody else signs in on is told nothing of what its last user is told")
+    @Test("A device on which another user signs in no longer gets its last user's notifications")
     func moved() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let bob = try alice.newMember(.read)
@@ -128,7 +128,7 @@ struct PushTests {
         #expect(try texts(token) == [])
     }
 
-    @Test("Who has left the group or is no user any more is told nothing")
+    @Test("Former members and removed users are not notified")
     func left() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let (bob, carol, dave) = (try alice.newMember(.read), try alice.newMember(.read), try alice.newMember(.read))
@@ -145,7 +145,7 @@ struct PushTests {
         #expect(try texts(removed) == [])
     }
 
-    @Test("A token that its service no longer knows is forgotten, unless it was registered since")
+    @Test("An invalid token is removed, unless it was registered since")
     func forgotten() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let (bob, carol) = (try alice.newMember(.read), try alice.newMember(.read))
@@ -171,7 +171,7 @@ struct PushTests {
         #expect(try texts(dead) == [])
     }
 
-    @Test("A developer's device is found in APNs' other world, and asked there the next time")
+    @Test("A developer's device is found in APNs' sandbox environment, and used there the next time")
     func otherEnvironment() async throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let bob = try alice.newMember(.read)
@@ -201,7 +201,7 @@ struct PushTests {
         expectError(try alice.call("POST", "RegisterPushNotificationToken", parameters), 400)
     }
 
-    @Test("Without credentials nobody registers")
+    @Test("Registering requires credentials")
     func unauthenticated() throws {
         expectError(
             try server.call("POST", "RegisterPushNotificationToken", ["pushNotificationToken": "0a0a"]), 401)
@@ -209,7 +209,7 @@ struct PushTests {
 }
 
 extension PrivateStackTests.ConfigurationTests {
-    @Test("Where push is not set up, registering is a clear error and a message does no harm [209]")
+    @Test("Without push configured, registering is a clear error and a message is harmless [209]")
     func pushIsNotSetUp() throws {
         let alice = try server.signUpOwningUser()
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Texts come back as they were sent")
+@Suite("Texts round-trip unchanged")
 struct QueryDecodingTests {
     let server: TestServer
 
@@ -62,7 +62,7 @@ struct QueryDecodingTests {
             try alice.download(file, masterVersion: 1, metadataVersion: 0), of: file, metadata: "a/b + c")
     }
 
-    @Test("Parameters that nobody knows are ignored")
+    @Test("Unknown parameters are ignored")
     func unknownParameters() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -102,7 +102,7 @@ struct QueryDecodingTests {
         #expect(try alice.stored(file).isEmpty)
     }
 
-    @Test("Push messages may hold anything at all", arguments: ["a&b", "100%", "x=y&z", "\n🎉"])
+    @Test("Push messages may contain any characters", arguments: ["a&b", "100%", "x=y&z", "\n🎉"])
     func pushMessages(text: String) throws {
         let alice = try server.signUpOwningUser(groupName: "Stays")
 

@@ -148,7 +148,7 @@ struct RedemptionTests {
         #expect(try alice.index().masterVersion == 1)
     }
 
-    @Test("Two acceptors are two users, and each raises the master version [286] [291]")
+    @Test("Two acceptors are two users, and each increments the master version [286] [291]")
     func twoAcceptors() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite(acceptors: 2)
@@ -174,7 +174,7 @@ struct RedemptionTests {
         #expect(try alice.index().masterVersion == 1)
     }
 
-    @Test("Where storage is asked for, a Facebook user gets a 403, and nothing is used up [287] [292]")
+    @Test("If storage is required, a Facebook user gets a 403, and nothing is used up [287] [292]")
     func storageRequired() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite(.write, allowSocialAcceptance: false)
@@ -198,7 +198,7 @@ struct RedemptionTests {
         #expect(Set(users.compactMap { $0.userId?.integer }) == [alice.userID, bob.userID])
     }
 
-    @Test("The same redemption again, after a lost reply, gives the same answer and uses nothing up")
+    @Test("The same redemption again, after a lost reply, gets the same reply and uses nothing up")
     func repeated() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite(acceptors: 2)
@@ -213,7 +213,7 @@ struct RedemptionTests {
         _ = try server.signUpInvitedUser(invitation)
     }
 
-    @Test("The same redemption of a single-use invitation again gives the same answer")
+    @Test("The same redemption of a single-use invitation again gets the same reply")
     func repeatedSingleUse() throws {
         let alice = try server.signUpOwningUser()
         let invitation = try alice.invite()

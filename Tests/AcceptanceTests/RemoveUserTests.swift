@@ -8,7 +8,7 @@ struct RemoveUserTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Nobody cannot be removed [59]")
+    @Test("An unknown user cannot be removed [59]")
     func unknown() throws {
         let reply = try server.newcomer().removeAccount()
 
@@ -29,7 +29,7 @@ struct RemoveUserTests {
         expectError(try alice.removeAccount(), 401)
     }
 
-    @Test("A sharing user may go, and what they uploaded stays with its owner [63]")
+    @Test("A sharing user can be removed, and their uploads stay with their owner [63]")
     func sharingUser() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -46,7 +46,7 @@ struct RemoveUserTests {
         expectDownload(try alice.download(file, masterVersion: 3), of: file)
     }
 
-    @Test("Added, removed and added again with another group on the same device, somebody is a new user [55]")
+    @Test("After removal, AddUser with another group on the same device creates a new user [55]")
     func addedAgain() async throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -69,7 +69,7 @@ struct RemoveUserTests {
         #expect(try again.stored(file).count == 2)
     }
 
-    @Test("Files of a removed owner stay listed, as deleted, and each of their groups moves on by one [61] [62] [F14]")
+    @Test("Files of a removed owner stay listed as deleted, and each group's version is incremented [61] [62] [F14]")
     func ownedFiles() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google, name: "Bob")
@@ -95,7 +95,7 @@ struct RemoveUserTests {
         expectError(try bob.download(files[0], masterVersion: 4), 409)
     }
 
-    @Test("With the user go memberships, invitations and staged rows; whom they owned has no owner [69]")
+    @Test("Memberships, invitations and staged rows are removed with the user; their sharing users lose the owner [69]")
     func everythingElse() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, name: "Bob")
@@ -163,7 +163,7 @@ struct RemoveUserTests {
         #expect(try alice.stored(committed).count == 1)
     }
 
-    @Test("A group whose last member removes the account is gone [299] [F15]")
+    @Test("A group whose last member removes the account is removed [299] [F15]")
     func lastMember() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -176,7 +176,7 @@ struct RemoveUserTests {
         expectError(try server.signUpOwningUser().createGroup(alice.group), 409)
     }
 
-    @Test("The inviter gone, a third user's file can still be downloaded by whom they invited [230]")
+    @Test("After the inviter's removal, the invitee can still download a third user's file [230]")
     func thirdOwner() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google, name: "Bob")
@@ -189,7 +189,7 @@ struct RemoveUserTests {
         expectDownload(try carol.download(file, masterVersion: 4), of: file)
     }
 
-    @Test("The inviter gone, who brings storage still uploads, who brings none does not [207] [250] [251]")
+    @Test("After the inviter's removal, invitees with storage can still upload, others cannot [207] [250] [251]")
     func uploadsAfterwards() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google, name: "Bob")
@@ -211,7 +211,7 @@ struct RemoveUserTests {
         #expect(try bob.index().file(file)?.owningUserId?.integer == bob.userID)
     }
 
-    @Test("An admin whose owner is gone cannot invite [268]")
+    @Test("An admin whose owner was removed cannot invite [268]")
     func inviting() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin)
@@ -224,7 +224,7 @@ struct RemoveUserTests {
         #expect(reply.json?.code?.text == "owner_missing")
     }
 
-    @Test("Other people's groups do not notice")
+    @Test("Other groups are not affected")
     func othersUntouched() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")

@@ -30,7 +30,7 @@ struct RemovedGroupTests {
         }
     }
 
-    @Test("Nobody lists it any more, and both members are out [90] [299] [301]")
+    @Test("It is no longer listed, and has no members [90] [299] [301]")
     func notListed() throws {
         let scene = try Scene(server)
         let other = try scene.alice.newGroup()
@@ -73,7 +73,7 @@ struct RemovedGroupTests {
         }
     }
 
-    @Test("Committed files stay in their owner's storage; what was only staged is removed from it")
+    @Test("Committed files stay in their owner's storage; staged objects are removed from it")
     func storage() async throws {
         let scene = try Scene(server)
         let staged = TestFile("staged by Alice")
@@ -89,7 +89,7 @@ struct RemovedGroupTests {
         #expect(try scene.alice.stored(scene.file).map(\.name) == [scene.file.cloudName(device: scene.alice.device)])
     }
 
-    @Test("Invitations to it are gone, for those who ask and those who redeem [293] [302] [F16]")
+    @Test("Invitations to it no longer exist, for queries and redemptions [293] [302] [F16]")
     func invitations() throws {
         let scene = try Scene(server)
         let invitation = try scene.bob.invite(.write, group: scene.alice.group)
@@ -103,7 +103,7 @@ struct RemovedGroupTests {
         expectError(try carol.checkCredentials(), 401)
     }
 
-    @Test("Its members keep their accounts and other groups, and a file of it may be uploaded anew elsewhere")
+    @Test("Its members keep accounts and other groups, and its files may be uploaded to other groups")
     func lifeGoesOn() throws {
         let scene = try Scene(server)
         let other = try scene.alice.newGroup()

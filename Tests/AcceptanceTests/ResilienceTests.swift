@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Processes that stop, die and come back")
+    @Suite("Processes that stop, crash and restart")
     struct ResilienceTests {
         let server: TestServer
         let stack: PrivateStack
@@ -35,7 +35,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("MariaDB killed: 503 at once; service resumes by itself, and no process of ours has ended")
+        @Test("MariaDB killed: 503 at once; service resumes by itself, and none of our processes has ended")
         func databaseKilled() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile()
@@ -80,7 +80,7 @@ extension PrivateStackTests {
             #expect(before.filter(\.isRunning).count == before.count)
         }
 
-        @Test("A database that dies while a file streams up costs that upload at most, and leaves nothing")
+        @Test("A database crash during an upload fails that upload at most, and leaves nothing")
         func databaseKilledWhileUploading() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 2_000_000)
@@ -103,7 +103,7 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: 1), of: file)
         }
 
-        @Test("A responder killed in the middle of an upload: what it left is cleared, and the next attempt succeeds")
+        @Test("A responder killed during an upload: its object is cleaned up, and the next attempt succeeds")
         func responderKilled() async throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile(randomBytes: 8_000_000)

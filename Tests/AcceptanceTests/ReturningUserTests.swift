@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Users who are removed and come back")
+@Suite("Removed users who return")
 struct ReturningUserTests {
     let server: TestServer
 
@@ -30,7 +30,7 @@ struct ReturningUserTests {
         #expect(try again.stored(old).count == 1)
     }
 
-    @Test("Whoever comes back at once keeps what they had granted")
+    @Test("A user who returns at once keeps the grant")
     func comesBackAtOnce() throws {
         var alice = try server.signUpOwningUser()
         #expect(try alice.removeAccount().status == 200)
@@ -44,7 +44,7 @@ struct ReturningUserTests {
         try alice.publish(TestFile(), masterVersion: 1)
     }
 
-    @Test("At Dropbox what the server had ends, and the sign-in of the phone lives on")
+    @Test("At Dropbox the server's grant is revoked, and the phone's sign-in stays valid")
     func phoneAtDropbox() async throws {
         let dora = try server.signUpOwningUser(.dropbox)
 
@@ -58,7 +58,7 @@ struct ReturningUserTests {
         try again.publish(TestFile("after").stored(at: .dropbox), masterVersion: 0)
     }
 
-    @Test("Apple is told when somebody removes their account")
+    @Test("The grant at Apple is revoked when a user removes the account")
     func apple() async throws {
         let alice = try server.signUpOwningUser()
         let anna = try alice.newMember(.write, provider: .apple, name: "Anna")

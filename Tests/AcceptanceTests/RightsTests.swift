@@ -61,7 +61,7 @@ struct RightsTests {
         if provider == .google { #expect(try bob.stored(file).isEmpty) }
     }
 
-    @Test("The owner replaces what a sharing user uploaded, and the reverse")
+    @Test("The owner replaces a sharing user's file, and vice versa")
     func inTurns() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -87,7 +87,7 @@ struct RightsTests {
         #expect(try alice.index().files.isEmpty)
     }
 
-    @Test("Another user on the same device sees nothing of the first one's staged rows")
+    @Test("Another user on the same device does not see the first one's staged rows")
     func sharedDevice() throws {
         let alice = try server.signUpOwningUser()
         var bob = try alice.newMember(.write)
@@ -137,7 +137,7 @@ struct RightsTests {
         try await eventually("both objects are gone") { try files.allSatisfy { try alice.stored($0).isEmpty } }
     }
 
-    @Test("The owner deletes a file of which a sharing user uploaded the present version [244]")
+    @Test("The owner deletes a file whose current version a sharing user uploaded [244]")
     func ownerDeletes() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write)
@@ -152,7 +152,7 @@ struct RightsTests {
         try await eventually("the object is gone") { try alice.stored(file).isEmpty }
     }
 
-    @Test("What an invitee deletes of their own is gone from the right storage [245]")
+    @Test("An invitee's own deleted file is removed from the right storage [245]")
     func inviteeDeletes() async throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.write, provider: .google)

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The server keeps the providers' rules")
+@Suite("The server obeys the providers' rules")
 struct SandboxRulesTests {
-    @Test("A whole life of a file breaks no rule of the providers")
+    @Test("The whole life cycle of a file violates no rule of the providers")
     func noViolations() throws {
         let server = try TestServer.shared()
         let alice = try server.signUpOwningUser()

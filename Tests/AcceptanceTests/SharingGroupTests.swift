@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Making, renaming and removing sharing groups")
+@Suite("Creating, renaming and removing sharing groups")
 struct SharingGroupTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("A new group is listed with its name and its creator as admin, beside the first one [81] [294]")
+    @Test("A new group is listed with its name and its creator as admin, next to the first one [81] [294]")
     func created() throws {
         let alice = try server.signUpOwningUser(name: "Alice Example")
         let uuid = UUID().uuidString
@@ -32,7 +32,7 @@ struct SharingGroupTests {
         #expect(index.group(alice.group)?.sharingGroupName == nil)
     }
 
-    @Test("Files of the second group are the second group's")
+    @Test("Files of the second group belong to it alone")
     func secondGroup() throws {
         let alice = try server.signUpOwningUser()
         let group = try alice.newGroup()
@@ -45,7 +45,7 @@ struct SharingGroupTests {
         expectDownload(try alice.download(file, masterVersion: 1, group: group), of: file)
     }
 
-    @Test("An account without storage makes no group [295]")
+    @Test("An account without storage cannot create a group [295]")
     func sharingAccount() throws {
         let alice = try server.signUpOwningUser()
         let bob = try alice.newMember(.admin)
@@ -76,7 +76,7 @@ struct SharingGroupTests {
         expectError(try alice.createGroup(uuid), 409)
     }
 
-    @Test("The same new group asked for at once by one device is made once [315]")
+    @Test("The same new group requested concurrently by one device is created once [315]")
     func createdAtOnce() async throws {
         let alice = try server.signUpOwningUser()
         let uuid = UUID().uuidString
@@ -87,7 +87,7 @@ struct SharingGroupTests {
         #expect(try alice.groups().groups.count == 2)
     }
 
-    @Test("An admin renames the group, and the master version rises by one [296]")
+    @Test("An admin renames the group, and the master version is incremented by one [296]")
     func renamed() throws {
         let alice = try server.signUpOwningUser(groupName: "Old")
         let bob = try alice.newMember(.admin)
@@ -104,7 +104,7 @@ struct SharingGroupTests {
         expectStale(try bob.rename(to: "Nöw & 100%", masterVersion: 1), 2)
     }
 
-    @Test("A rename for another master version is told the present one and renames nothing [297]")
+    @Test("A stale rename gets the current master version and renames nothing [297]")
     func renamedStale() throws {
         let alice = try server.signUpOwningUser(groupName: "Old")
 
@@ -115,7 +115,7 @@ struct SharingGroupTests {
         #expect(entry?.masterVersion?.integer == 0)
     }
 
-    @Test("A removal for another master version is told the present one, and the group stays [309]")
+    @Test("A stale removal gets the current master version, and the group stays [309]")
     func removedStale() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()
@@ -148,7 +148,7 @@ struct SharingGroupTests {
         #expect(try alice.members() == [alice.userID])
     }
 
-    @Test("Who is no member, of a group that exists or not, changes none [316]")
+    @Test("A non-member cannot change a group, whether it exists or not [316]")
     func foreignGroups() throws {
         let alice = try server.signUpOwningUser()
         let carol = try server.signUpOwningUser(name: "Carol")

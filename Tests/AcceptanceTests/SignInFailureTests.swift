@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("When the sign-in services fail, and how often they are asked")
+    @Suite("Failures of sign-in services, and the number of calls")
     final class SignInFailureTests: Sendable {
         let server: TestServer
 
@@ -19,7 +19,7 @@ extension PrivateStackTests {
             try server.sandbox.requests(since: number).filter { $0.path?.text == path }.count
         }
 
-        @Test("A provider that cannot be asked is a 502, never a 401", arguments: [SandboxProvider.google, .facebook])
+        @Test("An unreachable provider is a 502, never a 401", arguments: [SandboxProvider.google, .facebook])
         func providerDown(provider: SandboxProvider) async throws {
             let person = try server.newcomer(provider)
             for host in [
@@ -36,7 +36,7 @@ extension PrivateStackTests {
             expectError(try person.checkCredentials(), 401)
         }
 
-        @Test("AddUser whose code exchange fails leaves nothing behind, and works when it is sent again [66]")
+        @Test("AddUser with a failing code exchange leaves nothing behind, and works when it is sent again [66]")
         func exchangeFails() async throws {
             let alice = try server.newcomer()
             let parameters: [String: String?] = ["sharingGroupUUID": alice.group, "cloudFolderName": alice.folder]
@@ -73,7 +73,7 @@ extension PrivateStackTests {
             try alice.publish(TestFile(), masterVersion: 0)
         }
 
-        @Test("A warning file that cannot be written fails nothing and is written later [51] [66]")
+        @Test("A failure to write the warning file has no effect, and it is written later [51] [66]")
         func initialFileFails() async throws {
             let configuration = try InitialFile(of: server)
             try server.sandbox.inject(SandboxFault(pathPrefix: "/upload/drive/v3/files", status: 503))
@@ -91,7 +91,7 @@ extension PrivateStackTests {
             }
         }
 
-        @Test("The same token twice: each process asks the provider once [46]")
+        @Test("The same token twice: each process calls the provider once [46]")
         func tokenCache() throws {
             let alice = try server.signUpOwningUser()
             let phone = alice.onAnotherDevice()
@@ -103,7 +103,7 @@ extension PrivateStackTests {
             #expect(try calls(to: "/oauth2/v3/userinfo", since: number) < processes)
         }
 
-        @Test("Transfers pass two roles, and the provider is asked by the first one only")
+        @Test("Transfers pass two roles, and only the first one calls the provider")
         func transfersAskOnce() throws {
             let alice = try server.signUpOwningUser()
             let file = TestFile("asked once")
@@ -126,7 +126,7 @@ extension PrivateStackTests {
             #expect(try calls(to: "/token", since: number) == 0)
         }
 
-        @Test("CheckCreds again and again asks Apple for nothing, without a code and with one that was exchanged [40]")
+        @Test("Repeated CheckCreds makes no calls to Apple, without a code and with one that was exchanged [40]")
         func nothingToAskApple() throws {
             let alice = try server.signUpOwningUser()
             let ann = try alice.newMember(.read, provider: .apple)
@@ -140,7 +140,7 @@ extension PrivateStackTests {
             #expect(try calls(to: "/auth/token", since: number) == 0)
         }
 
-        @Test("A new code is exchanged once, and the request that brings it may come twice [71]")
+        @Test("A new code is exchanged once, even if its request arrives twice [71]")
         func newCode() async throws {
             var alice = try server.signUpOwningUser()
             alice.account = try server.sandbox.newAuthorizationCode(of: alice.account)
@@ -156,7 +156,7 @@ extension PrivateStackTests {
             try alice.publish(TestFile(), masterVersion: 0)
         }
 
-        @Test("A Facebook exchange that fails does not fail CheckCreds [70] [F54]")
+        @Test("A failing Facebook exchange does not cause CheckCreds to fail [70] [F54]")
         func longLivedTokenFails() async throws {
             let alice = try server.signUpOwningUser()
             let bob = try alice.newMember(.read)

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Leaving while one's own requests are on the way")
+@Suite("Leaving while one's own requests are in progress")
 struct SimultaneousDepartureTests {
     let server: TestServer
 

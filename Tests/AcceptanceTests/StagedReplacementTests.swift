@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What becomes of a staged row when its device stages something else for the same file (docs/protocol.md 6.4).
-@Suite("One staged row gives way to another")
+@Suite("Replacement of staged rows")
 struct StagedReplacementTests {
     let server: TestServer
 
@@ -25,7 +25,7 @@ struct StagedReplacementTests {
             try alice.download(next, masterVersion: 2, metadataVersion: 0), of: next, metadata: "joined")
     }
 
-    @Test("Metadata replace those that came with a staged upload, and keep its bytes [149]")
+    @Test("Metadata replace those of a staged upload, and keep its bytes [149]")
     func metadataAfterUploadWithMetadata() throws {
         let (alice, file) = try withFile()
         let next = file.next("version 1")
@@ -77,7 +77,7 @@ struct StagedReplacementTests {
         #expect(entry?.appMetaDataVersion == nil)
     }
 
-    @Test("A deletion replaces a staged upload and gives its object up at once [F4]")
+    @Test("A deletion replaces a staged upload and releases its object at once [F4]")
     func deletionAfterUpload() async throws {
         let (alice, file) = try withFile()
         try alice.stage(file.next("in vain"), masterVersion: 1)
@@ -134,7 +134,7 @@ struct StagedReplacementTests {
         expectDownload(try alice.download(next, masterVersion: 3), of: next)
     }
 
-    @Test("Metadata take the place of an upload that lost to another device, and its object goes")
+    @Test("Metadata replace an upload made obsolete by another device, and its object is deleted")
     func metadataAfterLostUpload() async throws {
         let (alice, file) = try withFile()
         let phone = alice.onAnotherDevice()
@@ -151,7 +151,7 @@ struct StagedReplacementTests {
         }
     }
 
-    @Test("What its own rules refuse replaces nothing")
+    @Test("A request rejected by its own rules replaces nothing")
     func refusedReplacesNothing() throws {
         let (alice, file) = try withFile()
         let next = file.next("stays staged")

@@ -46,7 +46,7 @@ struct TLSTests {
         #expect(upload.head.values(of: "syncserver-version").count == 1)
     }
 
-    @Test("Errors look the same")
+    @Test("Errors are the same")
     func errors() throws {
         let reply = try call(Request(method: "GET", url: "\(server.secureURL)/Nowhere/"))
 

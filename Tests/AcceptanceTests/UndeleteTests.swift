@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Deleted files and how they come back")
+@Suite("Deleted files and undelete")
 struct UndeleteTests {
     let server: TestServer
 
@@ -19,7 +19,7 @@ struct UndeleteTests {
         return (alice, file)
     }
 
-    @Test("A deleted file takes no upload without undelete, and no download [117] [195] [234]")
+    @Test("A deleted file rejects uploads without undelete, and downloads [117] [195] [234]")
     func refused() throws {
         let (alice, file) = try withDeletedFile()
         let next = file.next("second life")
@@ -35,7 +35,7 @@ struct UndeleteTests {
         #expect(try alice.stagedUploads().isEmpty)
     }
 
-    @Test("Undelete with the next version brings it back, with the metadata that it had [118]")
+    @Test("Undelete with the next version restores it, with its previous metadata [118]")
     func undeleted() async throws {
         let (alice, file) = try withDeletedFile()
         let phone = alice.onAnotherDevice()
@@ -72,7 +72,7 @@ struct UndeleteTests {
         try await eventually("one object is stored") { try alice.stored(file).count == 1 }
     }
 
-    @Test("The committed version, or one after the next, does not bring it back")
+    @Test("The committed version, or one after the next, does not restore it")
     func wrongVersions() throws {
         let (alice, file) = try withDeletedFile()
         let tooNew = file.next("").next("too new")
@@ -82,7 +82,7 @@ struct UndeleteTests {
         }
     }
 
-    @Test("Deleted, brought back and deleted again, a file leaves nothing in the storage")
+    @Test("Deleted, undeleted and deleted again, a file leaves nothing in the storage")
     func again() async throws {
         let (alice, file) = try withDeletedFile()
         let next = file.next("second life")
@@ -95,7 +95,7 @@ struct UndeleteTests {
         try await eventually("nothing is stored") { try alice.stored(file).isEmpty }
     }
 
-    @Test("A deletion that a commit got in front of is not undone by an older upload [F56]")
+    @Test("A committed deletion is not undone by an older upload [F56]")
     func deletedMeanwhile() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -114,7 +114,7 @@ struct UndeleteTests {
         #expect(try alice.index().file(file)?.deleted?.bool == false)
     }
 
-    @Test("A UUID that came to life in another group is not brought back in the first")
+    @Test("A UUID that is live in another group is not undeleted in the first")
     func otherGroup() throws {
         let (alice, file) = try withDeletedFile()
         let other = try alice.newGroup()

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Uploads that take long")
+@Suite("Long uploads")
 struct UploadLeaseTests {
-    @Test("While a slow phone sends, the time grows until which its unfinished object is left alone")
+    @Test("While a slow phone sends, the lease of its intent is renewed")
     func renewed() async throws {
         let server = try TestServer.shared()
         let alice = try server.signUpOwningUser()

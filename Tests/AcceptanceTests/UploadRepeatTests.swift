@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Uploads that come again")
+@Suite("Repeated uploads")
 struct UploadRepeatTests {
     let server: TestServer
 
@@ -42,7 +42,7 @@ struct UploadRepeatTests {
         }
     }
 
-    @Test("A staged row left by a lost commit is replaced by the next upload of the file [133] [F2]")
+    @Test("A staged row left by a stale commit is replaced by the next upload of the file [133] [F2]")
     func leftOver() async throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()
@@ -61,7 +61,7 @@ struct UploadRepeatTests {
         }
     }
 
-    @Test("A row left by a lost commit is replaced also by other contents of the same version")
+    @Test("A row left by a stale commit is replaced also by other contents of the same version")
     func leftOverSameVersion() throws {
         let alice = try server.signUpOwningUser()
         let phone = alice.onAnotherDevice()

@@ -22,7 +22,7 @@ struct UploadTests {
         #expect(try alice.stored(file).map(\.checkSum) == [file.checkSum])
     }
 
-    @Test("Success says both dates in the header, and has an empty body [103]")
+    @Test("Success returns both dates in the header, and an empty body [103]")
     func dates() throws {
         let alice = try server.signUpOwningUser()
         let before = try server.clock()
@@ -63,7 +63,7 @@ struct UploadTests {
         expectDownload(try alice.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("A body that is announced one byte too long for the server is a 413 at once [134]")
+    @Test("A body announced with one byte above the limit is a 413 at once [134]")
     func tooLarge() throws {
         let alice = try server.signUpOwningUser()
         let limit = try Self.maximumUploadBytes(of: server)
@@ -83,7 +83,7 @@ struct UploadTests {
         return json?.maximumUploadBytes?.integer.map(Int.init) ?? 5 << 30
     }
 
-    @Test("A type that is not known is refused [98]", arguments: ["text/html", "unknown", "TEXT/PLAIN", "text", ""])
+    @Test("An unknown type is rejected [98]", arguments: ["text/html", "unknown", "TEXT/PLAIN", "text", ""])
     func unknownType(mimeType: String) throws {
         let alice = try server.signUpOwningUser()
 
@@ -151,7 +151,7 @@ struct UploadTests {
         #expect(try alice.stored(file).isEmpty)
     }
 
-    @Test("A file of the client's own way of writing the query arrives [317]")
+    @Test("A query as the client writes it is accepted [317]")
     func clientQuery() throws {
         let alice = try server.signUpOwningUser()
         let parameters = alice.uploadParameters(TestFile(), masterVersion: 0)
@@ -179,7 +179,7 @@ struct UploadTests {
         expectJSONHeader(reply)
     }
 
-    @Test("Letter case of UUIDs is kept in the cloud's file names and does not distinguish files")
+    @Test("The letter case of UUIDs is kept in the cloud's file names and does not distinguish files")
     func letterCase() throws {
         let alice = try server.signUpOwningUser()
         var file = TestFile()

@@ -5,7 +5,7 @@ import Testing
 
 extension PrivateStackTests {
     /// On a stack whose processes give two signs of life a second, so that a request counts as stuck after two seconds.
-    @Suite("Signs of life to the service manager")
+    @Suite("The service manager's watchdog")
     struct WatchdogTests {
         private static let result = Result {
             try TestServer(PrivateStack("watchdog", responders: 1, environment: ["WATCHDOG_USEC": "400000"]))
@@ -21,7 +21,7 @@ extension PrivateStackTests {
             return try Data(contentsOf: file).count { $0 == UInt8(ascii: "\n") }
         }
 
-        @Test("A process with a stuck thread gives none, until the thread gets on")
+        @Test("A process with a stuck thread sends no watchdog notification until the thread continues")
         func stuckThread() async throws {
             try await eventually("there are signs") { try signs(of: "jobs") > 2 }
             let input = Pipe()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension PrivateStackTests {
-    @Suite("Keeping a server while people use it")
+    @Suite("Maintenance of a server in use")
     struct KeepingTests {
         /// Publishes new files, one commit each, until told to stop; every group then has as many files as commits.
         private func write(_ user: TestUser, until isOver: @escaping @Sendable () -> Bool) throws -> Int64 {
@@ -16,7 +16,7 @@ extension PrivateStackTests {
             return version
         }
 
-        @Test("A backup made under load, restored on an empty host: one moment, fsck clean, and clients go on there")
+        @Test("A backup under load, restored on an empty host: consistent, fsck clean, and clients continue there")
         func backupUnderLoad() async throws {
             let server = try TestServer.toBreak()
             let tool = try OperatorTool(server)
@@ -90,7 +90,7 @@ extension PrivateStackTests {
             return JSONValue(Array(try Data(contentsOf: URL(filePath: file))))?.sealing?.keyFile?.text
         }
 
-        @Test("Sealing keys are rotated while people write; afterwards the former key is needed by nobody")
+        @Test("Sealing keys are rotated under load; afterwards the former key is no longer needed")
         func rotation() async throws {
             let stack = try PrivateStack("rotation", responders: 1)
             let server = try TestServer(stack)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("syncctl looks")
+@Suite("syncctl's inspection commands")
 struct InspectionTests {
     let server: TestServer
     let tool: OperatorTool
@@ -52,7 +52,7 @@ struct InspectionTests {
         }
     }
 
-    @Test("A file's story is told from the upload to the deletion")
+    @Test("A file's history is shown from the upload to the deletion")
     func story() throws {
         let alice = try server.signUpOwningUser(name: "Storyteller")
         let bob = try alice.newMember(.write, name: "Listener")
@@ -76,7 +76,7 @@ struct InspectionTests {
         #expect(deleted.output.contains("told at their next sync that the file is deleted"))
     }
 
-    @Test("Names of people and groups give the terminal no orders and forge no rows, also in JSON and in complaints")
+    @Test("Names of people and groups cannot control the terminal or forge rows, also in JSON and in errors")
     func hostileNames() throws {
         let name = "Eve\u{1b}[2J\u{9b}31m\u{202e}live \(UUID().uuidString)"
         let eve = try server.signUpOwningUser(name: name, groupName: name)
@@ -98,7 +98,7 @@ struct InspectionTests {
         #expect(shown?.user?.name?.text == eve.account.name)
     }
 
-    @Test("The exit status says what is the matter: 0, 1, 64, 69, 78")
+    @Test("The exit status gives the kind of failure: 0, 1, 64, 69, 78")
     func statuses() throws {
         #expect(try tool.run("status").status == 0)
         #expect(try tool.run("users", "show", "999999999").status == 1)
@@ -133,7 +133,7 @@ struct InspectionTests {
         }
     }
 
-    @Test("Jobs: a deletion that the cloud refuses is listed, tried again on request, or dropped")
+    @Test("Jobs: a deletion that the cloud rejects is listed, retried on request, or dropped")
     func jobs() async throws {
         let alice = try server.signUpOwningUser()
         let masterVersion = try #require(try alice.index().masterVersion)
@@ -164,7 +164,7 @@ struct InspectionTests {
         #expect(try tool.run("jobs", "show", "\(job)").status == 1)
     }
 
-    @Test("An export hands out the person's files; erasure leaves a receipt, and the phone is told")
+    @Test("An export contains the person's files; erasure leaves a receipt, and the phone gets 401")
     func rights() throws {
         let alice = try server.signUpOwningUser(name: "Leaver")
         let masterVersion = try #require(try alice.index().masterVersion)
@@ -190,7 +190,7 @@ struct InspectionTests {
         #expect(try alice.stored(file).count == 1)
     }
 
-    @Test("fsck asks the clouds: what its owner has deleted or changed there is named")
+    @Test("fsck checks the clouds: files deleted or changed there by their owner are reported")
     func clouds() throws {
         let alice = try server.signUpOwningUser()
         let masterVersion = try #require(try alice.index().masterVersion)

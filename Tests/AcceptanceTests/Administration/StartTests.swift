@@ -3,7 +3,7 @@ import Posix
 import TestSupport
 import Testing
 
-@Suite("What programs say of themselves, and of a start that fails")
+@Suite("Versions of programs, and failing starts")
 struct StartTests {
     let server: TestServer
     private let folder: ScratchFolder
@@ -13,7 +13,7 @@ struct StartTests {
         folder = try ScratchFolder("start")
     }
 
-    @Test("syncctl tells its version, which is the server's")
+    @Test("syncctl prints its version, which is the server's")
     func version() throws {
         let told = try OperatorTool(server).runPlain("--version")
 
@@ -34,7 +34,7 @@ struct StartTests {
         return path
     }
 
-    @Test("What check-config warns of, doctor names, too")
+    @Test("Warnings of check-config are also reported by doctor")
     func warnings() throws {
         let path = try configuration { settings in
             settings["FacebookClientSecretFile"] = nil
@@ -70,7 +70,7 @@ struct StartTests {
         #expect(jobs.output.contains("apns.privateKeyFile names /nowhere/apns") && !jobs.output.contains("password"))
     }
 
-    @Test("A log file that cannot be written is a mistake in the configuration, and named")
+    @Test("A log file that cannot be written is reported as a configuration error")
     func logFile() throws {
         let path = try configuration { $0["log"] = ["file": "/nowhere/syncd.log"] }
         let program = try #require(try server.processes("syncd_jobs").first).executable()
@@ -82,7 +82,7 @@ struct StartTests {
         #expect(ended.output == "syncd: log.file names /nowhere/syncd.log, which cannot be written: \(reason)\n")
     }
 
-    @Test("After SIGUSR1 lines go into a new log file, where the one that logrotate has moved was")
+    @Test("After SIGUSR1 lines are written to a new log file, in place of the one moved by logrotate")
     func reopenedLog() async throws {
         let log = folder.url.appending(path: "syncd.log")
         let moved = folder.url.appending(path: "syncd.log.1")
@@ -108,7 +108,7 @@ struct StartTests {
         #expect(try !String(contentsOf: moved, encoding: .utf8).contains(#""Stopp"#))
     }
 
-    @Test("Who waits for a database that refuses its account says so as an error, once, and stops when asked to")
+    @Test("A process that waits for a database that rejects its account logs an error once, and stops when told to")
     func refusedByDatabase() async throws {
         let path = try configuration { settings in
             var database = settings["database"] as? [String: Any] ?? [:]
