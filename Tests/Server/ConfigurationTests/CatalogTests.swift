@@ -3,7 +3,7 @@ import Testing
 
 @testable import Configuration
 
-@Suite("The list of settings")
+@Suite("The catalog of settings")
 struct CatalogTests {
     private let operations: String
 
@@ -27,7 +27,7 @@ struct CatalogTests {
         return names
     }
 
-    @Test("docs/operations.md explains every setting, and none that is not read")
+    @Test("docs/operations.md documents every setting, and no others")
     func documentation() throws {
         let documented = try documented()
 
@@ -50,7 +50,7 @@ struct CatalogTests {
         #expect(settings.reader.asked.subtracting(ours).sorted() == [])
     }
 
-    @Test("The sample configuration has no problem but the secrets that are not there")
+    @Test("The sample configuration has no problems except the missing secrets")
     func sample() throws {
         let folder = try ConfigurationFolder()
         let sample = try String(

@@ -16,7 +16,7 @@ struct OlderFormatTests {
         try String(contentsOf: ConfigurationFolder.fixtures.appending(path: name), encoding: .utf8)
     }
 
-    @Test("The nested format is read as it is")
+    @Test("The nested format is read unchanged")
     func nested() throws {
         let configuration = try folder.read(fixture("Server-nested.json"))
 
@@ -39,7 +39,7 @@ struct OlderFormatTests {
         #expect(configuration.sealingKey.value == "secret of sealing-key")
     }
 
-    @Test("The flat format, all of whose values are texts, is read as it is")
+    @Test("The flat format, whose values are all strings, is read unchanged")
     func flat() throws {
         let configuration = try folder.read(fixture("Server-flat.json"))
 
@@ -83,7 +83,7 @@ struct OlderFormatTests {
         for problem in problems { #expect(!problem.contains("an older password") && !problem.contains("aws secret")) }
     }
 
-    @Test("What is missing is named as such a file would name it")
+    @Test("A missing setting is reported by its name in that format")
     func missing() throws {
         let problems = folder.problems(#"{"mySQL.user": "u", "allowedSignInTypes.Google": "true"}"#)
 

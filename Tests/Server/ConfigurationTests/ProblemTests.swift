@@ -4,7 +4,7 @@ import Testing
 
 @testable import Configuration
 
-@Suite("What is wrong with a configuration file")
+@Suite("Problems of a configuration file")
 struct ProblemTests {
     private let folder: ConfigurationFolder
 
@@ -17,12 +17,12 @@ struct ProblemTests {
                 of: "{\n    \"database\"", with: "{\n\(members),\n\"database\""))
     }
 
-    @Test("The smallest file has no problems, and nothing to note")
+    @Test("The smallest file has no problems and no notes")
     func smallest() throws {
         #expect(try folder.read(ConfigurationFolder.smallest).notes.isEmpty)
     }
 
-    @Test("Of a file that is not there it is said what to do")
+    @Test("For a missing file, the message says what to do")
     func missing() {
         let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).json").path
 
@@ -34,7 +34,7 @@ struct ProblemTests {
             ])
     }
 
-    @Test("Everything is named at once, in the order of the file, with line and column")
+    @Test("All problems are reported at once, in file order, with line and column")
     func everything() {
         let found = folder.problems(
             """
@@ -81,7 +81,7 @@ struct ProblemTests {
         #expect(found == ["line 2, column 1: \(written) is not a setting of this server; did you mean \(meant)?"])
     }
 
-    @Test("Where nothing is near there is no suggestion")
+    @Test("Without a similar key there is no suggestion")
     func farFetched() {
         #expect(
             problems(adding: #""entirelyDifferent": {"a": {"b": 1}}"#)
@@ -163,7 +163,7 @@ struct ProblemTests {
         #expect(folder.problems(text).first == problem)
     }
 
-    @Test("Bytes that are no UTF-8 are found")
+    @Test("Invalid UTF-8 is reported")
     func encoding() throws {
         try Data("{\n \"ü".utf8 + [0xFF] + Data("\": 1}".utf8)).write(to: folder.url.appending(path: "latin.json"))
 
@@ -173,7 +173,7 @@ struct ProblemTests {
         #expect(error?.problems.map(\.place) == [TextPlace(line: 2, column: 4)])
     }
 
-    @Test("A secret's file that others may read is a warning, and no secret stands in any sentence")
+    @Test("A secret file readable by others is a warning, and no message contains a secret")
     func openSecretFile() throws {
         try folder.write("google", "very secret", mode: 0o644)
 

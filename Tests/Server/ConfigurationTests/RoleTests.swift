@@ -5,7 +5,7 @@ import Testing
 
 @testable import Configuration
 
-@Suite("What each role reads of the configuration")
+@Suite("Configuration read by each role")
 struct RoleTests {
     private static let configuration = """
         {
@@ -75,7 +75,7 @@ struct RoleTests {
         }
     }
 
-    @Test("The operator reads all of them, and has the owner's account and those of the roles")
+    @Test("The operator reads all secrets, and has the owner's account and those of the roles")
     func operatorReadsAll() throws {
         let all = Set(Self.needs.values.joined()).union(["owner-password"])
         let configuration = try folder(Array(all)).read(Self.configuration)
@@ -87,7 +87,7 @@ struct RoleTests {
         #expect(try folder(Array(all.subtracting(["apns"]))).problems(Self.configuration).count == 1)
     }
 
-    @Test("A role without an account of its own has the owner's")
+    @Test("A role without its own account uses the owner's")
     func owner() throws {
         let plain = """
             {

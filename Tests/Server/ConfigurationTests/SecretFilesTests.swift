@@ -24,7 +24,7 @@ struct SecretFilesTests {
         try SecretFiles(configurationPath: folder + "/syncd.json", credentialsFolder: credentials).read(name).value
     }
 
-    @Test("For the operator's tool, secrets are in their folder beside the configuration, or beside it")
+    @Test("For syncctl, secrets are in their folder beside the configuration, or beside it")
     func besideTheConfiguration() throws {
         try write("outer", to: "password")
         #expect(try secret("password") == "outer")
@@ -33,7 +33,7 @@ struct SecretFilesTests {
         #expect(try secret("password") == "inner")
     }
 
-    @Test("In a service, a secret is the credential that systemd made from the folder, or one of the very name")
+    @Test("In a service, a secret is the credential that systemd provides, from the folder or by name")
     func credentials() throws {
         try write("not readable for the service", to: "secrets/password")
         try write("of the name", to: "password")
@@ -59,7 +59,7 @@ struct SecretFilesTests {
         #expect(throws: ConfigurationError.self) { try read([:]) }
     }
 
-    @Test("A file that is not there is named where it should be")
+    @Test("A missing file is reported with its expected path")
     func missing() {
         let files = SecretFiles(configurationPath: folder + "/syncd.json", credentialsFolder: nil)
 

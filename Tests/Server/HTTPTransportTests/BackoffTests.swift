@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Back-off")
 struct BackoffTests {
-    @Test("Waits grow, with jitter, and end with the last attempt")
+    @Test("Delays increase, with jitter, and end with the last attempt")
     func growth() {
         let record = PauseRecord()
         let backoff = record.backoff(attempts: 5)
@@ -17,7 +17,7 @@ struct BackoffTests {
         #expect(zip(record.pauses, ceilings).allSatisfy { (.zero...$1).contains($0) })
     }
 
-    @Test("What the provider asks for is waited for exactly, with up to a tenth more")
+    @Test("The provider's delay is respected, plus up to a tenth")
     func retryAfter() {
         let record = PauseRecord()
 
@@ -26,7 +26,7 @@ struct BackoffTests {
         #expect(record.pauses.allSatisfy { (.seconds(10)...Duration.seconds(11)).contains($0) })
     }
 
-    @Test("A wait that does not fit before the deadline is none")
+    @Test("A delay beyond the deadline is not waited for")
     func deadline() {
         let record = PauseRecord()
 

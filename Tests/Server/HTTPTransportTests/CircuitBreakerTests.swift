@@ -18,7 +18,7 @@ struct CircuitBreakerTests {
         return (circuit, now)
     }
 
-    @Test("It opens after failures in a row that have lasted, and says when it is worth asking again")
+    @Test("It opens after consecutive failures over some time, and returns the remaining time")
     func opens() {
         var (circuit, now) = failing(CircuitBreaker.failuresToOpen - 1, each: .seconds(1))
         #expect(circuit.isClosed)
@@ -27,7 +27,7 @@ struct CircuitBreakerTests {
         #expect(circuit.admit(at: now + .seconds(3)) == .refused(retryAfter: .seconds(2)))
     }
 
-    @Test("A burst at one moment is no reason, nor are failures with a success between them")
+    @Test("It does not open for a burst at one moment, nor for failures with a success between them")
     func staysClosed() {
         var (circuit, now) = failing(100, each: .milliseconds(10))
         #expect(circuit.isClosed)
@@ -37,14 +37,14 @@ struct CircuitBreakerTests {
         #expect(circuit.isClosed)
     }
 
-    @Test("Calls that all began together and hung count from their beginning")
+    @Test("Calls that began together and hung count from their start")
     func parallel() {
         var circuit = CircuitBreaker()
         for _ in 0..<CircuitBreaker.failuresToOpen { circuit.failed(.go, began: start, at: start + .seconds(9)) }
         #expect(!circuit.isClosed)
     }
 
-    @Test("One call tries when the time is over; its success closes, its failure doubles the time, up to half a minute")
+    @Test("After the open period one call is a probe; success closes it, failure doubles the period, up to 30 s")
     func probes() {
         var (circuit, now) = failing(CircuitBreaker.failuresToOpen, each: .seconds(1))
         for pause: Duration in [.seconds(5), .seconds(10), .seconds(20), .seconds(30), .seconds(30)] {
@@ -64,7 +64,7 @@ struct CircuitBreakerTests {
         #expect(circuit.admit(at: now) == .go)
     }
 
-    @Test("A probe that ended without saying anything lets the next call try")
+    @Test("A probe without a result lets the next call be the probe")
     func undecided() {
         var (circuit, now) = failing(CircuitBreaker.failuresToOpen, each: .seconds(1))
         now += .seconds(10)

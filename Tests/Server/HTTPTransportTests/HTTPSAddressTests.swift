@@ -1,7 +1,7 @@
 import HTTPTransport
 import Testing
 
-@Suite("Addresses that others hand out")
+@Suite("URLs from provider replies")
 struct HTTPSAddressTests {
     @Test(
         "Host and path are read",

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("The gate before providers")
+@Suite("The provider gate")
 struct ProviderGateTests {
     private static let googleService = ExternalService(
         "google", hosts: ["www.googleapis.com", "oauth2.googleapis.com"])
@@ -53,7 +53,7 @@ struct ProviderGateTests {
         }
     }
 
-    @Test("One service has its share of calls and no more, others are not concerned, and every place is given back")
+    @Test("A service has its share of calls, others are not affected, and every slot is released")
     func bulkhead() {
         let gate = gate(calls: 3, waiting: 0)
         let nested = Mutex<[TransportError?]>([])
@@ -79,7 +79,7 @@ struct ProviderGateTests {
         for _ in 0..<10 { #expect(refusal(gate.guarding(full.transport), Self.google) == nil) }
     }
 
-    @Test("A caller waits for a place as long as is sensible, and gets it when one is free")
+    @Test("A caller waits for a slot up to the limit, and gets it when one is free")
     func waiting() throws {
         let gate = gate(calls: 1, waiting: 1)
         let before = clock.now
@@ -133,7 +133,7 @@ struct ProviderGateTests {
         #expect(refusal(gate.guarding(working.transport), Self.google) == nil)
     }
 
-    @Test("A refusal is an answer; only statuses of a host that is not at home count as failures")
+    @Test("A rejection is a reply; only statuses of an unavailable host count as failures")
     func statuses() {
         for (status, opens) in [(401, false), (429, false), (500, false), (502, true), (503, true), (504, true)] {
             let gate = gate(calls: 4, waiting: 1)
@@ -148,7 +148,7 @@ struct ProviderGateTests {
         }
     }
 
-    @Test("A download that breaks off after its head says nothing against the host, and gives its place back")
+    @Test("A download that fails after its head is no failure of the host, and releases its slot")
     func streams() {
         let gate = gate(calls: 1, waiting: 0)
         let clock = clock
@@ -168,7 +168,7 @@ struct ProviderGateTests {
         }
     }
 
-    @Test("Where nobody may wait, and where all places for waiting are taken, a caller is refused without a pause")
+    @Test("Without waiting slots, or with all of them taken, a caller is rejected at once")
     func line() {
         let (gate, clock) = (gate(calls: 1, waiting: 0), clock)
         let full = ScriptedTransport { _ throws(TransportError) in
@@ -181,7 +181,7 @@ struct ProviderGateTests {
         #expect(refusal(gate.guarding(full.transport), Self.google) == nil)
     }
 
-    @Test("Who has waited in vain leaves a place for the next one that waits")
+    @Test("A caller that waited in vain releases its waiting slot")
     func waitingAgain() {
         let (gate, clock) = (gate(calls: 1, waiting: 1), clock)
         let full = ScriptedTransport { _ throws(TransportError) in
@@ -195,7 +195,7 @@ struct ProviderGateTests {
         #expect(refusal(gate.guarding(full.transport), Self.google) == nil)
     }
 
-    @Test("Nobody waits beyond their deadline")
+    @Test("A caller never waits beyond its deadline")
     func deadline() {
         let (gate, clock) = (gate(calls: 1, waiting: 1), clock)
         let full = ScriptedTransport { _ throws(TransportError) in
@@ -213,7 +213,7 @@ struct ProviderGateTests {
         #expect(refusal(gate.guarding(full.transport), Self.google) == nil)
     }
 
-    @Test("A call that had less than two seconds says nothing about a host that did not answer in time")
+    @Test("A timeout of a call with less than two seconds is no failure of the host")
     func shortTimeouts() {
         for (seconds, opens) in [(1.9, false), (2, true)] {
             let gate = gate(calls: 1, waiting: 0)
@@ -225,7 +225,7 @@ struct ProviderGateTests {
         }
     }
 
-    @Test("Calls that an open circuit refuses take no places")
+    @Test("Calls rejected by an open circuit take no slots")
     func refusedPlaces() {
         let gate = gate(calls: 1, waiting: 0)
         let slow = provider(taking: .seconds(9)) { .failure(.timedOut) }
@@ -240,7 +240,7 @@ struct ProviderGateTests {
         #expect(refusal(gate.guarding(ScriptedTransport(replies: [Reply(200)]).transport), neighbour) == nil)
     }
 
-    @Test("A download's head counts as the answer: it closes a circuit, and opens one, before any byte has come")
+    @Test("A download's head counts as the reply: it closes or opens a circuit before any byte of the body")
     func heads() {
         let isOpen = Mutex<[Bool]>([])
         let (gate, clock) = (gate(calls: 1, waiting: 0) { _, _, open in isOpen.withLock { $0.append(open) } }, clock)
@@ -267,7 +267,7 @@ struct ProviderGateTests {
         #expect(isOpen.withLock { $0 } == [true, false])
     }
 
-    @Test("One service may hold a part of a process only, and always at least one thread")
+    @Test("A service may hold only a part of a process's threads, and always at least one")
     func shares() {
         #expect(ProviderGate.Limits.ofShortRequests(threads: 16) == .init(calls: 8, waiting: 4))
         #expect(ProviderGate.Limits.ofShortRequests(threads: 1) == .init(calls: 1, waiting: 1))
@@ -275,7 +275,7 @@ struct ProviderGateTests {
         #expect(ProviderGate.Limits.ofTransfers(threads: 1) == .init(calls: 1, waiting: 1))
     }
 
-    @Test("Downloads that have all had their heads may be cut off together: the host is asked as before")
+    @Test("Concurrent failures of downloads after their heads do not open the circuit")
     func manyStreams() {
         let (gate, clock) = (gate(calls: 20, waiting: 0), clock)
         let provider = provider(taking: .zero) { .success(Reply(200, "half", headers: [.contentLength: "8"])) }

@@ -10,7 +10,7 @@ struct RetryAfterTests {
         return ReplyHead(status: 503, headers: headers).retryAfter
     }
 
-    @Test("Seconds are taken as they are, but never more than a day")
+    @Test("Seconds are used as given, but never more than a day")
     func seconds() {
         #expect(retryAfter("0") == .zero)
         #expect(retryAfter("120") == .seconds(120))
@@ -18,7 +18,7 @@ struct RetryAfterTests {
         #expect(retryAfter("99999999") == .seconds(86_400))
     }
 
-    @Test("A date counts from the reply's own date, whatever our clock says")
+    @Test("A date is relative to the reply's own date, not to our clock")
     func dates() {
         let sent = "Tue, 29 Feb 2028 23:59:30 GMT"
 
@@ -38,7 +38,7 @@ struct RetryAfterTests {
         #expect(retryAfter(value) == nil)
     }
 
-    @Test("No header, no wait")
+    @Test("No header, no delay")
     func absent() {
         #expect(ReplyHead(status: 503, headers: [:]).retryAfter == nil)
     }

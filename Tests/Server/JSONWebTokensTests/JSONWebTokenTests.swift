@@ -7,7 +7,7 @@ import Testing
 struct JSONWebTokenTests {
     private static let all: Set<JSONWebToken.Algorithm> = [.rs256, .es256]
 
-    @Test("What is signed here verifies here, and with OpenSSL", arguments: SignatureKind.allCases)
+    @Test("Our tokens verify with our code and with OpenSSL", arguments: SignatureKind.allCases)
     func roundTrip(kind: SignatureKind) throws {
         let key = try PrivateKey(generating: kind)
         let claims = Claims(iss: "us", sub: "someone/ü", exp: 1_700_000_000)
@@ -68,7 +68,7 @@ struct JSONWebTokenTests {
         return "-----BEGIN PUBLIC KEY-----\n\(body)\n-----END PUBLIC KEY-----\n"
     }
 
-    @Test("Private keys are read with line ends written out, and refused if they are of the wrong kind")
+    @Test("Private keys are read with escaped line breaks, and rejected if they are of the wrong kind")
     func signingKeys() throws {
         let curve = try PrivateKey(generating: .es256).pem
         let rsa = try PrivateKey(generating: .rs256).pem

@@ -5,7 +5,7 @@ import OpenSSLCrypto
 import Testing
 
 /// Tokens and keys beside jwt-kit, another implementation.
-@Suite("Tokens beside another implementation")
+@Suite("Compatibility with another implementation")
 struct OtherImplementationTests {
     private struct Claims: JWTPayload, Equatable {
         var sub: String
@@ -32,7 +32,7 @@ struct OtherImplementationTests {
         return keys
     }
 
-    @Test("It takes what is signed here, with the key as it is published here", arguments: SignatureKind.allCases)
+    @Test("It verifies our tokens, with the key as published by us", arguments: SignatureKind.allCases)
     func theirsVerify(kind: SignatureKind) async throws {
         let key = try PrivateKey(generating: kind)
         let keys = try await Self.others(key, isPublished: true)
@@ -43,7 +43,7 @@ struct OtherImplementationTests {
         }
     }
 
-    @Test("What it signs is taken here", arguments: SignatureKind.allCases)
+    @Test("We verify its tokens", arguments: SignatureKind.allCases)
     func oursVerify(kind: SignatureKind) async throws {
         let key = try PrivateKey(generating: kind)
         let keys = try await Self.others(key, isPublished: false)
@@ -56,7 +56,7 @@ struct OtherImplementationTests {
         }
     }
 
-    @Test("Both refuse a signature with a flipped bit, wherever it is", arguments: SignatureKind.allCases)
+    @Test("Both reject a signature with any flipped bit", arguments: SignatureKind.allCases)
     func flippedBits(kind: SignatureKind) async throws {
         let key = try PrivateKey(generating: kind)
         let keys = try await Self.others(key, isPublished: true)

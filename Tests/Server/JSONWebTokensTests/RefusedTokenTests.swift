@@ -7,7 +7,7 @@ import Testing
 struct RefusedTokenTests {
     private static let all: Set<JSONWebToken.Algorithm> = [.rs256, .es256]
 
-    @Test("The token itself passes, so that what follows is about the change alone", arguments: SignatureKind.allCases)
+    @Test("The unmodified token is valid", arguments: SignatureKind.allCases)
     func control(kind: SignatureKind) throws {
         let forge = try Forge(kind)
         #expect(throws: Never.self) { try verify(forge.token(), forge) }
@@ -70,7 +70,7 @@ struct RefusedTokenTests {
         }
     }
 
-    @Test("A key that the token brings along counts for nothing")
+    @Test("A key embedded in the token is ignored")
     func broughtKeys() throws {
         let forge = try Forge(.es256)
         let impostor = try Forge(.es256)
@@ -121,7 +121,7 @@ struct RefusedTokenTests {
         }
     }
 
-    @Test("Texts that are no token")
+    @Test("Strings that are not tokens")
     func malformed() throws {
         let forge = try Forge(.es256)
         let token = try forge.token()
@@ -141,7 +141,7 @@ struct RefusedTokenTests {
         }
     }
 
-    @Test("Critical extensions are not understood, and say so")
+    @Test("Critical extensions are rejected as unsupported")
     func critical() throws {
         let forge = try Forge(.es256)
         for crit in [#"["b64"]"#, #"["exp"]"#, "[]", "null"] {
@@ -150,7 +150,7 @@ struct RefusedTokenTests {
         }
     }
 
-    @Test("A token beyond the limit is not looked at; one at the limit is")
+    @Test("A token beyond the size limit is not parsed; one at the limit is")
     func oversize() throws {
         let forge = try Forge(.es256)
         let overhead = try forge.token(payload: "").utf8.count
@@ -163,7 +163,7 @@ struct RefusedTokenTests {
         #expect(throws: JSONWebTokenError.malformed) { try verify(tooLong, forge) }
     }
 
-    @Test("Key sets: odd members are passed over, unfit keys are never used, other JSON is refused")
+    @Test("Key sets: unknown members are skipped, unsuitable keys are never used, other JSON is rejected")
     func keySets() throws {
         let forge = try Forge(.rs256)
         let odd =
@@ -196,7 +196,7 @@ struct RefusedTokenTests {
         #expect(throws: JSONWebTokenError.malformed) { try JSONWebKeySet(json: many) }
     }
 
-    @Test("Keys that are none are never used: a point off the curve, even numbers, sizes beyond the bounds")
+    @Test("Invalid keys are never used: a point off the curve, even numbers, sizes out of range")
     func unfitKeys() throws {
         let curve = try PrivateKey(generating: .es256).publicKey.webKeyMembers
         let rsa = try PrivateKey(generating: .rs256).publicKey.webKeyMembers

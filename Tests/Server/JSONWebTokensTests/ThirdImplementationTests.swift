@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Tokens and keys beside PyJWT, a third implementation.
-@Suite("Tokens beside a third implementation")
+@Suite("Compatibility with a third implementation")
 struct ThirdImplementationTests {
     private struct Claims: Codable, Equatable {
         var sub: String
@@ -40,7 +40,7 @@ struct ThirdImplementationTests {
 
     init() throws { forge = try Forge(.rs256) }
 
-    @Test("It takes what is signed here, and what it signs is taken here", arguments: SignatureKind.allCases)
+    @Test("It verifies our tokens, and we verify its tokens", arguments: SignatureKind.allCases)
     func bothWays(kind: SignatureKind) throws {
         let key = try PrivateKey(generating: kind)
         let signing = try key.kind == .rs256 ? SigningKey(rs256PEM: key.pem) : SigningKey(es256PEM: key.pem)

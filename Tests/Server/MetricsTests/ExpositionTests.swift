@@ -6,7 +6,7 @@ import Testing
 
 @testable import Metrics
 
-@Suite("The text for Prometheus")
+@Suite("The Prometheus text format")
 final class ExpositionTests {
     private let path = FileManager.default.temporaryDirectory
         .appending(path: "metrics-tests-\(UUID().uuidString)").path
@@ -23,7 +23,7 @@ final class ExpositionTests {
             .filter { $0.hasPrefix(prefix) }
     }
 
-    @Test("Each number of the file has a place of its own")
+    @Test("Each metric has its own slot in the file")
     func layout() {
         let layout = ServerMetrics.layout
         #expect(Set(layout.keys).count == layout.count)
@@ -42,7 +42,7 @@ final class ExpositionTests {
         }
     }
 
-    @Test("A request is counted by endpoint and status, and takes its place among the durations")
+    @Test("A request is counted by endpoint and status, and in the duration histogram")
     func request() throws {
         let metrics = try metrics()
         metrics.requestBegan(.index)
@@ -70,7 +70,7 @@ final class ExpositionTests {
         )
     }
 
-    @Test("A commit and a conflict are told apart; a refusal is neither")
+    @Test("Commits and conflicts are counted separately; a rejection counts as neither")
     func versions() throws {
         let metrics = try metrics()
         for (status, isStale) in [(200, false), (200, false), (200, true), (409, false)] {
@@ -84,7 +84,7 @@ final class ExpositionTests {
             ])
     }
 
-    @Test("Refusals are counted by quota, and shown from the start, so that the first one is seen as a change")
+    @Test("Rejections are counted by quota, and exported from the start as zero")
     func quotas() throws {
         let metrics = try metrics()
         metrics.refused(for: .groups)
@@ -95,7 +95,7 @@ final class ExpositionTests {
         #expect(shown.contains(#"syncd_quota_refusals_total{quota="devices"} 0"#))
     }
 
-    @Test("A status that the server does not know is counted as another one")
+    @Test("An unknown status is counted as \"other\"")
     func status() throws {
         let metrics = try metrics()
         metrics.requestEnded(.index, status: 418, isStale: false, took: .zero)
@@ -103,7 +103,7 @@ final class ExpositionTests {
             try lines(metrics, "syncd_requests_total") == [#"syncd_requests_total{endpoint="Index",status="other"} 1"#])
     }
 
-    @Test("Transfers, provider calls and connections have their lines; processes are numbered within their role")
+    @Test("Transfers, provider calls and connections are exported; processes are numbered within their role")
     func others() throws {
         let metrics = try metrics(.transfer)
         let second = try self.metrics(.transfer)

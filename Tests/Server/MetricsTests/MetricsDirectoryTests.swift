@@ -4,7 +4,7 @@ import Testing
 
 @testable import Metrics
 
-@Suite("What processes count, added up")
+@Suite("Sums of the processes' metrics")
 final class MetricsDirectoryTests: Sendable {
     private let path = FileManager.default.temporaryDirectory
         .appending(path: "metrics-tests-\(UUID().uuidString)").path
@@ -30,7 +30,7 @@ final class MetricsDirectoryTests: Sendable {
     private func values() throws -> [UInt64] { try directory.sum().values }
     private var head: Int { MetricsDirectory.headCount }
 
-    @Test("Numbers of living processes are added up; each says when it was started")
+    @Test("Metrics of live processes are summed; each reports its start time")
     func living() throws {
         let one = try process(start: 1)
         let two = try process(start: 2)
@@ -45,7 +45,7 @@ final class MetricsDirectoryTests: Sendable {
         #expect(sum.processes.map(\.start).sorted() == [1, 2])
     }
 
-    @Test("What a process has counted stays when it ends; what it had in flight does not; its file goes away")
+    @Test("Counters of an ended process are kept, its gauges are dropped, and its file is removed")
     func dead() throws {
         var one: SharedNumbers? = try process()
         let two = try process()
@@ -62,7 +62,7 @@ final class MetricsDirectoryTests: Sendable {
         withExtendedLifetime(two) {}
     }
 
-    @Test("A process that starts tidies up after those that have ended, so that nobody needs to ask")
+    @Test("A starting process cleans up after ended ones, even if nobody scrapes")
     func restarts() throws {
         for _ in 0..<200 { try process().add(1, at: head) }
 
@@ -84,7 +84,7 @@ final class MetricsDirectoryTests: Sendable {
         #expect(try !Directory.names(in: path).contains(name))
     }
 
-    @Test("Processes of another version of the server are understood, living and dead, and so are their totals")
+    @Test("Files of other server versions are understood, of live and dead processes, and so are their totals")
     func versions() throws {
         let other = MetricsDirectory(
             path: path, layout: Self.layout([MetricFamily("b_total", .counter, "B.")]))
@@ -123,7 +123,7 @@ final class MetricsDirectoryTests: Sendable {
         #expect(try values() == [UInt64(4 * rounds), 100, 0])
     }
 
-    @Test("A file that is no file of numbers is thrown away")
+    @Test("An invalid metrics file is discarded")
     func damaged() throws {
         let one = try process()
         one.add(1, at: head)

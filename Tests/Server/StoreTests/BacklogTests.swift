@@ -3,7 +3,7 @@ import Testing
 
 @testable import Store
 
-@Suite("What waits, for monitoring")
+@Suite("The backlog, for monitoring")
 struct BacklogTests {
     private let fixture: StoreFixture
     private var store: Store { fixture.store }
@@ -18,7 +18,7 @@ struct BacklogTests {
         #expect(try backlog(at: noon) == Backlog())
     }
 
-    @Test("Work is counted by kind; what is due, since when; and when the oldest that was tried began")
+    @Test("Work is counted by kind, with the due rows, since when, and the oldest attempted row")
     func outbox() throws {
         try store.transaction { session in
             for (object, time) in [("a", noon(plus: -5)), ("b", noon), ("c", noon(plus: 1))] {

@@ -80,7 +80,7 @@ struct BatchTests {
         #expect(try join(ticket(small, count: 1)) == .mismatch)
     }
 
-    @Test("A plain commit leaves batches alone, and a batch's commit everything else")
+    @Test("A plain commit does not touch batches, and a batch's commit touches nothing else")
     func separate() throws {
         let (batch, other) = (someBatch(), someBatch())
         let (plain, first, second, foreign) = (someFile(), someFile(), someFile(), someFile())
@@ -101,7 +101,7 @@ struct BatchTests {
         #expect(try owner.objectsToDelete() == [])
     }
 
-    @Test("A batch begins anew with another master version: members that are not sent again neither count nor survive")
+    @Test("A batch restarts with another master version: members not sent again neither count nor survive")
     func anew() throws {
         let (batch, dropped, kept) = (someBatch(), someFile(), someFile())
         try join(ticket(batch, from: 0), dropped, object: "dropped")
@@ -118,7 +118,7 @@ struct BatchTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM commit_members") == 2)
     }
 
-    @Test("A change that is staged again without a batch leaves it")
+    @Test("A change that is staged again without a batch leaves the batch")
     func leaving() throws {
         let (batch, file) = (someBatch(), someFile())
         try join(ticket(batch), file)
@@ -144,7 +144,7 @@ struct BatchTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM batches") == 0)
     }
 
-    @Test("Discarding takes all, or some files, or a batch, hands the objects to the outbox, and finds nothing twice")
+    @Test("Discarding removes all, some files, or a batch, adds the objects to the outbox, and is idempotent")
     func discarding() throws {
         let (batch, plain, first, second) = (someBatch(), someFile(), someFile(), someFile())
         let neighbour = try fixture.member(owner.user, of: owner.group)
@@ -169,7 +169,7 @@ struct BatchTests {
         #expect(try neighbour.staged().count == 1)
     }
 
-    @Test("Commits are remembered by their id for the one who made them, once, and forgotten by age")
+    @Test("Commits are stored by id for their user and device, once, and removed by age")
     func recorded() throws {
         let commit = CommitID(UUID().uuidString)!
         let recorded = IdentifiedCommit(

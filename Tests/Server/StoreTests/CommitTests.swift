@@ -82,7 +82,7 @@ struct CommitTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM files WHERE file_group_uuid = 'group of FILES'") == 1)
     }
 
-    @Test("A version that lies in the same object as the one before leaves that object alone")
+    @Test("A version in the same object as the previous one leaves that object in place")
     func sameObject() throws {
         let file = try owner.addFile(object: "o1")
         try upload(file, 1, "o1")
@@ -92,7 +92,7 @@ struct CommitTests {
         #expect(try owner.objectsToDelete() == [])
     }
 
-    @Test("The next version may bring the next metadata, or blank them")
+    @Test("The next version may include the next metadata, or empty them")
     func nextVersionWithMetaData() throws {
         let file = try owner.addFile()
         try upload(file, 1, metaData: (0, "first"))
@@ -105,7 +105,7 @@ struct CommitTests {
         #expect(try owner.file(file)?.appMetaDataVersion == AppMetaDataVersion(1))
     }
 
-    @Test("A change of metadata touches nothing else")
+    @Test("A change of metadata changes nothing else")
     func metaData() throws {
         let file = try owner.addFile(object: "o1")
         let before = try #require(try owner.file(file))
@@ -139,7 +139,7 @@ struct CommitTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 1)
     }
 
-    @Test("An undelete brings a deleted file back with the next version")
+    @Test("An undelete restores a deleted file with the next version")
     func undelete() throws {
         let file = try owner.addFile(object: "o1")
         try owner.stage(.deletion(of: file, version: 0))
@@ -173,7 +173,7 @@ struct CommitTests {
         #expect(try masterVersion == 4)
     }
 
-    @Test("With nothing staged a commit counts 0, and the master version rises all the same")
+    @Test("With nothing staged a commit counts 0, and the master version is incremented nevertheless")
     func nothingStaged() throws {
         #expect(try owner.commit() == 0)
         #expect(try masterVersion == 1)
@@ -222,7 +222,7 @@ struct CommitTests {
         try expectRefusal(.outdated(file))
     }
 
-    @Test("A deleted file takes no plain upload, no metadata, and no deletion of another version [F56]")
+    @Test("A deleted file rejects plain uploads, metadata, and deletions of another version [F56]")
     func deletedFile() throws {
         let file = try owner.addFile()
         try owner.stage(.deletion(of: file, version: 0))
@@ -248,7 +248,7 @@ struct CommitTests {
         try expectRefusal(.outdated(file))
     }
 
-    @Test("Changes of files that the group does not have are refused", arguments: ["metadata", "deletion", "undelete"])
+    @Test("Changes of files that are not in the group are rejected", arguments: ["metadata", "deletion", "undelete"])
     func unknownFile(kind: String) throws {
         let file = someFile()
         switch kind {
@@ -272,7 +272,7 @@ struct CommitTests {
         #expect(try owner.commit() == 1)
     }
 
-    @Test("One of many new files that is live in another group undoes the commit of all")
+    @Test("If one of many new files is live in another group, the whole commit is rolled back")
     func oneOfManyInOtherGroup() throws {
         let otherGroup = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
         let file = try otherGroup.addFile()
@@ -284,7 +284,7 @@ struct CommitTests {
         #expect(try owner.commit() == 3)
     }
 
-    @Test("Metadata of a file that an older server let be in two groups are committed together with new files")
+    @Test("Metadata of a file that an older server has in two groups are committed together with new files")
     func fileInTwoGroups() throws {
         let otherGroup = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
         let shared = try owner.addFile()
@@ -304,7 +304,7 @@ struct CommitTests {
         #expect(try owner.file(shared)?.appMetaData == "new")
     }
 
-    @Test("Two groups to which the same two files come at once: one gets both, the other is refused")
+    @Test("The same two files committed to two groups at once: one gets both, the other is rejected")
     func sameFilesAtOnce() throws {
         for _ in 0..<5 {
             let groups = try (0..<2).map { _ in try fixture.member(owner.user, of: fixture.addGroup(of: owner.user)) }
@@ -349,7 +349,7 @@ struct CommitTests {
         try expectRefusal(.ownerGone)
     }
 
-    @Test("The next version of a file stays in its owner's storage: one that lies in another member's is refused")
+    @Test("The next version of a file stays in its owner's storage: one in another member's is rejected")
     func otherOwner() throws {
         let other = try fixture.addUser()
         try store.transaction { session in
@@ -365,7 +365,7 @@ struct CommitTests {
         #expect(try owner.file(file)?.fileVersion == .first)
     }
 
-    @Test("One change that does not fit undoes the changes before and after it")
+    @Test("One invalid change rolls back the changes before and after it")
     func allOrNothing() throws {
         let files = [someFile(), someFile(), someFile()].sorted()
         let present = try owner.addFile(object: "present")
@@ -423,7 +423,7 @@ struct CommitTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM staged_changes") == 5)
     }
 
-    @Test("Nobody is told that the very master version they named is not the current one")
+    @Test("A stale reply never contains the master version of the request")
     func namedVersionComesWhileWaiting() throws {
         for version in stride(from: Int64(0), to: 400, by: 2) {
             // The second names the version that the first is about to make.
@@ -443,7 +443,7 @@ struct CommitTests {
         }
     }
 
-    @Test("Devices that stage and commit in one group at the same time all get through [F46] [F47]")
+    @Test("Devices that stage and commit in one group at the same time all succeed [F46] [F47]")
     func stageAndCommitTogether() throws {
         let devices = try (0..<4).map { _ in try fixture.member(owner.user, of: owner.group) }
 
@@ -478,7 +478,7 @@ struct CommitTests {
         try store.transaction { try $0.lastCommit(of: owner.area.groupID) }
     }
 
-    @Test("The newest commit is remembered with everything about it")
+    @Test("The newest commit is stored with all its properties")
     func lastCommit() throws {
         #expect(try remembered() == nil)
         try owner.commit()
@@ -491,7 +491,7 @@ struct CommitTests {
                     requestHash: [UInt8](repeating: 1, count: 32), masterVersion: MasterVersion(1), transferred: 3))
     }
 
-    @Test("A remembered commit is void as soon as anything else has raised the master version")
+    @Test("A stored commit is invalid as soon as anything else has incremented the master version")
     func rememberedCommitVoid() throws {
         try owner.commit()
         try remember(1)
@@ -502,7 +502,7 @@ struct CommitTests {
         #expect(try remembered()?.requestHash == [UInt8](repeating: 2, count: 32))
     }
 
-    @Test("A request that waited for its twin's commit finds that commit remembered")
+    @Test("A request that waited for an identical commit finds that commit")
     func rememberedDuringTransaction() throws {
         let found = try store.transaction { session in
             // The first read fixes what plain reads see.

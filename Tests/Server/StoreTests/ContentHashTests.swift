@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("What is known of objects' bytes")
+@Suite("Known hashes of objects")
 struct ContentHashTests {
     private let fixture: StoreFixture
     private var store: Store { fixture.store }
@@ -14,7 +14,7 @@ struct ContentHashTests {
 
     init() throws { fixture = try StoreFixture() }
 
-    @Test("What was found out is known until something else is, for that object of that owner only")
+    @Test("A hash is valid until it is replaced, for that object of that owner only")
     func remembered() throws {
         let first = KnownContent(providerHash: "quick1=", checkSum: sha1)
         let second = KnownContent(
@@ -31,7 +31,7 @@ struct ContentHashTests {
         #expect(try store.withSession { try $0.knownContent(of: "D!1", in: owner) } == nil)
     }
 
-    @Test("An object is hashed once, however often that is asked for, and is not doomed by it")
+    @Test("An object is hashed once, however often that is requested, and is not deleted by it")
     func hashing() throws {
         for _ in 0..<3 {
             try store.transaction { session in

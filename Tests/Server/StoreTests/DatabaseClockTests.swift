@@ -26,7 +26,7 @@ struct DatabaseClockTests {
         var clock: DatabaseClock { DatabaseClock(elapsed: { self.elapsed }, hostTime: { self.time }) }
     }
 
-    @Test("Two hosts whose clocks differ by hours agree once they have asked the database; a jump changes nothing")
+    @Test("Two hosts whose clocks differ by hours agree once they have queried the database, even after a jump")
     func hosts() throws {
         let (early, late) = (Host(wall: .seconds(1_000_000)), Host(wall: .seconds(1_020_000)))
         let clocks = [early.clock, late.clock]
@@ -41,7 +41,7 @@ struct DatabaseClockTests {
         #expect(clocks.map(\.now.secondsSince1970) == [1_010_001, 1_010_001])
     }
 
-    @Test("The database is asked at most once a second, and its latest word counts")
+    @Test("The database is queried at most once a second, and the latest result counts")
     func readings() throws {
         let host = Host(wall: .zero)
         let clock = host.clock
@@ -63,7 +63,7 @@ struct DatabaseClockTests {
         #expect(clock.now.secondsSince1970 == 50)
     }
 
-    @Test("Of two readings at the same time the later one counts, whichever thread gets to note its own first")
+    @Test("Of two concurrent readings the later one counts, whichever thread stores its own first")
     func overtaken() throws {
         let host = Host(wall: .zero)
         let clock = host.clock
@@ -96,7 +96,7 @@ struct DatabaseClockTests {
         #expect(clock.now.secondsSince1970 == 103)
     }
 
-    @Test("Of two stores whose hosts' clocks are hours apart neither takes over what the other has leased")
+    @Test("Two stores whose hosts' clocks are hours apart do not take over each other's leases")
     func stores() throws {
         let fixture = try StoreFixture()
         let owner = try #require(try fixture.addOwner().owningUser())
@@ -135,7 +135,7 @@ struct DatabaseClockTests {
         }
     }
 
-    @Test("The present is the database's from the first use of the store on")
+    @Test("The time is the database's from the first use of the store on")
     func firstUse() throws {
         let fixture = try StoreFixture()
         let store = Store(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-@Suite("What is kept of removed users until their storage is cleared")
+@Suite("Tokens of removed users until their storage is cleaned up")
 struct DepartedUserTests {
     let fixture: StoreFixture
     let owner: Member
@@ -25,7 +25,7 @@ struct DepartedUserTests {
         try fixture.store.withSession { try $0.departedUser(owner.user) }
     }
 
-    @Test("With nothing to clear, nothing is kept")
+    @Test("With nothing to delete, nothing is kept")
     func nothingToClear() throws {
         try owner.addFile(object: "committed")
         try fixture.store.transaction { try $0.addWarningFile(for: storage, at: noon) }
@@ -41,7 +41,7 @@ struct DepartedUserTests {
         try fixture.count("SELECT COUNT(*) FROM outbox WHERE kind <> 'revokeGrant'")
     }
 
-    @Test("Without tokens there is no way to clear anything, and nothing is kept")
+    @Test("Without tokens nothing can be deleted, and nothing is kept")
     func noTokens() throws {
         let other = try fixture.addOwner()
         try other.stage(.upload(of: someFile(), version: 0, object: "staged", owner: other.owningUser()!))
@@ -52,7 +52,7 @@ struct DepartedUserTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("What was staged into their storage, by them or by guests, is deleted with their tokens; then these go")
+    @Test("Objects staged in their storage, by them or others, are deleted; then the tokens are removed")
     func cleared() throws {
         let guest = try fixture.addGuest(of: owner)
         try owner.addFile(object: "committed")
@@ -81,7 +81,7 @@ struct DepartedUserTests {
         #expect(try departed() == nil)
     }
 
-    @Test("After an hour the tokens go, and with them the work that needed them")
+    @Test("After an hour the tokens are removed, and with them the work that needed them")
     func timeIsOver() throws {
         try owner.stage(.upload(of: someFile(), version: 0, object: "staged", owner: storage))
         try removeUser()
@@ -97,7 +97,7 @@ struct DepartedUserTests {
         #expect(try workInStorage() == 0)
     }
 
-    @Test("Renewed tokens are kept as long as they are needed")
+    @Test("Refreshed tokens are kept as long as they are needed")
     func renewed() throws {
         try owner.stage(.upload(of: someFile(), version: 0, object: "staged", owner: storage))
         try removeUser()

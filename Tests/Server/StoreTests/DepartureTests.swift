@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Members who leave, groups that end, users who are removed")
+@Suite("Leaving members, removed groups and removed users")
 struct DepartureTests {
     let fixture: StoreFixture
 
@@ -47,7 +47,7 @@ struct DepartureTests {
             "SELECT changed_at_master_version FROM files WHERE file_uuid = ?", [.text(file.rawValue)])
     }
 
-    @Test("A leaving owner's files are marked deleted with the version they left at, and their objects are forgotten")
+    @Test("A leaving owner's files are marked deleted at that master version, and their object ids removed")
     func leavingOwner() throws {
         let scene = try Scene(fixture)
         let before = try fixture.masterVersion(of: scene.owner.area.groupID)
@@ -78,7 +78,7 @@ struct DepartureTests {
         #expect(try changedAt(scene.ownersFile) == deletedAt)
     }
 
-    @Test("Of what is staged only that is withdrawn which the leaving makes impossible")
+    @Test("Only staged changes that the departure makes impossible are withdrawn")
     func staged() throws {
         let scene = try Scene(fixture)
         let mine = OwningUser(userID: scene.owner.user, storageType: .google)
@@ -107,7 +107,7 @@ struct DepartureTests {
         #expect(throws: CommitRefusal.ownerGone) { try scene.guest.commit() }
     }
 
-    @Test("A staged new file without owner is in the commit's way until its phone is told; nothing else goes with it")
+    @Test("A staged new file without owner blocks commits until its phone has been informed; nothing else does")
     func withoutContent() throws {
         let scene = try Scene(fixture)
         let new = someFile()
@@ -127,7 +127,7 @@ struct DepartureTests {
         #expect(try scene.second.file(scene.secondsFile)?.objectID == "next")
     }
 
-    @Test("A new file without owner that somebody else has committed meanwhile is outdated, no defect")
+    @Test("A new file without owner that was committed by another member is outdated, not a defect")
     func withoutContentOverCommitted() throws {
         let scene = try Scene(fixture)
         let new = someFile()
@@ -138,7 +138,7 @@ struct DepartureTests {
         #expect(throws: CommitRefusal.outdated(new)) { try scene.guest.commit() }
     }
 
-    @Test("Guests of another owner keep their storage when one owner leaves")
+    @Test("Sharing users of another owner keep their storage when one owner leaves")
     func guestsOfOthers() throws {
         let scene = try Scene(fixture)
         let other = try fixture.addGuest(of: scene.owner, owningUser: scene.second.user)
@@ -149,7 +149,7 @@ struct DepartureTests {
         #expect(try other.owningUser()?.userID == scene.second.user)
     }
 
-    @Test("Invitations of a leaving member go, whether they invited or would have owned")
+    @Test("Invitations of a leaving member are removed, as inviter or as owner")
     func invitations() throws {
         let scene = try Scene(fixture)
         let groupID = scene.owner.area.groupID
@@ -174,7 +174,7 @@ struct DepartureTests {
         #expect(try exist() == [false, false, true])
     }
 
-    @Test("Who is no member cannot leave")
+    @Test("A non-member cannot leave")
     func stranger() throws {
         let scene = try Scene(fixture)
         let stranger = try fixture.addOwner()
@@ -189,7 +189,7 @@ struct DepartureTests {
         #expect(try fixture.contents() == before)
     }
 
-    @Test("The last to leave ends the group [299] [300]")
+    @Test("When the last member leaves, the group is removed [299] [300]")
     func lastMember() throws {
         let owner = try fixture.addOwner()
         let file = try owner.addFile(object: "committed")
@@ -301,7 +301,7 @@ struct DepartureTests {
         #expect(try scene.second.file(scene.secondsFile)?.isDeleted == false)
     }
 
-    @Test("A user who is not there is not removed, and nothing changes")
+    @Test("Removing an unknown user changes nothing")
     func removedTwice() throws {
         let scene = try Scene(fixture)
         #expect(try fixture.store.transaction { try $0.removeUser(scene.owner.user, at: noon) })
@@ -328,7 +328,7 @@ struct DepartureTests {
         #expect(try changedAt(scene.secondsFile) == Int(version + 1))
     }
 
-    @Test("Users of the same groups are removed at once, in whichever order: nobody waits for ever, all succeed")
+    @Test("Users of the same groups are removed at once, in any order: no deadlock, all succeed")
     func removedTogether() throws {
         let owner = try fixture.addOwner()
         let users = try (0..<4).map { _ in try fixture.addUser(.google) }
@@ -367,7 +367,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A file that is live in another group is neither added nor brought back by a commit")
+    @Test("A file that is live in another group is neither added nor undeleted by a commit")
     func liveElsewhere() throws {
         let owner = try fixture.addOwner()
         let other = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))

@@ -36,7 +36,7 @@ struct DoomedObjectTests {
         try store.withSession { try $0.hasOlderUpload(than: item, of: storage, at: time) }
     }
 
-    @Test("A deletion is older than uploads that begin later, and waits for those that began before, while they live")
+    @Test("A deletion precedes uploads that begin later, and waits for earlier ones with a valid lease")
     func olderUpload() throws {
         let before = try addDeletion(of: "a")
         let upload = try addUpload()
@@ -50,7 +50,7 @@ struct DoomedObjectTests {
         #expect(try !hasOlderUpload(than: after), "it has given up")
     }
 
-    @Test("Uploads whose object has an identifier from the start, and those to others, are not waited for")
+    @Test("Uploads whose object has an id from the start, and those to other owners, are not waited for")
     func otherUploads() throws {
         _ = try addUpload("chosen")
         _ = try addUpload(in: OwningUser(userID: fixture.addUser(), storageType: .google))
@@ -58,7 +58,7 @@ struct DoomedObjectTests {
         #expect(try !hasOlderUpload(than: addDeletion(of: "a")))
     }
 
-    @Test("An upload that stages a doomed object learns of it in the same transaction, whichever was recorded first")
+    @Test("An upload that stages an object due for deletion detects it in the same transaction")
     func staging() throws {
         let file = someFile()
         try addDeletion(of: "doomed")
@@ -95,7 +95,7 @@ struct DoomedObjectTests {
         return try store.transaction { try !$0.isReferenced(object, of: storage) }
     }
 
-    @Test("After the decision to delete nobody adopts the object; after an adoption nobody decides to delete it")
+    @Test("After the decision to delete an object it is not adopted; after an adoption it is not deleted")
     func eitherOr() throws {
         let (doomed, kept) = try (fileWithoutObject(), fileWithoutObject())
 
@@ -105,7 +105,7 @@ struct DoomedObjectTests {
         #expect(try !decideToDelete("kept"))
     }
 
-    @Test("At the same moment never both succeed: an object is adopted, or it is deleted")
+    @Test("Concurrently never both succeed: an object is adopted, or it is deleted")
     func race() throws {
         for round in 0..<25 {
             let file = try fileWithoutObject()

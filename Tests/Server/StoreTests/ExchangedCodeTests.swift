@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Authorization codes: one request at a time, and never twice")
+@Suite("Authorization codes: exchanged by one request at a time, and never twice")
 struct ExchangedCodeTests {
     private let fixture: StoreFixture
     private let hash = [UInt8](repeating: 1, count: 32)
@@ -25,7 +25,7 @@ struct ExchangedCodeTests {
         try store.transaction { try $0.endCodeExchange(hash, by: owner, credentials: credentials) }
     }
 
-    @Test("One exchanges the code, the others wait and find what came of it")
+    @Test("One request exchanges the code, the others wait for its result")
     func exchanged() throws {
         #expect(try reserve("one") == .reserved)
         #expect(try reserve("two") == .underWay)
@@ -47,7 +47,7 @@ struct ExchangedCodeTests {
         #expect(results.filter { $0 == .underWay }.count == 7)
     }
 
-    @Test("A code that was refused, or whose result got lost with a process, is not sent again")
+    @Test("A code that was rejected, or whose result was lost with a process, is not sent again")
     func spent() async throws {
         #expect(try reserve("refused") == .reserved)
         #expect(try end("refused", nil))
@@ -62,7 +62,7 @@ struct ExchangedCodeTests {
         #expect(try reserve("two") == .exchanged([7]))
     }
 
-    @Test("A code that the provider has not seen may be exchanged by the next one")
+    @Test("A code that the provider has not received may be exchanged by the next request")
     func givenBack() throws {
         #expect(try reserve("one") == .reserved)
         try store.transaction { try $0.releaseCode(hash, by: "two") }
@@ -73,7 +73,7 @@ struct ExchangedCodeTests {
         #expect(try reserve("two") == .reserved)
     }
 
-    @Test("Results are forgotten when they are old")
+    @Test("Old results are removed")
     func forgotten() throws {
         #expect(try reserve("one") == .reserved)
         #expect(try end("one", [1]))
@@ -83,7 +83,7 @@ struct ExchangedCodeTests {
         #expect(try store.withSession { try $0.exchangedCode(hash) } == nil)
     }
 
-    @Test("With a user go the results of their codes, finished or not, and nobody else's")
+    @Test("Removing a user removes the results of their codes, finished or not, and nobody else's")
     func removedUser() throws {
         func user(_ type: AccountType, _ name: String) throws -> UserID {
             try store.transaction { session in

@@ -94,7 +94,7 @@ struct FileTests {
         }
     }
 
-    @Test("A snapshot refuses changes")
+    @Test("A snapshot rejects changes")
     func snapshotIsReadOnly() throws {
         #expect(throws: StoreError.self) {
             try store.snapshot { try $0.rename(owner.area.groupID, to: "x") }
@@ -109,7 +109,7 @@ struct FileTests {
         }
     }
 
-    @Test("An object that was found again is adopted while the file still is at that version")
+    @Test("An object that was found again is adopted only while the file still has that version")
     func adoption() throws {
         let file = try owner.addFile(object: "o1")
         let record = try #require(try owner.file(file))

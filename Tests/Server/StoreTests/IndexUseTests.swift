@@ -125,7 +125,7 @@ struct IndexUseTests {
         }
     }
 
-    @Test("No single read or write of a request looks at more than a few rows [F55]")
+    @Test("No single read or write of a request examines more than a few rows [F55]")
     func singleRows() throws {
         let crowd = try Crowd.shared.get()
         let expect: (String, Int, (inout StoreSession) throws -> Void) throws -> Void = { name, maximum, body in
@@ -212,7 +212,7 @@ struct IndexUseTests {
         try expect("complete", 3) { _ = try $0.complete(item, by: "w") }
     }
 
-    @Test("The meter notices a full scan")
+    @Test("The row counter detects a full scan")
     func meter() throws {
         let crowd = try Crowd.shared.get()
 
@@ -222,7 +222,7 @@ struct IndexUseTests {
             } >= 5_000)
     }
 
-    @Test("Adoption looks at one file and at the outbox rows of one object")
+    @Test("Adoption examines one file and the outbox rows of one object")
     func adoption() throws {
         let crowd = try Crowd.shared.get()
         let record = try #require(try crowd.store.withSession { try $0.file(crowd.file, in: crowd.groupID) })
@@ -234,7 +234,7 @@ struct IndexUseTests {
         #expect(rows <= 6)
     }
 
-    @Test("A listing looks at the rows of its group, without sorting them")
+    @Test("A listing examines the rows of its group, without sorting them")
     func listings() throws {
         let crowd = try Crowd.shared.get()
         let membership = try #require(
@@ -260,7 +260,7 @@ struct IndexUseTests {
         #expect((100...105).contains(try crowd.rowsRead { _ = try $0.takeStaged(in: crowd.area) }))
     }
 
-    @Test("A commit of new files looks at these and at what is staged with them, however many files the group has")
+    @Test("A commit of new files examines these and the staged rows, however many files the group has")
     func commitOfNewFiles() throws {
         let crowd = try Crowd.shared.get()
         var area = crowd.area
@@ -278,7 +278,7 @@ struct IndexUseTests {
         #expect((0...20).contains(rows), "\(rows) rows")
     }
 
-    @Test("Who leaves costs as many looks as they and their group have rows, and no table is read as a whole")
+    @Test("Leaving examines only the rows of the member and the group, and no table is scanned")
     func departures() throws {
         let crowd = try Crowd.shared.get()
         let version = MasterVersion(1)
@@ -293,7 +293,7 @@ struct IndexUseTests {
         for count in counts { #expect(count < 1_800, "\(counts)") }
     }
 
-    @Test("Who leaves a large group with others in it looks at the group's rows only")
+    @Test("Leaving a large group with other members examines the group's rows only")
     func departureOfOneOfMany() throws {
         let crowd = try Crowd.shared.get()
 
@@ -306,7 +306,7 @@ struct IndexUseTests {
         #expect(count < 1_800)
     }
 
-    @Test("Batches look at as many rows as they take, each sought a second time")
+    @Test("Batches examine as many rows as they commit, each looked up a second time")
     func batches() throws {
         let crowd = try Crowd.shared.get()
         let late = noon(plus: 10_000_000)

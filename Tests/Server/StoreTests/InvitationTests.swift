@@ -53,7 +53,7 @@ struct InvitationTests {
         #expect(try find(SharingInvitationUUID(someFile().rawValue)!) == nil)
     }
 
-    @Test("An invitation cannot be used from the second of its expiry on [332]")
+    @Test("An invitation cannot be used from its expiry on [332]")
     func expiry() throws {
         let invitation = try invite(expires: noon(plus: 60))
 
@@ -72,7 +72,7 @@ struct InvitationTests {
         #expect(try find(invitation) == nil)
     }
 
-    @Test("Clean-up removes what has expired, the oldest first, and leaves the rest [332]")
+    @Test("Clean-up removes expired invitations, the oldest first, and keeps the rest [332]")
     func cleanUp() throws {
         let valid = try invite(expires: noon(plus: 1))
         let expired = try [-2, -1, 0].map { try invite(expires: noon(plus: $0)) }
@@ -96,7 +96,7 @@ struct InvitationTests {
         #expect(try !use(invitation))
     }
 
-    @Test("An invitation without acceptances, which nothing but damage leaves behind, lets nobody in")
+    @Test("A corrupt invitation without acceptances cannot be redeemed")
     func noAcceptances() throws {
         let invitation = try invite()
         var connection = try Connection(fixture.settings)
@@ -106,7 +106,7 @@ struct InvitationTests {
         #expect(try fixture.count("SELECT remaining_acceptors FROM invitations") == 0)
     }
 
-    @Test("Who may withdraw the invitations of one group cannot withdraw those of another")
+    @Test("An admin of one group cannot revoke invitations of another")
     func otherGroup() throws {
         let invitation = try invite()
         let other = try fixture.addOwner()
@@ -117,7 +117,7 @@ struct InvitationTests {
         #expect(try find(invitation) == nil)
     }
 
-    @Test("Of threads that want the last acceptance exactly one gets it")
+    @Test("Of concurrent threads exactly one gets the last acceptance")
     func lastAcceptanceRace() throws {
         for _ in 0..<5 {
             let invitation = try invite()
@@ -139,7 +139,7 @@ struct InvitationTests {
         #expect(outcomes.successes().filter { $0 }.count == 3)
     }
 
-    @Test("A group that was joined through an invitation is found again, until the member has left")
+    @Test("A group joined through an invitation is found again, until the member has left")
     func joinedThrough() throws {
         let invitation = try invite()
         let guest = try fixture.addUser(.facebook)

@@ -25,7 +25,7 @@ struct MigrationTests {
         try connection.executeScript(sql)
     }
 
-    @Test("An empty database lacks every step, gets all of them, and is right then")
+    @Test("An empty database lacks every migration, gets all of them, and is then up to date")
     func emptyDatabase() throws {
         let names = Migration.all.map(\.name)
 
@@ -42,7 +42,7 @@ struct MigrationTests {
         try verify()
     }
 
-    @Test("While another process holds the lease nothing is applied; once it has run out it is taken over")
+    @Test("While another process holds the lease nothing is applied; an expired lease is taken over")
     func leaseHeldElsewhere() throws {
         _ = try migrate()
         try execute(
@@ -54,7 +54,7 @@ struct MigrationTests {
         #expect(try migrate(as: "a third") == [])
     }
 
-    @Test("A step that was applied with another text is noticed by both commands")
+    @Test("A migration that was applied with another text is detected by both commands")
     func alteredChecksum() throws {
         _ = try migrate()
         try execute("UPDATE schema_migrations SET checksum = REPEAT('x', 32) WHERE version = 1")
@@ -63,7 +63,7 @@ struct MigrationTests {
         #expect(throws: MigrationError.altered("initial")) { try migrate() }
     }
 
-    @Test("A migration that fails gives its lease back, so that the next one does not wait for it to run out")
+    @Test("A failed migration releases its lease, so that the next one does not wait for it to expire")
     func failureReleasesLease() throws {
         _ = try migrate()
         try execute("UPDATE schema_migrations SET checksum = REPEAT('x', 32) WHERE version = 1")
@@ -80,7 +80,7 @@ struct MigrationTests {
         #expect(throws: MigrationError.newer([4711])) { try verify() }
     }
 
-    @Test("A step that a crash cut off in its middle is completed by the next run")
+    @Test("A migration interrupted by a crash is completed by the next run")
     func crashInTheMiddle() throws {
         _ = try migrate()
         // As if the process had died before the last tables and before it could record the step.
@@ -93,7 +93,7 @@ struct MigrationTests {
         try execute("SELECT 1 FROM outbox, exchanged_codes")
     }
 
-    @Test("Of several processes that migrate at once one applies, and the database is right in the end")
+    @Test("Of several processes that migrate at once one applies the migrations, and the result is correct")
     func race() throws {
         let outcomes = concurrently(4) { number in try migrate(as: "process \(number)") }
 

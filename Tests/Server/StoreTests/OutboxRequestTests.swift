@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("The request behind work of the outbox")
+@Suite("Request ids of outbox work")
 struct OutboxRequestTests {
     private let fixture: StoreFixture
     private let owner = OwningUser(userID: UserID(1), storageType: .google)
@@ -16,7 +16,7 @@ struct OutboxRequestTests {
         try fixture.store.transaction { try $0.leaseDue(by: "w", limit: 100, until: noon(plus: 60), at: noon) }
     }
 
-    @Test("Work that a request leaves names it, and so does the work that comes of that; other work names none")
+    @Test("Work has the id of its request, and so does resulting work; other work has none")
     func inherited() throws {
         let (alice, bob) = (try fixture.addOwner(), try fixture.addUser())
         let groupID = alice.area.groupID
@@ -39,7 +39,7 @@ struct OutboxRequestTests {
         #expect(try lease().map(\.requestID) == ["the request"])
     }
 
-    @Test("Whoever leaves: all that is to be tidied up names the request")
+    @Test("After a departure all clean-up work has the id of the request")
     func departure() throws {
         let alice = try fixture.addOwner()
         try alice.addFile()
@@ -56,7 +56,7 @@ struct OutboxRequestTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox WHERE request_id IS NULL") == 0)
     }
 
-    @Test("An id that is none of nginx's is not kept, and does not fail the request", arguments: ["", "é", "a\u{7}"])
+    @Test("An id that is not nginx's is not stored, and does not fail the request", arguments: ["", "é", "a\u{7}"])
     func unusable(id: String) throws {
         let longest = String(repeating: "x", count: Store.maximumRequestIDLength)
         for id in [id, longest + "x", longest] {
@@ -66,7 +66,7 @@ struct OutboxRequestTests {
         #expect(try lease().map(\.requestID) == [nil, nil, longest])
     }
 
-    @Test("No statement that adds work leaves the request out")
+    @Test("Every statement that adds work includes the request id")
     func everyStatement() throws {
         let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(
             path: "../../../Sources/Server/Store")

@@ -50,7 +50,7 @@ struct OutboxTests {
         #expect(later.map(\.kind) == [.deleteObject, .writeWarningFile])
     }
 
-    @Test("A lease keeps others away until it runs out; then the work is due again, and its attempts have been counted")
+    @Test("A lease excludes others until it expires; then the work is due again, with its attempts counted")
     func leaseRunsOut() throws {
         try add("o")
         let item = try #require(try lease(by: "one", until: noon(plus: 60)).first)
@@ -67,7 +67,7 @@ struct OutboxTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("Work that another user has taken over is neither completed nor put off for the one it was leased for")
+    @Test("Work that now belongs to another user is neither completed nor postponed for the former one")
     func passedOn() throws {
         try add("o")
         let heir = try fixture.addUser()
@@ -98,7 +98,7 @@ struct OutboxTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("Nothing is uploaded for somebody who is being removed: their removal is waited for, and then known")
+    @Test("An upload waits for the removal of its owner, and then fails")
     func intentOfNobody() throws {
         let gone = OwningUser(userID: UserID(4_711), storageType: .google)
 
@@ -113,7 +113,7 @@ struct OutboxTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM outbox") == 0)
     }
 
-    @Test("A lease is renewed by its owner only, also twice within a second")
+    @Test("A lease is renewed by its holder only, also twice within a second")
     func renewal() throws {
         let item = try store.transaction { session in
             try session.addIntent(
@@ -133,7 +133,7 @@ struct OutboxTests {
         #expect(try !renew("upload"), "the work was taken over")
     }
 
-    @Test("An intent that was given up is due at once; one whose work is done is gone")
+    @Test("An abandoned intent is due at once; a completed one is removed")
     func intentEnds() throws {
         let add: (String) throws -> OutboxID = { worker in
             try store.transaction { session in
@@ -154,7 +154,7 @@ struct OutboxTests {
         #expect(due.map(\.objectID) == [nil])
     }
 
-    @Test("Work that is put off comes back at its time, and an overlong reason does not stop that")
+    @Test("Postponed work is due at its time, and an overlong reason does not prevent that")
     func postponed() throws {
         try add("o")
         let item = try #require(try lease(by: "w").first)
@@ -192,7 +192,7 @@ struct OutboxTests {
         #expect(outcomes.successes().flatMap { $0 }.sorted() == (0..<200).map { "object \($0)" }.sorted())
     }
 
-    @Test("A worker passes over rows that another is just leasing, instead of waiting for them")
+    @Test("A worker skips rows that another is leasing, instead of waiting for them")
     func skipsLocked() throws {
         for number in 0..<4 { try add("object \(number)", at: noon(plus: Int64(number) - 10)) }
 
@@ -204,7 +204,7 @@ struct OutboxTests {
         }
     }
 
-    @Test("The statistics count what is due, and say since when")
+    @Test("The statistics count due work, and since when it is due")
     func statistics() throws {
         #expect(try store.withSession { try $0.outboxStatistics(at: noon) } == (due: 0, oldest: nil))
         try add("a")
@@ -239,7 +239,7 @@ struct OutboxTests {
         #expect(try isReferenced("staged", storage), "it was committed with the rest")
     }
 
-    @Test("While a deletion decides about an object nobody can adopt it, whoever comes first")
+    @Test("While a deletion checks an object it cannot be adopted, in either order")
     func decisionAndAdoptionExclude() throws {
         let member = try fixture.addOwner()
         let storage = try #require(try member.owningUser())

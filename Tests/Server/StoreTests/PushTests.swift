@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Push registrations and orders")
+@Suite("Push registrations and notifications")
 struct PushTests {
     private let fixture: StoreFixture
     private var store: Store { fixture.store }
@@ -30,7 +30,7 @@ struct PushTests {
     private static let device = DeviceUUID("0A0A0A0A-0000-4000-8000-000000000001")!
     private static let other = DeviceUUID("0A0A0A0A-0000-4000-8000-000000000002")!
 
-    @Test("A token is one device's, and a device has one token: the last registration counts")
+    @Test("A token belongs to one device, and a device has one token: the last registration counts")
     func unique() throws {
         let (alice, bob) = (try fixture.addUser(), try fixture.addUser())
         try register("a", of: alice, on: Self.device)
@@ -43,7 +43,7 @@ struct PushTests {
         #expect(try fixture.count("SELECT user_id FROM push_registrations") == Int(bob.rawValue))
     }
 
-    @Test("The subscriptions that a registration puts out of use are named")
+    @Test("A registration returns the subscriptions that it replaces")
     func replacedSubscriptions() throws {
         let (alice, bob) = (try fixture.addUser(), try fixture.addUser())
         try register("token", .sns, of: alice, on: Self.device, subscription: "arn:1")
@@ -54,7 +54,7 @@ struct PushTests {
         #expect(replaced.sorted() == ["arn:1", "arn:2"])
     }
 
-    @Test("A topic that is gone leaves a real NULL and no registration; another topic is not touched")
+    @Test("A removed topic becomes NULL and leaves no registration; another topic is unchanged")
     func topic() throws {
         let alice = try fixture.addUser()
         try store.transaction { try $0.storePushTopic("arn:t", of: alice) }
@@ -66,7 +66,7 @@ struct PushTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM push_registrations") == 0)
     }
 
-    @Test("A user who is removed takes the registrations along and leaves the topic to be removed")
+    @Test("Removing a user removes the registrations and leaves the topic to be removed")
     func removedUser() throws {
         let alice = try fixture.addUser()
         try store.transaction { try $0.storePushTopic("arn:t", of: alice) }
@@ -78,7 +78,7 @@ struct PushTests {
         #expect(left.map(\.owner) == [nil])
     }
 
-    @Test("A dead token is forgotten unless it was registered again since, or is another by now")
+    @Test("An invalid token is removed unless it was registered again since, or has been replaced")
     func forgotten() throws {
         let alice = try fixture.addUser()
         try register("token", of: alice, on: Self.device)

@@ -20,7 +20,7 @@ struct QuotaTests {
         try connection.executeScript(sql)
     }
 
-    @Test("An account does something as often as it may within an hour; others, and other deeds, are not its concern")
+    @Test("An account may act up to its limit within an hour; other accounts and actions are independent")
     func window() throws {
         for _ in 1...3 { #expect(try use() == .granted) }
 
@@ -33,7 +33,7 @@ struct QuotaTests {
         #expect(try use("alice", .invitationsPerHour) == .granted)
     }
 
-    @Test("When the hour is over the next use begins another one, and housekeeping forgets those that are over")
+    @Test("After the hour the next use begins a new one, and housekeeping removes expired ones")
     func nextHour() throws {
         for _ in 1...4 { _ = try use() }
         _ = try use("bob")
@@ -45,7 +45,7 @@ struct QuotaTests {
         #expect(try fixture.count("SELECT COUNT(*) FROM quota_windows") == 1)
     }
 
-    @Test("A deed that is undone has not counted")
+    @Test("An action that is rolled back does not count")
     func undone() throws {
         struct Undo: Error {}
         for _ in 1...5 {
@@ -61,7 +61,7 @@ struct QuotaTests {
         #expect(try fixture.count("SELECT uses FROM quota_windows") == 1)
     }
 
-    @Test("Of many deeds at the same moment as many are granted as may be")
+    @Test("Of many concurrent actions exactly the permitted number succeeds")
     func race() throws {
         let fixture = fixture
         let outcomes = concurrently(8) { _ in
@@ -90,7 +90,7 @@ struct QuotaTests {
         #expect(try size() == (0, 0))
     }
 
-    @Test("Where a user stands is told for each limit, by what there is and by what was done in this hour")
+    @Test("Usage is reported for each limit, by existing items and by actions in this hour")
     func standings() throws {
         let alice = try fixture.addOwner()
         let bob = try fixture.addOwner()
@@ -133,7 +133,7 @@ struct QuotaTests {
         #expect(near.first?.quotas.filter(\.isNear).map(\.quota) == ["devices"])
     }
 
-    @Test("Rows from before the step count with their metadata")
+    @Test("Rows from before the migration count with their metadata")
     func migration() throws {
         let settings = try ScratchDatabase.shared().makeDatabase()
         var runner = try MigrationRunner(settings, leaseOwner: "test")

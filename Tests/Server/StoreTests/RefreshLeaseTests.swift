@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Leases for renewing tokens, and Apple's notices")
+@Suite("Leases for refreshing tokens, and Apple's notifications")
 struct RefreshLeaseTests {
     private let fixture: StoreFixture
     private let alice: UserID
@@ -20,7 +20,7 @@ struct RefreshLeaseTests {
         try store.transaction { try $0.takeRefreshLease(of: user ?? alice, for: owner, seconds: seconds) }
     }
 
-    @Test("One has the lease, for each user apart, until it is given back by its holder")
+    @Test("One holder has the lease, separately for each user, until it releases it")
     func exclusive() throws {
         let bob = try fixture.addUser()
 
@@ -47,7 +47,7 @@ struct RefreshLeaseTests {
         }
     }
 
-    @Test("A lease whose holder has died ends by itself")
+    @Test("The lease of a dead holder expires")
     func expiry() async throws {
         #expect(try take("dead", seconds: 1))
         #expect(try !take("next"))
@@ -59,7 +59,7 @@ struct RefreshLeaseTests {
         #expect(try !take("third"))
     }
 
-    @Test("A notice is new once, and forgotten in the end")
+    @Test("A notification is new once, and its id is removed in the end")
     func notices() throws {
         let hash = [UInt8](repeating: 7, count: 32)
         #expect(try store.transaction { try $0.noteAppleNotice(hash, at: noon) })

@@ -39,7 +39,7 @@ struct RevocationTests {
         try store.transaction { try $0.beginRevocation(item.id, by: worker, seconds: seconds) }
     }
 
-    @Test("A removed user's sealed tokens are left to the jobs role, and nothing else of theirs is")
+    @Test("Only a removed user's sealed tokens are passed to the jobs role")
     func removal() throws {
         let owner = OwningUser(userID: try addUser(), storageType: .google)
         try store.transaction { session in
@@ -57,7 +57,7 @@ struct RevocationTests {
                 == AbandonedGrant(accountType: .google, record: [1, 2], abandonedAt: noon(plus: 5)))
     }
 
-    @Test("Whoever had granted nothing leaves no work")
+    @Test("Without a grant there is no work")
     func nothingGranted() throws {
         try remove(addUser(credentials: nil))
 
@@ -65,7 +65,7 @@ struct RevocationTests {
         #expect(try pending() == .none)
     }
 
-    @Test("An account that comes back in time keeps what it had granted; others do not notice")
+    @Test("An account that returns in time keeps its grant; others are not affected")
     func comesBack() throws {
         let alice = try addUser()
         let bob = try addUser("bob")
@@ -85,7 +85,7 @@ struct RevocationTests {
         #expect(try begin(bobs))
     }
 
-    @Test("While the provider is being asked, nothing is kept; after a failure it is as before")
+    @Test("While a revocation is in progress the grant cannot be kept; after a failure it can")
     func beingAsked() throws {
         let alice = try addUser()
         try remove(alice)
@@ -109,7 +109,7 @@ struct RevocationTests {
         #expect(try cancel(keeping: false))
     }
 
-    @Test("A worker that dies while it asks delays an account that comes back, but not for ever")
+    @Test("A worker that dies during the call delays a returning account, but not for ever")
     func deadWorker() async throws {
         let alice = try addUser()
         try remove(alice)

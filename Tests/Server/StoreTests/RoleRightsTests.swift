@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("What each role may do in the database")
+@Suite("Privileges of each role in the database")
 struct RoleRightsTests {
     /// A database with an account for each role, which has the rights of ``RoleRights``.
     private struct Accounts {
@@ -75,7 +75,7 @@ struct RoleRightsTests {
         #expect(RoleRights.tables.count == tables.count)
     }
 
-    @Test("An account gets what its role needs and loses the rest; then there is nothing left to do")
+    @Test("An account gets its role's privileges and loses others; then nothing is left to do")
     func settle() throws {
         let accounts = try Accounts()
         var administrator = try Connection(accounts.fixture.settings)
@@ -97,7 +97,7 @@ struct RoleRightsTests {
         }
     }
 
-    @Test("Rights beyond the tables of the database are named, and stay: somebody else gave them")
+    @Test("Privileges beyond the database's tables are reported and kept: somebody else granted them")
     func wider() throws {
         let accounts = try Accounts()
         let settings = try #require(accounts.settings[.jobs])
@@ -122,7 +122,7 @@ struct RoleRightsTests {
         #expect(try !rights.settle(as: accounts.fixture.settings))
     }
 
-    @Test("Each role is let do what the table says, and denied everything else", arguments: ServerRole.allCases)
+    @Test("Each role is allowed what the table says, and denied everything else", arguments: ServerRole.allCases)
     func enforced(role: ServerRole) throws {
         let accounts = try Accounts()
         let settings = try #require(accounts.settings[role])

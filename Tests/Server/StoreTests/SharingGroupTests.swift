@@ -30,7 +30,7 @@ struct SharingGroupTests {
         #expect(try fixture.membership(of: fixture.addUser(), in: group) == nil)
     }
 
-    @Test("A group is found in any letter case and keeps its creator's; a second one of that name is refused [331]")
+    @Test("A group is found in any letter case and keeps its creator's; a second one of that UUID is rejected [331]")
     func letterCase() throws {
         let user = try fixture.addUser()
         try store.transaction { session in
@@ -77,7 +77,7 @@ struct SharingGroupTests {
         #expect(try fixture.membership(of: guest.user, in: owner.group)?.permission == .write)
     }
 
-    @Test("New files go to a member's own storage, or to that of whoever invited them, or nowhere once they have left")
+    @Test("New files go to a member's own storage, or to the inviter's owner's, or nowhere once that has left")
     func effectiveOwner() throws {
         let owner = try fixture.addOwner(.dropbox)
         let guest = try fixture.addGuest(of: owner)
@@ -97,7 +97,7 @@ struct SharingGroupTests {
         #expect(try guest.owningUser() == nil)
     }
 
-    @Test("A membership whose owner has no storage is damaged, and says where")
+    @Test("A membership whose owner has no storage is reported as corrupt, with its place")
     func damagedOwner() throws {
         let owner = try fixture.addOwner()
         let guest = try fixture.addGuest(of: owner)
@@ -114,7 +114,7 @@ struct SharingGroupTests {
         }
     }
 
-    @Test("A user's groups are listed with names, versions, members and the storage of guests [330]")
+    @Test("A user's groups are listed with names, versions, members and the storage of sharing users [330]")
     func groupsOfUser() throws {
         let owner = try fixture.addOwner()
         let guest = try fixture.addGuest(of: owner, .read)
@@ -151,7 +151,7 @@ struct SharingGroupTests {
         try store.transaction { try $0.advanceMasterVersion(of: group, from: MasterVersion(version)) }
     }
 
-    @Test("A master version starts at 0 and rises by one with each advance [327]")
+    @Test("A master version starts at 0 and is incremented by one with each advance [327]")
     func masterVersion() throws {
         let group = try fixture.addOwner().area.groupID
 
@@ -189,7 +189,7 @@ struct SharingGroupTests {
         #expect(outcomes.successes().filter { $0 == .stale(current: MasterVersion(1)) }.count == 7)
     }
 
-    @Test("Advances that start anew when stale lose none and repeat none")
+    @Test("Advances that are retried when stale lose none and repeat none")
     func advanceUntilDone() throws {
         let group = try fixture.addOwner().area.groupID
 
@@ -208,7 +208,7 @@ struct SharingGroupTests {
         #expect(outcomes.successes().flatMap { $0 }.sorted() == Array(1...60))
     }
 
-    @Test("While a version is held nobody advances it, though others may hold it too")
+    @Test("While a version is locked shared it cannot be advanced, but others may lock it, too")
     func lockMasterVersionShared() throws {
         let group = try fixture.addOwner().area.groupID
         var impatient = fixture.settings

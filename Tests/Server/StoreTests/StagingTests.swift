@@ -48,7 +48,7 @@ struct StagingTests {
         #expect(try owner.staged() == changes.sorted { $0.fileUUID < $1.fileUUID })
     }
 
-    @Test("An upload without a checksum is refused as damaged, and is no upload to anybody [333]")
+    @Test("A staged upload without a checksum is reported as corrupt, and ignored everywhere [333]")
     func uploadWithoutCheckSum() throws {
         try owner.stage(.upload(of: someFile(), version: 0, object: "o", owner: storage))
         var connection = try Connection(fixture.settings)
@@ -60,7 +60,7 @@ struct StagingTests {
         }
     }
 
-    @Test("A row that lacks what it needs cannot be written [333]")
+    @Test("An incomplete row cannot be written [333]")
     func missingFields() throws {
         var connection = try Connection(fixture.settings)
         #expect(throws: MariaDBError.self) {
@@ -76,7 +76,7 @@ struct StagingTests {
         }
     }
 
-    @Test("A listing has one user's changes on one device in one group only [333]")
+    @Test("A listing contains one user's changes on one device in one group only [333]")
     func areas() throws {
         let otherDevice = try fixture.member(owner.user, of: owner.group)
         let otherGroup = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
@@ -99,7 +99,7 @@ struct StagingTests {
         #expect(try areas.map { try $0.staged().count } == [1, 2, 2, 2])
     }
 
-    @Test("Claiming returns what was staged before, and a claim that is undone leaves no trace")
+    @Test("Claiming returns the previously staged change; a claim that is rolled back leaves no trace")
     func claim() throws {
         let file = someFile()
         let first = StagedChange.upload(of: file, version: 0, object: "first", owner: storage)
@@ -118,7 +118,7 @@ struct StagingTests {
         #expect(try owner.staged().map(\.kind) == [.deletion])
     }
 
-    @Test("Of twins that stage the same file at once, each later one sees what the one before has staged")
+    @Test("Of requests that stage the same file at once, each sees what the previous one staged")
     func twins() throws {
         for _ in 0..<5 {
             let file = someFile()
@@ -138,7 +138,7 @@ struct StagingTests {
         }
     }
 
-    @Test("What is staged first is written only where nothing was staged, and in any letter case of the file's UUID")
+    @Test("The first staging writes only where nothing was staged, in any letter case of the file's UUID")
     func stageFirst() throws {
         let file = FileUUID("ABCDEF01-2345-4678-9abc-def012345678")!
         let first = StagedChange.upload(of: file, version: 0, object: "first", owner: storage)
@@ -150,7 +150,7 @@ struct StagingTests {
         #expect(try owner.staged() == [first])
     }
 
-    @Test("Different files that are staged at once do not stand in each other's way")
+    @Test("Different files are staged concurrently without blocking each other")
     func differentFiles() throws {
         var settings = fixture.settings
         settings.lockWaitTimeout = .seconds(3)
@@ -215,7 +215,7 @@ struct StagingTests {
         #expect(try owner.objectsToDelete() == ["old"])
     }
 
-    @Test("Withdrawing takes a bounded number of changes, and passes over those that are being staged")
+    @Test("Withdrawing processes a bounded number of changes, and skips those that are being staged")
     func abandonedBounds() throws {
         let files = (0..<4).map { _ in someFile() }
         for file in files { try owner.stage(.metaData(of: file, version: 0)) }
@@ -229,7 +229,7 @@ struct StagingTests {
         #expect(try owner.staged().map(\.fileUUID) == [files[0]])
     }
 
-    @Test("What somebody staged at another node while they were removed from the group is withdrawn, and nothing else")
+    @Test("A change staged at another node during its user's removal is withdrawn, and nothing else")
     func stagedByStrangers() throws {
         let staying = StagedChange.upload(of: someFile(), version: 0, object: "staying", owner: storage)
         try owner.stage(staying, at: noon(plus: 5))

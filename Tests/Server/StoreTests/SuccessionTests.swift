@@ -3,7 +3,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Who runs a group that has lost its admin")
+@Suite("Promotion when a group has lost its admin")
 struct SuccessionTests {
     private func member(
         _ number: Int64, _ type: AccountType = .google, _ permission: Permission = .read, joined: Int64 = 0
@@ -22,7 +22,7 @@ struct SuccessionTests {
         #expect(Succession.among([member(1), member(2, .facebook, .admin)]) == .unnecessary)
     }
 
-    @Test("Storage comes before permission, permission before the time of membership, that before the user's number")
+    @Test("Storage ranks before permission, then the time of membership, then the user id")
     func order() {
         let cases: [(Int64, [GroupMember])] = [
             (2, [member(1, .facebook, .write), member(2, .dropbox, .read, joined: 9)]),

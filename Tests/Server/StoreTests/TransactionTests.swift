@@ -7,7 +7,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Transactions, and a database that is away")
+@Suite("Transactions, and an unavailable database")
 struct TransactionTests {
     private struct Undo: Error {}
 
@@ -25,7 +25,7 @@ struct TransactionTests {
         try store.check()
     }
 
-    @Test("What a transaction throws undoes it, and its connection goes on")
+    @Test("An error thrown in a transaction rolls it back, and its connection remains usable")
     func undo() throws {
         let fixture = try StoreFixture(connections: 1)
         let before = try fixture.contents()
@@ -41,7 +41,7 @@ struct TransactionTests {
         try fixture.store.check()
     }
 
-    @Test("A deadlock makes the whole transaction run again, and both succeed in the end [F8]")
+    @Test("A deadlock repeats the whole transaction, and both succeed in the end [F8]")
     func deadlock() throws {
         let fixture = try StoreFixture()
         let users = [try fixture.addUser(), try fixture.addUser()]
@@ -70,7 +70,7 @@ struct TransactionTests {
         #expect(credentials.map { $0?.version } == [2, 2], "what was undone left nothing")
     }
 
-    @Test("A transaction that always finds others in its way ends as contention, after a bounded number of attempts")
+    @Test("A transaction that always conflicts fails with contention after a bounded number of attempts")
     func contention() throws {
         let fixture = try StoreFixture(lockWait: .seconds(1))
         let attempts = Counters()
@@ -85,7 +85,7 @@ struct TransactionTests {
         #expect(attempts.value == Store.maximumAttempts)
     }
 
-    @Test("A repeated attempt is a transaction like the first: what it throws undoes it")
+    @Test("A repeated attempt is a transaction like the first: an error rolls it back")
     func undoneRepetition() throws {
         let fixture = try StoreFixture(connections: 1)
         let before = try fixture.contents()
@@ -104,7 +104,7 @@ struct TransactionTests {
         #expect(try fixture.contents() == before)
     }
 
-    @Test("Errors that no repetition mends are not repeated")
+    @Test("Permanent errors are not retried")
     func notRepeated() throws {
         let fixture = try StoreFixture()
         let attempts = Counters()
@@ -132,7 +132,7 @@ struct TransactionTests {
         try store.check()
     }
 
-    @Test("While MariaDB is away the store is unavailable, and afterwards the first use succeeds")
+    @Test("While MariaDB is down the store is unavailable, and afterwards the first use succeeds")
     func restart() throws {
         let database = try ScratchDatabase()
         let settings = try database.makeDatabase()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("What an upload is decided on")
+@Suite("State read for an upload")
 struct UploadSituationTests {
     private let fixture: StoreFixture
     private var store: Store { fixture.store }
@@ -27,7 +27,7 @@ struct UploadSituationTests {
         }
     }
 
-    @Test("Of a new file there is the membership alone, the same as asked for by itself")
+    @Test("For a new file there is only the membership, the same as queried by itself")
     func newFile() throws {
         let guest = try fixture.addGuest(of: owner)
 
@@ -41,7 +41,7 @@ struct UploadSituationTests {
         }
     }
 
-    @Test("A guest whose owner has left has none")
+    @Test("A sharing user whose owner has left has none")
     func ownerGone() throws {
         let guest = try fixture.addGuest(of: owner)
         var connection = try Connection(fixture.settings)
@@ -51,7 +51,7 @@ struct UploadSituationTests {
         #expect(try situation(of: someFile())?.membership.owningUser == storage)
     }
 
-    @Test("Committed file and staged change are the same as asked for by themselves, in any letter case")
+    @Test("Committed file and staged change are the same as queried separately, in any letter case")
     func fileAndStaged() throws {
         let file = FileUUID("ABCDEF01-2345-4678-9abc-def012345678")!
         try owner.addFile(file)
@@ -67,7 +67,7 @@ struct UploadSituationTests {
         #expect(try situation(of: file, for: tablet)?.staged == nil, "another device's")
     }
 
-    @Test("A file of another group counts as long as it is live there")
+    @Test("A file in another group is reported as long as it is live there")
     func otherGroup() throws {
         let other = try fixture.member(owner.user, of: fixture.addGroup(of: owner.user))
         let file = try other.addFile()
@@ -80,7 +80,7 @@ struct UploadSituationTests {
         #expect(try situation(of: file, for: other)?.current?.isDeleted == true)
     }
 
-    @Test("Who is no member is told nothing, and so is everybody once the group is deleted")
+    @Test("Non-members get nothing, and so does everybody once the group is deleted")
     func noMember() throws {
         var stranger = try fixture.addOwner()
         stranger.group = owner.group

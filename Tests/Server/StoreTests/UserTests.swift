@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite("Users, devices and their secrets")
+@Suite("Users, devices and their credentials")
 struct UserTests {
     private let fixture: StoreFixture
     private var store: Store { fixture.store }
@@ -55,14 +55,14 @@ struct UserTests {
         #expect(outcomes.failures().allSatisfy { $0.isDuplicate(of: "account") })
     }
 
-    @Test("Names longer than the column are cut between characters of Unicode")
+    @Test("Names longer than the column are truncated between Unicode scalars")
     func longName() throws {
         let user = try fixture.addUser(.google, String(repeating: "🦉", count: 300))
 
         #expect(try store.withSession { try $0.user(user)?.displayName } == String(repeating: "🦉", count: 255))
     }
 
-    @Test("Credentials are replaced only by those who saw the present ones [334]")
+    @Test("Credentials are replaced only by those who read the current ones [334]")
     func compareAndSwap() throws {
         let user = try fixture.addUser()
         #expect(try store.withSession { try $0.credentials(of: user) } == nil)
@@ -78,7 +78,7 @@ struct UserTests {
         #expect(try store.withSession { try $0.credentials(of: user)?.version } == first.version + 2)
     }
 
-    @Test("A record that was set aside stays until a refresh token makes it obsolete, and the oldest one counts")
+    @Test("A record that was set aside is kept until a refresh token replaces it, and the oldest one is used")
     func setAside() throws {
         let user = try fixture.addUser()
         let storeAs: ([UInt8], NewCredentials.Replaced, WireDate?) throws -> CredentialRow = { record, replaced, time in
@@ -105,7 +105,7 @@ struct UserTests {
         #expect(listed.map(\.hasOfflineAccess) == [true])
     }
 
-    @Test("Of threads that renew the same tokens one is believed")
+    @Test("Of threads that refresh the same tokens, the result of one is stored")
     func compareAndSwapRace() throws {
         let user = try fixture.addUser()
         try store.transaction { _ = try $0.storeCredentials([0], of: user) }
@@ -121,7 +121,7 @@ struct UserTests {
         #expect(try store.withSession { try $0.credentials(of: user)?.record } == [UInt8(winner)])
     }
 
-    @Test("The folder that was found first is remembered; whoever is late learns of it")
+    @Test("The folder that was found first is stored; later callers get it")
     func folder() throws {
         let user = try fixture.addUser()
         let replace: @Sendable (String?, String) throws -> String? = { old, new in
@@ -142,7 +142,7 @@ struct UserTests {
         try store.transaction { try $0.register(device, of: user, maximum: maximum, at: noon) }
     }
 
-    @Test("A device is registered once, is known then, and belongs to its user only [329] [F21]")
+    @Test("A device is registered once, is then known, and belongs to its user only [329] [F21]")
     func device() throws {
         let user = try store.transaction { session in
             try session.addUser(.google, "me", displayName: "", cloudFolderName: nil, at: noon)
@@ -158,7 +158,7 @@ struct UserTests {
         #expect(try register(device, of: fixture.addUser(), maximum: 1) == .registered)
     }
 
-    @Test("Beyond the maximum a device is refused; without one never [329]")
+    @Test("Beyond the maximum a device is rejected; without a maximum never [329]")
     func maximumDevices() throws {
         let user = try fixture.addUser()
         let devices = (0..<5).map { _ in DeviceUUID(someFile().rawValue)! }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Whether a transfer may begin")
+@Suite("Admission of transfers")
 struct AdmissionTests {
     private let server: TestServer
     private let alice: Phone
@@ -44,7 +44,7 @@ struct AdmissionTests {
             sharingGroupUUID: group)
     }
 
-    @Test("A member may begin, with 204, and nothing of the body is read")
+    @Test("A member is admitted with 204, and nothing of the body is read")
     func admitted() {
         for head in [
             head(upload(in: alice.group), of: alice, length: 10), head(download(in: alice.group), of: alice),
@@ -58,7 +58,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test("What it refuses is refused in the words that the request itself would get")
+    @Test("A rejection is identical to the reply that the request itself would get")
     func refusals() throws {
         let reader = try server.join(alice, as: "reader", .read)
         let stranger = Phone(name: "stranger", accountType: .google)
@@ -95,7 +95,7 @@ struct AdmissionTests {
             ])
     }
 
-    @Test("A refused transfer is a line in the log, as any request is")
+    @Test("A rejected transfer is logged like any request")
     func log() {
         _ = ask(head(upload(in: alice.group), of: nil, length: 10))
 
@@ -110,7 +110,7 @@ struct AdmissionTests {
         #expect(ask(head(IndexRequest(), of: alice)).header("syncserver-error-code") == "endpoint_unknown")
     }
 
-    @Test("The ticket spares the role that moves the file the question who asks; it counts for just these credentials")
+    @Test("The ticket saves the transfer role the sign-in; it is valid for exactly these credentials")
     func ticket() throws {
         let ticket = try #require(ask(head(download(in: alice.group), of: alice)).header("syncd-signed-in"))
         // A token that nobody knows: without a ticket it is refused.
@@ -132,7 +132,7 @@ struct AdmissionTests {
     }
 }
 
-@Suite("Tickets for a sign-in")
+@Suite("Sign-in tickets")
 struct SignInTicketTests {
     private let server: TestServer
     private let tickets: SignInTickets
@@ -144,7 +144,7 @@ struct SignInTicketTests {
         tickets = SignInTickets(keys: server.keys)
     }
 
-    @Test("A ticket says who it was for two minutes, for the same credentials only")
+    @Test("A ticket is valid for two minutes, for the same credentials only")
     func lifetime() throws {
         let ticket = try #require(tickets.issue(profile, for: presented, at: 1_000))
 
@@ -157,7 +157,7 @@ struct SignInTicketTests {
         ] { #expect(tickets.profile(in: ticket, for: other, at: 1_000) == nil) }
     }
 
-    @Test("A sign-in by an identity token gets none: each role looks for itself whether the token still counts")
+    @Test("A sign-in with an identity token gets none: each role verifies the token itself")
     func identityToken() {
         var profile = profile
         profile.identityToken = IdentityToken(hash: "h", isExpired: false, issuedAt: 1_000)
@@ -165,7 +165,7 @@ struct SignInTicketTests {
         #expect(tickets.issue(profile, for: presented, at: 1_000) == nil)
     }
 
-    @Test("What is no ticket of ours says nothing", arguments: ["", "x", "AAAA", "good alice", "...."])
+    @Test("A ticket that is not ours is ignored", arguments: ["", "x", "AAAA", "good alice", "...."])
     func foreign(text: String) throws {
         #expect(tickets.profile(in: text, for: presented, at: 1_000) == nil)
     }

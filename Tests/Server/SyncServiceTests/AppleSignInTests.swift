@@ -49,7 +49,7 @@ struct AppleSignInTests {
         try #require(reply.status == 200, "\(reply.json)")
     }
 
-    @Test("A token past its end counts for the user who had shown it before, for nobody else, and for no new user")
+    @Test("An expired token is accepted for the user who presented it before, and for no one else")
     func expired() throws {
         let known = try apple.token("001")
         try join(known)
@@ -70,7 +70,7 @@ struct AppleSignInTests {
         #expect(try server.count("SELECT COUNT(*) FROM users WHERE account_type = 'AppleSignIn'") == 1)
     }
 
-    @Test("A token that any endpoint has seen before its end goes on counting")
+    @Test("A token that any endpoint saw before it expired remains valid")
     func seenByIndex() throws {
         try join(try apple.token("001"))
         let second = try apple.token("001", device: "second")
@@ -80,7 +80,7 @@ struct AppleSignInTests {
         #expect(server.send("GET", "/Index/", headers: headers(second)).status == 200)
     }
 
-    @Test("Apple is asked once a day, also by eight requests at once; when it cannot be reached people go on working")
+    @Test("Apple is called once a day, even by eight concurrent requests; its failures do not stop anybody")
     func daily() async throws {
         let token = try apple.token("001")
         try join(token, code: "code 1")
@@ -102,7 +102,7 @@ struct AppleSignInTests {
         #expect(apple.checks == 2)
     }
 
-    @Test("When Apple says that the consent is withdrawn, old tokens count no longer, and a new sign-in does")
+    @Test("After a withdrawal of consent old tokens are rejected, and a new sign-in is accepted")
     func withdrawn() throws {
         let token = try apple.token("001")
         let other = try apple.token("001", device: "other")
@@ -168,7 +168,7 @@ struct AppleSignInTests {
         notify(#"{"payload":"\#(try apple.notice(type, about: sub, changes))"}"#)
     }
 
-    @Test("Whoever withdraws their consent at Apple is removed; a notice that comes again removes nobody")
+    @Test("A withdrawal of consent at Apple removes the user; a repeated notification removes nobody")
     func removed() throws {
         let token = try apple.token("001")
         try join(token)
@@ -183,7 +183,7 @@ struct AppleSignInTests {
         #expect(checkCreds(token).code == "user_unknown")
     }
 
-    @Test("What does not concern us is 200: unknown people, forwarding of mail, notices that are too old")
+    @Test("Irrelevant notifications are 200: unknown people, mail forwarding, too old")
     func withoutEffect() throws {
         let token = try apple.token("001")
         try join(token)
@@ -195,7 +195,7 @@ struct AppleSignInTests {
         #expect(checkCreds(token).status == 200)
     }
 
-    @Test("Notices that are not Apple's, or not for us, are refused and have no effect")
+    @Test("Notifications that are not Apple's, or not for this app, are rejected without effect")
     func forged() throws {
         let token = try apple.token("001")
         try join(token)
@@ -212,7 +212,7 @@ struct AppleSignInTests {
         #expect(checkCreds(token).status == 200)
     }
 
-    @Test("While Apple's keys cannot be fetched a notice is neither good nor bad")
+    @Test("While Apple's keys cannot be fetched a notification is neither accepted nor rejected")
     func keysAway() throws {
         apple.hidesKeys()
         let reply = try notify([:], about: "001")
@@ -220,7 +220,7 @@ struct AppleSignInTests {
         #expect(reply.json["retryable"] as? Bool == true)
     }
 
-    @Test("Where people may not sign in with Apple there is no such endpoint")
+    @Test("With Sign in with Apple disabled, the endpoint does not exist")
     func notConfigured() throws {
         #expect(try TestServer().send("POST", "/AppleNotifications/").code == "endpoint_unknown")
     }

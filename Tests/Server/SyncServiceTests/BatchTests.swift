@@ -36,7 +36,7 @@ struct BatchTests {
         try #require(server.commit(from: 0, by: alice).status == 200)
     }
 
-    @Test("The last upload commits all, and says as which master version")
+    @Test("The last upload commits all, and returns the master version")
     func complete() throws {
         let first = upload(someFile(), count: 3)
         let second = upload(someFile(), count: 3)
@@ -50,7 +50,7 @@ struct BatchTests {
         #expect(try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject'") == 0)
     }
 
-    @Test("Uploads, metadata and deletions go together, whichever comes last", arguments: [0, 1, 2])
+    @Test("Uploads, metadata and deletions form one batch, whichever comes last", arguments: [0, 1, 2])
     func kinds(last: Int) throws {
         let (deleted, described, added) = (someFile(), someFile(), someFile())
         try #require(server.upload(bytes, of: deleted, by: alice).status == 200)
@@ -101,7 +101,7 @@ struct BatchTests {
         #expect(try masterVersion == 2)
     }
 
-    @Test("Last members that arrive at the same moment commit once, and all learn of it")
+    @Test("Last members that arrive concurrently commit once, and all get the result")
     func concurrent() throws {
         let (server, alice, bytes, batch) = (server, alice, bytes, member(of: 4))
         let files = (0..<4).map { _ in someFile() }
@@ -124,7 +124,7 @@ struct BatchTests {
                 "SELECT COUNT(*) FROM outbox o JOIN files f ON f.object_id = o.object_id") == 0)
     }
 
-    @Test("A member that is stale stages nothing; for the new master version all members are needed again")
+    @Test("A stale member stages nothing; for the new master version all members are needed again")
     func stale() throws {
         let (first, last) = (someFile(), someFile())
         _ = upload(first, count: 2)
@@ -142,7 +142,7 @@ struct BatchTests {
         #expect(try files == 2)
     }
 
-    @Test("DoneUploads leaves an incomplete batch alone, and a request without the batch takes the file out of it")
+    @Test("DoneUploads ignores an incomplete batch, and a request without the batch removes the file from it")
     func plain() throws {
         let file = someFile()
         _ = upload(file, count: 2)
@@ -156,7 +156,7 @@ struct BatchTests {
         #expect(server.cloud.objects.count == 1)
     }
 
-    @Test("What was staged without a batch can join one without being stored again")
+    @Test("A change staged without a batch can join one without being stored again")
     func joining() throws {
         let file = someFile()
         _ = server.upload(bytes, of: file, by: alice)
@@ -166,7 +166,7 @@ struct BatchTests {
         #expect(try files == 1)
     }
 
-    @Test("Another count is refused, and so is another file or content under the id of a committed batch")
+    @Test("Another count is rejected, and so is another file or content with the id of a committed batch")
     func mismatch() throws {
         let file = someFile()
         _ = upload(file, count: 2)
@@ -194,7 +194,7 @@ struct BatchTests {
             try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'deleteObject' AND lease_owner IS NULL") == 1)
     }
 
-    @Test("A batch's id and a commit's id are the same thing")
+    @Test("Batch ids and commit ids share one namespace")
     func sameNamespace() throws {
         _ = upload(someFile(), count: 1)
 

@@ -8,7 +8,7 @@ import Vault
 
 @testable import SyncService
 
-@Suite("Taking over credentials")
+@Suite("Storing credentials")
 struct CheckCredsTests {
     private let server: TestServer
     private let alice: Phone
@@ -71,7 +71,7 @@ struct CheckCredsTests {
         #expect(try stored().refreshToken == "newer")
     }
 
-    @Test("A code whose tokens are stored is not sent again, even when its result is forgotten")
+    @Test("A code whose tokens are stored is not sent again, even when its result was removed")
     func storedCode() throws {
         #expect(checkCreds(code: "one").status == 200)
         try server.execute("DELETE FROM exchanged_codes")
@@ -81,7 +81,7 @@ struct CheckCredsTests {
         #expect(server.exchanges.codes == ["one"])
     }
 
-    @Test("A code that was exchanged for one person is worth nothing to another who presents it")
+    @Test("A code exchanged for one person is rejected for another")
     func foreignCode() throws {
         #expect(checkCreds(code: "one").status == 200)
         var headers = try server.signUp("bob").headers
@@ -93,7 +93,7 @@ struct CheckCredsTests {
         #expect(server.exchanges.codes == ["one", "one"])
     }
 
-    @Test("A code that is used up is no error, and costs no wait, for a user whose refresh token is stored")
+    @Test("A used code is no error, and causes no delay, for a user whose refresh token is stored")
     func usedUp() throws {
         #expect(checkCreds(code: "one").status == 200)
         #expect(checkCreds(code: "two").status == 200)
@@ -107,7 +107,7 @@ struct CheckCredsTests {
         #expect(try stored().refreshToken == "from two")
     }
 
-    @Test("Of two first codes at the same moment neither overwrites the refresh token that only the other one brought")
+    @Test("Of two concurrent first codes, neither overwrites the refresh token that only the other one returned")
     func firstCodes() throws {
         try server.execute("UPDATE users SET credentials = NULL")
         let (server, alice) = (server, alice)

@@ -71,7 +71,7 @@ struct CodeExchangeTests {
         #expect(server.exchanges.codes == ["one"])
     }
 
-    @Test("Redirect URI and verifier go to the provider with their code, and nowhere without one")
+    @Test("Redirect URI and verifier are sent to the provider with their code only")
     func redirect() throws {
         let verifier = String(repeating: "v", count: 43)
         let headers: [RequestHeader: String] = [
@@ -87,7 +87,7 @@ struct CodeExchangeTests {
         #expect(server.exchanges.details == [["http://localhost:49152/code", verifier]])
     }
 
-    @Test("A redirect URI that leads off the machine counts only if the operator lists it")
+    @Test("A redirect URI to another host is accepted only if the operator lists it")
     func listedRedirect() throws {
         let uri = "https://app.example.com/code"
         let listing = try TestServer(redirectURIs: [uri])
@@ -115,7 +115,7 @@ struct CodeExchangeTests {
         #expect(addUser(code: "two").status == 200)
     }
 
-    @Test("A code whose result got lost is not sent again; the person signs in once more")
+    @Test("A code whose result was lost is not sent again; the person signs in again")
     func lost() {
         server.exchanges.fail(.unavailable(detail: "connection lost"))
         #expect(addUser(code: "one").status == 502)

@@ -57,7 +57,7 @@ struct CommitIDTests {
         #expect(try masterVersion == 1)
     }
 
-    @Test("The same id with anything else is refused and changes nothing")
+    @Test("The same id with other parameters is rejected and changes nothing")
     func reused() throws {
         _ = commit(from: 0, message: "Hi")
 
@@ -68,7 +68,7 @@ struct CommitIDTests {
         #expect(try masterVersion == 1)
     }
 
-    @Test("Ids of other devices and of other people are others")
+    @Test("Ids are separate for each device and each user")
     func scope() throws {
         var tablet = alice
         tablet.device = DeviceUUID(UUID().uuidString)!

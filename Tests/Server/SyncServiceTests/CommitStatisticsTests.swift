@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Commits as statistics count them")
+@Suite("Commits in the metrics")
 struct CommitStatisticsTests {
     private let server: TestServer
     private let alice: Phone
@@ -14,7 +14,7 @@ struct CommitStatisticsTests {
         alice = try server.signUp()
     }
 
-    @Test("A commit counts once, however often it is asked for; one that is too late does not count")
+    @Test("A commit counts once, however often it is requested; a stale one does not count")
     func once() throws {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
         #expect(server.commits.endpoints == [])

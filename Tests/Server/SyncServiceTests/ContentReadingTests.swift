@@ -9,7 +9,7 @@ import Vault
 @testable import SyncService
 
 /// Where the provider does not tell what clients compare, the server reads the object.
-@Suite("Reading an object to know its contents")
+@Suite("Reading an object to hash its contents")
 struct ContentReadingTests {
     private let server: TestServer
     private let storage: UserStorage
@@ -31,12 +31,12 @@ struct ContentReadingTests {
         return try ContentReading.contents(of: object, in: storage) { true }.checkSum
     }
 
-    @Test("What was read counts if it is what the provider says", arguments: [true, false])
+    @Test("The result is used if it matches what the provider reports", arguments: [true, false])
     func same(isHashKnown: Bool) throws {
         #expect(try read(sizeBytes: bytes.count, hash: isHashKnown ? md5(bytes) : nil) == CheckSum(md5(bytes)))
     }
 
-    @Test("A provider that counts the bytes differently does not matter if it sends as many as it announces")
+    @Test("A provider's different size does not matter if it sends as many bytes as it announces")
     func countedDifferently() throws {
         var behaviour = FakeCloud.Behaviour()
         behaviour.announcesLength = true
@@ -47,7 +47,7 @@ struct ContentReadingTests {
         }
     }
 
-    @Test("Another length, or another hash, is no knowledge: somebody has changed the object meanwhile")
+    @Test("Another length or hash is no result: the object was changed meanwhile")
     func other() {
         let attempts: [(Int, String?)] = [
             (bytes.count + 1, nil), (bytes.count - 1, nil), (bytes.count, md5([1])), (bytes.count + 1, md5(bytes)),

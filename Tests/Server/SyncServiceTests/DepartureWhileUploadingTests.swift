@@ -6,7 +6,7 @@ import Testing
 @testable import SyncService
 
 /// What the group and its members do between the first check of an upload and its staging.
-@Suite("Uploads whose group or people go while their bytes are on the way")
+@Suite("Uploads whose group or users are removed while bytes are transferred")
 struct DepartureWhileUploadingTests {
     private let server: TestServer
     private let alice: Phone
@@ -38,7 +38,7 @@ struct DepartureWhileUploadingTests {
         return server.upload(bytes, of: file, version: version, master: master, by: bob)
     }
 
-    @Test("The group is removed: the uploader is no member any more, and the object is given up")
+    @Test("The group is removed: the uploader is no longer a member, and the object is deleted")
     func groupRemoved() throws {
         let (server, alice) = (server, alice)
 
@@ -54,7 +54,7 @@ struct DepartureWhileUploadingTests {
         #expect(try dueDeletions == 1)
     }
 
-    @Test("The uploader leaves on another device: nothing is staged, and the object is given up")
+    @Test("The uploader leaves on another device: nothing is staged, and the object is deleted")
     func uploaderLeaves() throws {
         let (server, bob) = (server, bob)
 
@@ -71,7 +71,7 @@ struct DepartureWhileUploadingTests {
         #expect(try dueDeletions == 1)
     }
 
-    @Test("The uploader may only read any more: nothing is staged, and the object is given up")
+    @Test("The uploader is demoted to reader: nothing is staged, and the object is deleted")
     func permissionLowered() throws {
         let (server, alice) = (server, alice)
         let bobsID = try server.userID(of: bob)
@@ -90,7 +90,7 @@ struct DepartureWhileUploadingTests {
         #expect(try dueDeletions == 1)
     }
 
-    @Test("The uploader's account is removed: nothing is staged, and the object is given up")
+    @Test("The uploader's account is removed: nothing is staged, and the object is deleted")
     func uploaderRemoved() throws {
         let (server, bob) = (server, bob)
 
@@ -101,7 +101,7 @@ struct DepartureWhileUploadingTests {
         #expect(try dueDeletions == 1)
     }
 
-    @Test("The owner's account is removed: the upload is stale, and its object is given up")
+    @Test("The owner's account is removed: the upload is stale, and its object is deleted")
     func ownerRemoved() throws {
         let (server, alice) = (server, alice)
 
@@ -113,7 +113,7 @@ struct DepartureWhileUploadingTests {
         #expect(server.upload(bytes, of: someFile(), master: 2, by: bob).code == "owner_removed")
     }
 
-    @Test("The owner leaves: the upload is stale, and its object is given up")
+    @Test("The owner leaves: the upload is stale, and its object is deleted")
     func ownerLeaves() throws {
         let (server, alice) = (server, alice)
 
@@ -131,7 +131,7 @@ struct DepartureWhileUploadingTests {
         #expect(server.upload(bytes, of: someFile(), master: 2, by: bob).code == "owner_removed")
     }
 
-    @Test("A deletion staged by the same device meanwhile gives way to the upload, which comes later")
+    @Test("A deletion staged by the same device meanwhile is replaced by the upload, which comes later")
     func deletionMeanwhile() throws {
         let (server, bob) = (server, bob)
         let file = someFile()

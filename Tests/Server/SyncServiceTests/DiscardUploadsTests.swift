@@ -21,7 +21,7 @@ struct DiscardUploadsTests {
         ).json["numberUploadsDiscarded"]
     }
 
-    @Test("Named files, a batch, or everything of this device, and nothing the second time")
+    @Test("Discards named files, a batch, or everything of this device, and nothing the second time")
     func parts() throws {
         let (named, batch) = (someFile(), BatchUUID(UUID().uuidString)!)
         var tablet = alice
@@ -52,7 +52,7 @@ struct DiscardUploadsTests {
         #expect(server.send(request, as: stranger).code == "not_a_member")
     }
 
-    @Test("Against a commit at the same moment each row is either committed or discarded")
+    @Test("Concurrently with a commit, each row is either committed or discarded")
     func race() throws {
         let (server, alice) = (server, alice)
         for _ in 0..<5 { _ = server.upload(bytes, of: someFile(), by: alice) }

@@ -37,7 +37,7 @@ struct DownloadFileTests {
         return file
     }
 
-    @Test("A file arrives whole, with its checksum announced")
+    @Test("A file is delivered completely, with its checksum announced")
     func whole() {
         let reply = download()
 
@@ -76,7 +76,7 @@ struct DownloadFileTests {
         #expect(reply.header("content-length") == "\(size)")
     }
 
-    @Test("A file that its owner changed in the cloud is delivered as it is now, and said to be changed")
+    @Test("A file that its owner changed in the cloud is delivered in its current state, marked as changed")
     func changedByOwner() {
         let changed = someBytes(1000)
         server.cloud.replace(objectID, by: changed)
@@ -112,7 +112,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("A download that breaks off is cut off", arguments: [0, 5_000, 250_000, 299_999])
+    @Test("A download that fails is aborted", arguments: [0, 5_000, 250_000, 299_999])
     func breaksOff(afterBytes: Int) {
         var behaviour = FakeCloud.Behaviour()
         behaviour.downloadBreaksAfterBytes = afterBytes
@@ -128,7 +128,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("A phone that hangs up ends the download")
+    @Test("A phone that disconnects ends the download")
     func hangsUp() {
         let connection = FakeConnection()
         connection.takesReplyBytes = 100_000
@@ -139,7 +139,7 @@ struct DownloadFileTests {
         #expect(server.log.request?["code"] == "client_gone")
     }
 
-    @Test("What the storage does not have, or no longer lets us have, is gone")
+    @Test("A missing or inaccessible object is reported as gone")
     func gone() {
         var behaviour = FakeCloud.Behaviour()
         behaviour.describeFailure = .authorizationRevoked
@@ -155,7 +155,7 @@ struct DownloadFileTests {
         #expect(reply.messageParams["checkSum"] == nil)
     }
 
-    @Test("An object that its owner put elsewhere under its name is found and adopted")
+    @Test("An object that its owner moved, keeping its name, is found and adopted")
     func adopted() throws {
         let name = "\(file).\(alice.device).0.txt"
         server.cloud.replace(objectID, by: nil)
@@ -167,7 +167,7 @@ struct DownloadFileTests {
         #expect(server.cloud.describeCalls == calls + 1, "it is remembered")
     }
 
-    @Test("A version that was just uploaded is looked for twice, also if its file is old")
+    @Test("A recently uploaded version is looked up twice, also if its file is old")
     func secondLook() throws {
         var connection = try Connection(server.settings!)
         try connection.execute("UPDATE files SET created_at = '2001-01-01 00:00:00'")
@@ -179,7 +179,7 @@ struct DownloadFileTests {
         #expect(server.cloud.describeCalls == calls + 2)
     }
 
-    @Test("Requests that do not fit the committed file are refused, a stale one is told the master version")
+    @Test("Requests that do not match the committed file are rejected, a stale one gets the master version")
     func refused() {
         #expect(download(someFile()).code == "file_unknown")
         #expect(download(version: 1).code == "file_version_mismatch")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Tags of states that Index describes")
+@Suite("Entity tags of Index")
 struct EntityTagTests {
     private static let group = SharingGroupUUID("AAAAAAAA-0000-4000-8000-000000000001")!
 
@@ -14,7 +14,7 @@ struct EntityTagTests {
         EntityTag(groups: [], request: request, caller: UserID(caller), serverVersion: version)
     }
 
-    @Test("The same question of the same person to the same server has the same tag; any other has another")
+    @Test("Equal requests of a user to a server in the same state have the same tag; any other has another")
     func differences() {
         let others = [
             tag(IndexRequest(sharingGroupUUID: nil)),
@@ -28,7 +28,7 @@ struct EntityTagTests {
         #expect(Set((others + [tag()]).map(\.text)).count == others.count + 1)
     }
 
-    @Test("What a phone has of one question is no answer to another")
+    @Test("A tag of one request does not match another")
     func otherQuestion() throws {
         let server = try TestServer()
         let alice = try server.signUp()

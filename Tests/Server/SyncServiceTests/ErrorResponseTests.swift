@@ -98,14 +98,14 @@ struct ErrorResponseTests {
         #expect(Set(Self.documented.keys).subtracting(reached) == Self.ofOthers)
     }
 
-    @Test("A response repeats nothing that a provider or the database wrote")
+    @Test("A response contains no text from a provider or the database")
     func noDetails() {
         for error in Self.samples {
             #expect(!"\(ErrorResponse(for: error))".contains("s3cret"), "\(error)")
         }
     }
 
-    @Test("Only 410 says why something is gone, and only for members, owners and their permission")
+    @Test("Only 410 has a goneReason, and only for members, owners and their authorisation")
     func goneReasons() {
         var reasons: [String: GoneReason] = [:]
         for error in Self.samples {
@@ -122,7 +122,7 @@ struct ErrorResponseTests {
             ])
     }
 
-    @Test("Who can say how long to wait is quoted in Retry-After")
+    @Test("A known delay is sent in Retry-After")
     func retryAfter() {
         #expect(ErrorResponse(for: CloudStorageError.rateLimited(retryAfter: .seconds(17))).retryAfter == .seconds(17))
         #expect(ErrorResponse(for: CloudStorageError.rateLimited(retryAfter: nil)).retryAfter == nil)
@@ -130,7 +130,7 @@ struct ErrorResponseTests {
         #expect(ErrorResponse(for: CloudStorageError.quotaExceeded).retryAfter == nil)
     }
 
-    @Test("503 is for the database alone, and 401 for what signing in again would mend")
+    @Test("503 is for the database alone, and 401 for errors that signing in again would fix")
     func reservedStatuses() {
         let codes = { (status: Int) in
             Set(Self.samples.map { ErrorResponse(for: $0) }.filter { $0.status == status }.map(\.code.rawValue))

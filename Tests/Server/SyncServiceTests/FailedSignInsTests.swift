@@ -16,7 +16,7 @@ struct FailedSignInsTests {
         var now: ContinuousClock.Instant { instant.withLock { $0 } }
     }
 
-    @Test("So many as one minute has, then one after the other; each network for itself")
+    @Test("One minute's allowance at once, then one at a time; separately for each network")
     func allowance() {
         let clock = Clock()
         let failures = FailedSignIns(perMinute: 6) { clock.now }
@@ -36,7 +36,7 @@ struct FailedSignInsTests {
         #expect(failures.take(from: here) != nil)
     }
 
-    @Test("Good tokens cost nothing, however many")
+    @Test("Valid tokens do not count, however many")
     func success() {
         let failures = FailedSignIns(perMinute: 1)
         let network = ClientNetwork(address: "192.0.2.1")
@@ -47,7 +47,7 @@ struct FailedSignInsTests {
         #expect(failures.networksKnown == 0)
     }
 
-    @Test("Many networks need bounded memory, and whoever fails most is remembered longest")
+    @Test("Memory for networks is bounded, and those with most failures are kept longest")
     func bounded() {
         let clock = Clock()
         let failures = FailedSignIns(perMinute: 2) { clock.now }
@@ -78,7 +78,7 @@ struct FailedSignInsTests {
         [.tokenType: "GoogleToken", .accessToken: token, .deviceUUID: UUID().uuidString]
     }
 
-    @Test("Whatever the endpoint: beyond the limit unknown tokens get 429 with Retry-After, known ones go on")
+    @Test("For any endpoint: beyond the limit unknown tokens get 429 with Retry-After, known ones continue")
     func anyEndpoint() throws {
         let server = try TestServer(failedSignInsPerMinute: 5)
         let alice = try server.signUp()
@@ -97,7 +97,7 @@ struct FailedSignInsTests {
         #expect(server.send("GET", "/Index/", headers: headers("bad"), from: "192.0.2.9").status == 401)
     }
 
-    @Test("The same bad token again is refused without another question, and counts once")
+    @Test("The same invalid token is rejected without another call, and counts once")
     func sameToken() throws {
         let server = try TestServer(failedSignInsPerMinute: 2)
         for _ in 0..<10 { #expect(server.send("GET", "/Index/", headers: headers("bad")).status == 401) }

@@ -40,7 +40,7 @@ struct GroupAdministrationTests {
 
     // MARK: Members
 
-    @Test("Every member sees who may do what, and whose storage they use")
+    @Test("Every member sees all permissions, and whose storage is used")
     func list() throws {
         let bob = try server.join(alice, as: "bob", .read)
 
@@ -59,7 +59,7 @@ struct GroupAdministrationTests {
             server.send(GetSharingGroupMembersRequest(sharingGroupUUID: alice.group), as: eve).code == "not_a_member")
     }
 
-    @Test("A permission is changed at once, and raises the master version by one [F34]")
+    @Test("A permission is changed at once, and the master version is incremented by one [F34]")
     func permission() throws {
         let bob = try server.join(alice, as: "bob", .write)
 
@@ -87,7 +87,7 @@ struct GroupAdministrationTests {
         #expect(try update(bob, to: .admin, by: bob).status == 200)
     }
 
-    @Test("Of two admins who demote each other at the same moment one stays")
+    @Test("Of two admins who demote each other at the same moment, one remains admin")
     func mutualDemotion() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         let (server, alice) = (server, alice)
@@ -118,7 +118,7 @@ struct GroupAdministrationTests {
         #expect(try server.count("SELECT MAX(master_version) FROM sharing_groups") == 1)
     }
 
-    @Test("A removed member sees the group no more; files, staged changes and invitations go as if they had left [F34]")
+    @Test("A removed member no longer sees the group; files, staged changes and invitations go as if they left [F34]")
     func removal() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         _ = server.upload(someBytes(9), of: someFile(), master: 1, by: bob)
@@ -161,7 +161,7 @@ struct GroupAdministrationTests {
         server.send(GetSharingInvitationsRequest(sharingGroupUUID: alice.group), as: phone ?? alice)
     }
 
-    @Test("Open invitations are listed with what is left of them, to admins only")
+    @Test("Open invitations are listed with their remaining acceptors, to admins only")
     func listed() throws {
         let (one, many) = (try invite(), try invite(.read, acceptors: 3))
         try server.execute("UPDATE invitations SET expires_at = expires_at + INTERVAL 1 HOUR WHERE permission = 'read'")
@@ -185,7 +185,7 @@ struct GroupAdministrationTests {
         #expect(invitations(by: bob).code == "permission_too_low")
     }
 
-    @Test("A revoked invitation cannot be redeemed; revoking again, or what never was, is as good [F34]")
+    @Test("A revoked invitation cannot be redeemed; revoking again, or an unknown one, is a success [F34]")
     func revoked() throws {
         let invitation = try invite()
         let eve = try server.signUp("eve")
@@ -209,7 +209,7 @@ struct GroupAdministrationTests {
         #expect(try server.count("SELECT MAX(master_version) FROM sharing_groups") == 0)
     }
 
-    @Test("An admin who is made less than that cannot come back through an invitation made beforehand")
+    @Test("A demoted admin cannot regain the permission through an invitation made beforehand")
     func invitationsOfFormerAdmin() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         let kept = try invite(.admin)

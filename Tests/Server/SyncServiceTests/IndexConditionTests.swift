@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Index that is conditional, incremental, and long")
+@Suite("Conditional, incremental and long Index")
 struct IndexConditionTests {
     private let server: TestServer
     private let alice: Phone
@@ -33,7 +33,7 @@ struct IndexConditionTests {
         try #require(server.commit(from: master, by: alice).status == 200)
     }
 
-    @Test("Who names the present state gets 304 without a body; who names none gets 200 [F51]")
+    @Test("The current tag gets 304 without a body; no tag gets 200 [F51]")
     func unchanged() throws {
         let tag = try tag()
 
@@ -51,7 +51,7 @@ struct IndexConditionTests {
         #expect(index().header("cache-control") == "no-store")
     }
 
-    @Test("Everything that the reply shows changes the tag, whoever does it")
+    @Test("Every change of the reply's contents changes the tag, by any user")
     func changes() throws {
         var tags: [String] = [try tag()]
         func expectNew(_ what: String) throws {
@@ -109,7 +109,7 @@ struct IndexConditionTests {
         #expect(index().json["since"] == nil)
     }
 
-    @Test("Who names a version that the group has not reached gets everything, and is told so")
+    @Test("A `since` beyond the group's version gets the complete list, and the reply says so")
     func future() throws {
         try publish(someFile(), from: 0)
 
@@ -155,7 +155,8 @@ struct IndexConditionTests {
         #expect(slow.header("content-length") != nil)
     }
 
-    @Test("A phone that stops and goes gets all of it, and one that hangs up is noticed", arguments: [true, false])
+    @Test(
+        "A phone that reads with pauses gets everything, and a disconnected one is detected", arguments: [true, false])
     func uneven(hangsUp: Bool) throws {
         try giveFiles(3_000)
         let phone = FakeConnection()
@@ -169,7 +170,7 @@ struct IndexConditionTests {
         #expect(server.log.request?["status"] == (hangsUp ? "499" : "200"))
     }
 
-    @Test("If the database fails in the middle of a reply the phone is cut off")
+    @Test("If the database fails in the middle of a reply the connection is aborted")
     func failing() throws {
         try giveFiles(3_000)
         // A value that no file can have, far behind in the list.

@@ -28,7 +28,7 @@ struct InvitationExpiryTests {
         try connection.execute("UPDATE invitations SET expires_at = ?", [.text(noon.description)])
     }
 
-    @Test("Asking about one is 410, and deletes nothing [275]")
+    @Test("GetSharingInvitationInfo is 410, and deletes nothing [275]")
     func asking() throws {
         try expire()
 
@@ -37,7 +37,7 @@ struct InvitationExpiryTests {
         #expect(try server.count("SELECT COUNT(*) FROM invitations") == 1)
     }
 
-    @Test("Redeeming one is refused, and makes neither a user nor a member [293]")
+    @Test("Redeeming is rejected, and creates neither a user nor a member [293]")
     func redeeming() throws {
         try expire()
         let bob = Phone(name: "bob", accountType: .facebook)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Who may deal with a group's invitations")
+@Suite("Permissions for a group's invitations")
 struct InvitationRightsTests {
     private let server: TestServer
     private let alice: Phone
@@ -15,7 +15,7 @@ struct InvitationRightsTests {
 
     private var invitations: Int { get throws { try server.count("SELECT COUNT(*) FROM invitations") } }
 
-    @Test("Only admins make, see and revoke invitations", arguments: [Permission.read, .write, .admin])
+    @Test("Only admins create, list and revoke invitations", arguments: [Permission.read, .write, .admin])
     func rights(permission: Permission) throws {
         let bob = try server.join(alice, as: "bob", permission)
         let mayDoSo = permission == .admin

@@ -3,12 +3,12 @@ import Testing
 
 @testable import SyncService
 
-@Suite("The least rate of a transfer")
+@Suite("The minimum rate of a transfer")
 struct TransferPaceTests {
     /// 1,000 bytes a second, after 30 s.
     private func pace() -> TransferPace { TransferPace(bytesPerSecond: 1_000, grace: .seconds(30)) }
 
-    @Test("A transfer that stands still is ended after its grace, not before")
+    @Test("A stalled transfer is ended after its grace period, not before")
     func standstill() {
         var pace = pace()
 
@@ -29,7 +29,8 @@ struct TransferPaceTests {
         #expect(bytes == 2)
     }
 
-    @Test("Whoever keeps the rate on average goes on for ever, in lumps as well", arguments: [1, 100, 30_000])
+    @Test(
+        "A transfer with the average rate is never ended, even if bytes arrive in bursts", arguments: [1, 100, 30_000])
     func average(lump: Int) {
         var pace = pace()
         for _ in 0..<(3_600_000 / lump) {
@@ -38,7 +39,7 @@ struct TransferPaceTests {
         }
     }
 
-    @Test("A fast beginning buys two minutes, not hours")
+    @Test("A fast start gains two minutes, not hours")
     func savings() {
         var pace = pace()
         pace.moved(1 << 30, in: .seconds(1))
@@ -56,7 +57,7 @@ struct TransferSharesTests {
     private let alice = UserID(1)
     private let bob = UserID(2)
 
-    @Test("A user has so many transfers in both directions together, and others are not affected")
+    @Test("A user's transfers are limited in both directions together, and others are not affected")
     func perUser() {
         var shares = TransferShares(threads: 100, maximumPerUser: 3)
 
@@ -81,13 +82,13 @@ struct TransferSharesTests {
         #expect(shares.enter(bob, .download) == .entered)
     }
 
-    @Test("A process with one thread takes one")
+    @Test("A process with one thread accepts one")
     func oneThread() {
         var shares = TransferShares(threads: 1, maximumPerUser: 1)
         #expect(shares.enter(alice, .upload) == .entered)
     }
 
-    @Test("When all have left, nothing is remembered of anybody")
+    @Test("After the last transfer no state is left")
     func nothingStays() {
         var shares = TransferShares(threads: 8, maximumPerUser: 8)
         for user in [alice, bob, alice] { _ = shares.enter(user, .upload) }
@@ -99,13 +100,13 @@ struct TransferSharesTests {
     }
 }
 
-@Suite("Turns of requests")
+@Suite("Queueing of requests")
 struct TurnsTests {
     private func turns(waiting: Int = 2, ofAll: Int = 10) -> Turns<String, Int> {
         Turns(maximumRunning: 2, maximumWaiting: waiting, maximumWaitingOfAll: ofAll)
     }
 
-    @Test("So many go on, so many wait, the rest is refused; others are not affected")
+    @Test("Requests are run up to the share, queued up to the limit, then rejected; others are not affected")
     func order() {
         var turns = turns()
 
@@ -114,7 +115,7 @@ struct TurnsTests {
         #expect(turns.enter("bob", 6) == .goesOn)
     }
 
-    @Test("Who ends a turn hands it to whoever waits longest, and there are never more")
+    @Test("A finished request is followed by the longest waiting one, and there are never more")
     func handover() {
         var turns = turns()
         for number in 1...4 { _ = turns.enter("alice", number) }
@@ -128,7 +129,7 @@ struct TurnsTests {
         #expect(turns.enter("alice", 7) == .waits)
     }
 
-    @Test("All that wait together are bounded, too")
+    @Test("The total number of waiting requests is bounded, too")
     func bound() {
         var turns = turns(ofAll: 3)
         for number in 1...4 { _ = turns.enter("alice", number) }
@@ -139,7 +140,7 @@ struct TurnsTests {
         #expect(turns.enter("bob", 4) == .waits)
     }
 
-    @Test("When all have left, nothing is remembered")
+    @Test("After the last request no state is left")
     func nothingStays() {
         var turns = turns()
         for number in 1...4 { _ = turns.enter("alice", number) }

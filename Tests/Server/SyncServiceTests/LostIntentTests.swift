@@ -3,7 +3,7 @@ import Testing
 @testable import SyncService
 
 /// An upload may stage only what nobody else is about to delete.
-@Suite("Uploads whose object somebody else may delete")
+@Suite("Uploads whose intent was lost")
 struct LostIntentTests {
     private let server: TestServer
     private let alice: Phone
@@ -28,7 +28,7 @@ struct LostIntentTests {
         return server.upload(bytes, of: someFile(), by: alice)
     }
 
-    @Test("An intent that the jobs role has taken over, or carried out, ends the upload; nothing is staged")
+    @Test("An intent that the jobs role has taken over or processed ends the upload; nothing is staged")
     func lost() throws {
         for change in ["UPDATE outbox SET lease_owner = 'jobs'", "DELETE FROM outbox"] {
             let reply = upload(identified: true) { try $0.execute(change) }
@@ -41,7 +41,7 @@ struct LostIntentTests {
         #expect(try stagedRows == 1)
     }
 
-    @Test("An object that is to be deleted, and only now turns out to be the one uploaded, is not staged")
+    @Test("An object that is due for deletion, and turns out to be the one uploaded, is not staged")
     func doomed() throws {
         let reply = upload(identified: false) { server in
             let object = server.cloud.objects.keys.first ?? ""

@@ -29,7 +29,7 @@ struct MetadataBodyTests {
         Array(AppMetaData(version: .first, contents: contents).jsonText.utf8)
     }
 
-    @Test("The longest contents arrive, commit, and come back", arguments: ["a", "\"", "\u{1}"])
+    @Test("The longest contents can be uploaded, committed and downloaded", arguments: ["a", "\"", "\u{1}"])
     func longest(unit: String) throws {
         let count = unit == "\u{1}" ? 40_000 : 65_535
         let contents = String(repeating: unit, count: count)
@@ -44,7 +44,7 @@ struct MetadataBodyTests {
         #expect(reply.json["appMetaData"] as? String == contents)
     }
 
-    @Test("What is too large, broken, short or missing is refused, and stages nothing")
+    @Test("Too large, invalid, truncated or missing metadata are rejected, and nothing is staged")
     func refused() throws {
         let cases: [(FakeConnection, Int, String)] = [
             (stage(text(String(repeating: "a", count: 65_536))), 413, "app_meta_data_too_large"),
@@ -60,7 +60,7 @@ struct MetadataBodyTests {
         #expect(try server.count("SELECT COUNT(*) FROM staged_changes") == 0)
     }
 
-    @Test("Metadata in the query count, and a body beside them is dropped")
+    @Test("Metadata in the query are used, and a body is discarded")
     func both() throws {
         let reply = stage(text("from the body"), inQuery: AppMetaData(version: .first, contents: "from the query"))
 
@@ -68,7 +68,7 @@ struct MetadataBodyTests {
         #expect(try server.count("SELECT COUNT(*) FROM staged_changes WHERE app_metadata = 'from the query'") == 1)
     }
 
-    @Test("Errors are problem details for who asks for that type by its name, and for nobody else")
+    @Test("Errors are problem details only for clients that accept that type by name")
     func problems() {
         func error(accepting accept: String?) -> FakeConnection {
             server.send(

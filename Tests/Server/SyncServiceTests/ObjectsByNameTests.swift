@@ -7,7 +7,7 @@ import Testing
 @testable import SyncService
 
 /// Files that an older server stored have no object id: they are found by their names.
-@Suite("Objects that are known by name only")
+@Suite("Objects known by name only")
 struct ObjectsByNameTests {
     private let server: TestServer
     private let alice: Phone
@@ -42,7 +42,7 @@ struct ObjectsByNameTests {
         #expect(try server.count("SELECT COUNT(*) FROM files WHERE object_id IS NOT NULL") == 1)
     }
 
-    @Test("The object of a replaced version is found and deleted, and the new one stays")
+    @Test("The object of a replaced version is found and deleted, and the new one is kept")
     func replaced() throws {
         #expect(server.upload(someBytes(2), of: file, version: 1, master: 1, by: alice).status == 200)
         #expect(server.commit(from: 1, by: alice).status == 200)
@@ -80,7 +80,7 @@ struct ObjectsByNameTests {
         #expect(Array(server.cloud.objects.values) == [someBytes(2)])
     }
 
-    @Test("If one of two groups finds the object, so does the other, and it survives what the first does with it")
+    @Test("If one of two groups finds the object, so does the other, and each may change it independently")
     func foundTogether() throws {
         try server.execute(
             """

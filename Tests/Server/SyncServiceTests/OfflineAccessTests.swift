@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("People without a refresh token")
+@Suite("Users without a refresh token")
 struct OfflineAccessTests {
     private let server: TestServer
 
@@ -19,7 +19,7 @@ struct OfflineAccessTests {
         try server.store.withSession { try $0.listUsers(UserFilter(), after: nil, limit: 9) }.map(\.hasOfflineAccess)
     }
 
-    @Test("App, log, metric and the list of users say so, the log once for each sign-in, until a code brings one")
+    @Test("Reply, log, metric and user list report it, the log once for each sign-in, until a code yields one")
     func untilCode() throws {
         let alice = Phone(name: "alice", accountType: .google)
         let added = server.send(AddUserRequest(sharingGroupUUID: alice.group, cloudFolderName: "F"), as: alice)
@@ -46,7 +46,7 @@ struct OfflineAccessTests {
         #expect(try hasOfflineAccess() == [true])
     }
 
-    @Test("Accounts without storage need none: nobody is told anything")
+    @Test("Accounts without storage need none: nothing is reported")
     func noStorage() throws {
         let alice = Phone(name: "alice", accountType: .google)
         _ = server.send(
@@ -60,7 +60,7 @@ struct OfflineAccessTests {
         #expect(try hasOfflineAccess() == [true, nil])
     }
 
-    @Test("Who redeems an invitation with storage of their own is told as well")
+    @Test("Redeeming an invitation with one's own storage reports it as well")
     func redeemer() throws {
         let alice = try server.signUp()
         let code =

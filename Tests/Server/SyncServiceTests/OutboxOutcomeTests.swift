@@ -7,7 +7,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Work that nobody can do, or need not do")
+@Suite("Work that is impossible or unnecessary")
 struct OutboxOutcomeTests {
     private let server: TestServer
     private let alice: Phone
@@ -46,7 +46,7 @@ struct OutboxOutcomeTests {
         #expect(server.log.lines("Outbox item dropped").count == 1 - rows)
     }
 
-    @Test("A file that the person has under the warning file's name is left alone")
+    @Test("An existing file with the warning file's name is not overwritten")
     func foreignWarningFile() throws {
         server.cloud.put("theirs", "README.txt", [1, 2, 3])
 

@@ -52,7 +52,7 @@ struct OutboxWorkerTests {
         server.cloud.behaviour = behaviour
     }
 
-    @Test("A replaced version and a deleted file's object go after the commit, and only those")
+    @Test("The objects of a replaced version and a deleted file are deleted after the commit, and only those")
     func replacedVersions() throws {
         let file = someFile()
         #expect(server.upload(someBytes(1), of: file, by: alice).status == 200)
@@ -70,7 +70,7 @@ struct OutboxWorkerTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("Of twin uploads the object that lost is deleted, and never the one that is staged")
+    @Test("Of equal uploads the discarded object is deleted, and never the staged one")
     func twins() throws {
         let (server, alice, file) = (server, alice, someFile())
         _ = concurrently(5) { _ in server.upload(someBytes(9), of: file, by: alice).status ?? 0 }
@@ -87,7 +87,7 @@ struct OutboxWorkerTests {
         #expect(reply.body == someBytes(9))
     }
 
-    @Test("An upload in progress is left alone; one that died is cleaned up once its lease has run out")
+    @Test("An upload in progress is not touched; a dead one is cleaned up once its lease has expired")
     func leases() throws {
         let (server, alice) = (server, alice)
         cloud { behaviour in
@@ -146,7 +146,7 @@ struct OutboxWorkerTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("What a removed user never committed is cleared from their storage, and then our way into it forgotten")
+    @Test("A removed user's uncommitted objects are deleted from their storage, then the tokens are removed")
     func removedUser() throws {
         try work()
         let committed = someBytes(1)
@@ -163,7 +163,7 @@ struct OutboxWorkerTests {
         #expect(try rowsInStorage == 0)
     }
 
-    @Test("Whoever signs up again while a worker clears their storage has all of it cleared, and nothing of theirs")
+    @Test("Signing up again during the clean-up of a storage completes it, and deletes nothing of the new user")
     func backAgainMeanwhile() throws {
         try work()
         for number in 1...5 { #expect(server.upload(someBytes(number), of: someFile(), by: alice).status == 200) }
@@ -183,7 +183,7 @@ struct OutboxWorkerTests {
         #expect(!server.log.lines("Outbox item passed on: its account has a new user").isEmpty)
     }
 
-    @Test("A deletion during which its owner is removed is retried soon, with what is kept of their access")
+    @Test("A deletion during which its owner is removed is retried soon, with the tokens kept for clean-up")
     func removedMeanwhile() throws {
         try work()
         #expect(server.upload(someBytes(1), of: someFile(), by: alice).status == 200)
@@ -205,7 +205,7 @@ struct OutboxWorkerTests {
         #expect(try rowsInStorage == 0)
     }
 
-    @Test("What a person would have to mend is not put off for a day once they are removed: their access ends before")
+    @Test("For a removed user, errors that only the user could fix are not postponed for a day")
     func refusedWhileRemoved() throws {
         try work()
         #expect(server.upload(someBytes(1), of: someFile(), by: alice).status == 200)
@@ -221,7 +221,7 @@ struct OutboxWorkerTests {
         #expect(server.cloud.objects.isEmpty)
     }
 
-    @Test("If the storage of a removed user cannot be reached for an hour, the tokens go all the same")
+    @Test("If the storage of a removed user is unreachable for an hour, the tokens are removed nevertheless")
     func unreachableStorage() throws {
         try work()
         #expect(server.upload(someBytes(2), of: someFile(), by: alice).status == 200)
@@ -242,7 +242,7 @@ struct OutboxWorkerTests {
         #expect(try rowsInStorage == 0)
     }
 
-    @Test("A row whose object somebody refers to is dropped, and the object stays")
+    @Test("A row whose object is referred to is dropped, and the object is kept")
     func referenced() throws {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
         let object = try #require(server.cloud.objects.keys.first)
@@ -260,7 +260,7 @@ struct OutboxWorkerTests {
         }
     }
 
-    @Test("What fails is tried again, later and later, and succeeds when the cloud is back")
+    @Test("Failed work is retried with an increasing back-off, and succeeds when the cloud is available")
     func retried() throws {
         cloud { $0.uploadFailure = .unavailable(detail: "s3cret") }
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 502)
@@ -290,7 +290,7 @@ struct OutboxWorkerTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("What only a person can mend is tried daily, and a wish of the provider to wait is granted")
+    @Test("Errors that only a user can fix are retried daily, and a provider's Retry-After is respected")
     func waits() throws {
         try work()
         let owner = OwningUser(
@@ -346,7 +346,7 @@ struct OutboxWorkerTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("Housekeeping withdraws what was never committed, and the object follows [F3]")
+    @Test("Housekeeping withdraws uncommitted changes, and their objects are deleted [F3]")
     func housekeeping() throws {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
         let log = server.log
@@ -364,7 +364,7 @@ struct OutboxWorkerTests {
         #expect(server.cloud.objects.isEmpty)
     }
 
-    @Test("What somebody staged at another node of a cluster while they were removed is withdrawn by the next round")
+    @Test("A change staged at another node during its user's removal is withdrawn by the next housekeeping")
     func stagedByStranger() throws {
         #expect(server.upload(someBytes(5), of: someFile(), by: alice).status == 200)
         let housekeeper = Housekeeper(
@@ -423,7 +423,7 @@ struct OutboxWorkerTests {
         for (rows, _) in lifetimes { #expect(try rows() == 0) }
     }
 
-    @Test("Work is logged with the id of the request that caused it; what no request caused has none")
+    @Test("Work is logged with the id of the request that caused it, if any")
     func requestIDs() throws {
         let housekeeper = Housekeeper(
             store: server.store, stagingLifetimeDays: 7, now: { [clock] in clock.now },

@@ -55,7 +55,7 @@ struct PhoneUploadTests {
         #expect(empty.hashes?.checkSum.rawValue == "d41d8cd98f00b204e9800998ecf8427e")
     }
 
-    @Test("Parts double up to 4 MiB while the phone is fast, and the memory is given back at the end")
+    @Test("Parts double up to 4 MiB while the phone is fast, and the memory is released at the end")
     func growth() throws {
         let zeros: Int64 = 40 << 20
         // What uploads may use beyond their first 256 KiB: 4 MiB less 256 KiB.
@@ -72,7 +72,7 @@ struct PhoneUploadTests {
         #expect(budget.take(4 << 20), "all is there again")
     }
 
-    @Test("Before the part that makes the object exist somebody is asked, who may refuse")
+    @Test("Before the part that creates the object a callback is called, which may throw")
     func confirmation() throws {
         let bytes = someBytes(granularity + 1)
         let upload = PhoneUpload(
@@ -84,7 +84,7 @@ struct PhoneUploadTests {
         #expect(throws: EndpointError.self) { _ = try upload.nextPart(granularity: granularity) }
     }
 
-    @Test("Without budget parts stay small, and other uploads are not kept from working")
+    @Test("Without budget parts stay small, and other uploads continue")
     func noBudget() throws {
         let upload = upload(someBytes(1 << 20), budget: PartBudget(bytes: granularity - 1))
 
@@ -97,7 +97,7 @@ struct PhoneUploadTests {
 
     private let threads: Services.Background = { body in Thread.detachNewThread(body) }
 
-    @Test("Reading ahead changes neither the bytes nor their order, and gives its memory back")
+    @Test("Reading ahead changes neither the bytes nor their order, and releases its memory")
     func readAhead() throws {
         let bytes = someBytes(20_000_001)
         let budget = PartBudget(bytes: 32 << 20)
@@ -125,7 +125,7 @@ struct PhoneUploadTests {
         #expect(budget.take(32 << 20))
     }
 
-    @Test("What goes wrong while reading ahead is thrown when the part is asked for, and the last one never handed out")
+    @Test("An error while reading ahead is thrown when the part is requested, and the last one is withheld")
     func readAheadFails() throws {
         let upload = upload(
             FakeConnection(body: someBytes(9_000_000)), length: 20_000_000, checkSum: md5([]), background: threads)
@@ -133,7 +133,7 @@ struct PhoneUploadTests {
         #expect(throws: EndpointError.bodyLengthMismatch) { try takeParts(of: upload) }
     }
 
-    @Test("An upload that the cloud ends waits for what is being read, and leaves the rest of the body to others")
+    @Test("An upload ended by the cloud waits for the read in progress, and leaves the rest unread")
     func stopReading() throws {
         let connection = FakeConnection(zeros: 60_000_000)
         let budget = PartBudget(bytes: 32 << 20)
@@ -151,7 +151,7 @@ struct PhoneUploadTests {
 
     // MARK: What is held
 
-    @Test("What has arrived counts as held until the next part is asked for, and in the end nothing does")
+    @Test("Received bytes count as buffered until the next part is requested, and none do at the end")
     func held() throws {
         let held = Mutex((now: 0, most: 0))
         let budget = PartBudget { bytes in
@@ -171,7 +171,7 @@ struct PhoneUploadTests {
         #expect(held.withLock { $0.most } == 2 * granularity)
     }
 
-    @Test("Of an upload that is broken off nothing is held any more, wherever it was", arguments: [false, true])
+    @Test("An aborted upload leaves nothing buffered, wherever it was", arguments: [false, true])
     func heldByBrokenOff(isReadAhead: Bool) async throws {
         let held = Mutex(0)
         do {
@@ -199,7 +199,7 @@ struct PhoneUploadTests {
         }
     }
 
-    @Test("Of content with a wrong checksum the last part is never handed out", arguments: [10, 256 * 1024, 600_000])
+    @Test("With a wrong checksum the last part is never returned", arguments: [10, 256 * 1024, 600_000])
     func wrongCheckSum(length: Int) throws {
         let upload = upload(
             FakeConnection(body: someBytes(length)), length: Int64(length), checkSum: md5(someBytes(length + 1)))
@@ -210,7 +210,7 @@ struct PhoneUploadTests {
         #expect(upload.hashes == nil)
     }
 
-    @Test("Of content that ends early the last part is never handed out", arguments: [0, 1, 16 * 1024, 299_999])
+    @Test("If the content ends early the last part is never returned", arguments: [0, 1, 16 * 1024, 299_999])
     func shortBody(arriving: Int) throws {
         let bytes = someBytes(300_000)
         let upload = upload(
@@ -233,7 +233,7 @@ struct PhoneUploadTests {
         }
     }
 
-    @Test("A phone that hangs up, even after its last byte, publishes nothing")
+    @Test("If the phone disconnects, even after its last byte, nothing is published")
     func hangsUp() throws {
         let bytes = someBytes(300_000)
         for arriving in [10, 270_000, 300_000] as [Int64] {
@@ -246,7 +246,7 @@ struct PhoneUploadTests {
         }
     }
 
-    @Test("Signs of life are given every few kilobytes, and what they throw ends the upload")
+    @Test("Progress is reported every few kilobytes, and an error thrown there ends the upload")
     func keepAlive() throws {
         struct LeaseLost: Error {}
         let bytes = someBytes(200_000)

@@ -23,7 +23,7 @@ struct ProviderCallLogTests {
         return lines[0]
     }
 
-    @Test("The host is named; path and query, which may hold a permission, are not", arguments: [200, 503])
+    @Test("The host is logged; path and query, which may contain a capability, are not", arguments: [200, 503])
     func host(status: Int) throws {
         let line = try line("https://public.dm.files.example.com/y4mSecret/photo.jpg?tempauth=s3cret") {
             _ throws(TransportError) in Reply(status)
@@ -54,7 +54,7 @@ struct ProviderCallLogTests {
         #expect(!log.text.contains("s3cret"))
     }
 
-    @Test("A success has no code, whatever stands in it")
+    @Test("A success has no error code, whatever its body contains")
     func success() throws {
         let body = #"{"error":"none","access_token":"s3cret"}"#
         let line = try line("https://login.example.com/token") { _ throws(TransportError) in Reply(200, body) }
@@ -62,7 +62,7 @@ struct ProviderCallLogTests {
         #expect(line["provider_code"] == nil && !log.text.contains("s3cret"))
     }
 
-    @Test("A call that got no reply is told by its reason, and by the host alone as well")
+    @Test("A call without a reply is logged with its reason, and with the host only")
     func noReply() throws {
         let line = try line("https://www.example.com/secret") { _ throws(TransportError) in throw .timedOut }
 

@@ -63,7 +63,7 @@ struct PushWorkTests {
         try server.count("SELECT COUNT(*) FROM outbox WHERE kind = 'sendPush'")
     }
 
-    @Test("A push is attempted for an hour; after that nobody is disturbed", arguments: [(3_600, 1), (3_601, 0)])
+    @Test("A push is attempted for an hour, and then dropped", arguments: [(3_600, 1), (3_601, 0)])
     func late(seconds: Int64, attempts: Int) throws {
         try commit()
         clock.advance(bySeconds: seconds)
@@ -72,7 +72,7 @@ struct PushWorkTests {
         #expect(try pushesWaiting() == 0)
     }
 
-    @Test("What Apple could not take is sent again under the same identifier, so that it is shown once")
+    @Test("A failed push to Apple is sent again with the same identifier, so that it is shown once")
     func again() throws {
         try commit()
 
@@ -101,7 +101,7 @@ struct PushWorkTests {
         #expect(try pushesWaiting() == 0)
     }
 
-    @Test("In which of Apple's worlds a device was found is remembered")
+    @Test("The APNs environment in which a device was found is stored")
     func environment() throws {
         try commit()
 

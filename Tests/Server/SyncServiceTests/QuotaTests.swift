@@ -26,7 +26,7 @@ struct QuotaTests {
         server.send(CreateSharingInvitationRequest(permission: .read, sharingGroupUUID: phone.group), as: phone)
     }
 
-    @Test("Groups: one too many is refused for good and not made; the last request repeated is not; others go on")
+    @Test("Groups: one beyond the limit is rejected and not created; a repeated request is not; others continue")
     func groups() throws {
         let server = try server([.groups: 3])
         let alice = try server.signUp()
@@ -53,7 +53,7 @@ struct QuotaTests {
         #expect(createGroup(as: alice, server).status == 200)
     }
 
-    @Test("Groups: of many made at the same moment, as many come into being as the user may have")
+    @Test("Groups: of many concurrent requests, as many succeed as the user may have")
     func groupRace() throws {
         let server = try server([.groups: 4])
         let alice = try server.signUp()
@@ -65,7 +65,7 @@ struct QuotaTests {
         #expect(try server.count("SELECT COUNT(*) FROM memberships") == 4)
     }
 
-    @Test("Joining a group counts, too; nothing of the redemption stays")
+    @Test("Joining a group counts, too; the redemption is rolled back")
     func joining() throws {
         let server = try server([.groups: 1])
         let (alice, bob) = (try server.signUp(), try server.signUp("bob"))
@@ -79,7 +79,7 @@ struct QuotaTests {
         #expect(try server.count("SELECT SUM(master_version) FROM sharing_groups") == 0)
     }
 
-    @Test("Groups made within an hour: refused with the time to wait, also after signing up anew; then it goes on")
+    @Test("Groups within an hour: rejected with Retry-After, also after signing up again; then accepted")
     func groupRate() throws {
         let server = try server([.groupsPerHour: 2])
         let alice = try server.signUp()
@@ -103,7 +103,7 @@ struct QuotaTests {
             server.send(AddUserRequest(sharingGroupUUID: other.group, cloudFolderName: "F"), as: other).status == 200)
     }
 
-    @Test("Invitations: too many at a time are refused until one is gone, too many within an hour until it is over")
+    @Test("Invitations: limited at a time until one is removed, and within an hour until it is over")
     func invitations() throws {
         let open = try server([.openInvitations: 2])
         let alice = try open.signUp()
@@ -120,7 +120,7 @@ struct QuotaTests {
         #expect(try hourly.count("SELECT COUNT(*) FROM invitations") == 2)
     }
 
-    @Test("Staged changes: one too many is refused and its object given up; the same again is not; a commit makes room")
+    @Test("Staged changes: one beyond the limit is rejected and its object deleted; a commit frees the quota")
     func stagedChanges() throws {
         let server = try server([.stagedChanges: 2])
         let alice = try server.signUp()
@@ -150,7 +150,7 @@ struct QuotaTests {
             ).status == 200)
     }
 
-    @Test("Metadata that wait for their commit are limited in bytes")
+    @Test("Staged metadata are limited in bytes")
     func stagedBytes() throws {
         let server = try server([.stagedBytes: 20])
         let alice = try server.signUp()
@@ -184,7 +184,7 @@ struct QuotaTests {
         #expect(set(files[1], "1234").code == "quota_staged_bytes")
     }
 
-    @Test("Codes: the provider is asked as often as may be within an hour, and not about a known code")
+    @Test("Codes: exchanges within an hour are limited; a known code does not count")
     func codeExchanges() throws {
         let server = try server([.codeExchangesPerHour: 2])
         let alice = try server.signUp()
@@ -205,7 +205,7 @@ struct QuotaTests {
         #expect(check("three").status == 200)
     }
 
-    @Test("Push: devices register as often as may be within an hour, also where another process has the key")
+    @Test("Push: registrations within an hour are limited, also where another process has the key")
     func pushRegistrations() throws {
         var quotas = Quotas.unlimited
         quotas[.pushRegistrationsPerHour] = 2
@@ -225,7 +225,7 @@ struct QuotaTests {
         #expect(try server.count("SELECT COUNT(*) FROM push_registrations WHERE kind = 'apns'") == 1)
     }
 
-    @Test("Devices: one too many is refused with the code that clients know, and counted")
+    @Test("Devices: one beyond the limit is rejected with the code that clients know, and counted")
     func devices() throws {
         let server = try server([.devices: 1])
         var alice = try server.signUp()

@@ -5,9 +5,9 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Redeeming while the group ends")
+@Suite("Redeeming while the group is removed")
 struct RedemptionRaceTests {
-    @Test("A group that is removed while a redeemer waits for it has no invitations any more: 404")
+    @Test("A group removed while a redemption waits for it has no invitations any more: 404")
     func groupRemoved() async throws {
         let server = try TestServer()
         let alice = try server.signUp()

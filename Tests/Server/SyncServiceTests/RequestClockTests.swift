@@ -48,7 +48,7 @@ struct RequestClockTests {
         #expect(Set(row).count == 1)
     }
 
-    @Test("The dates are those of the moment at which the bytes have arrived, not of the request's first line")
+    @Test("The dates are of the time at which all bytes have arrived, not of the request's start")
     func lastByte() throws {
         let server = server
         let noted = Noted()

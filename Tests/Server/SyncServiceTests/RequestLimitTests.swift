@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("What one user may hold of a process")
+@Suite("Limits of one user in a process")
 struct RequestLimitTests {
     /// Threads that are inside a request, and a gate that holds them there.
     private final class Gate: Sendable {
@@ -45,7 +45,7 @@ struct RequestLimitTests {
         func abandon() {}
     }
 
-    @Test("Requests beyond a user's share wait without a thread, are answered all the same, and hold nobody else up")
+    @Test("Requests beyond a user's share wait without a thread, are answered, and delay nobody else")
     func turns() throws {
         let server = try TestServer(requestTurns: RequestTurns(maximumPerUser: 2))
         let alice = try server.signUp()
@@ -80,7 +80,7 @@ struct RequestLimitTests {
         #expect(server.send(IndexRequest(), as: alice).status == 200)
     }
 
-    @Test("Who has waited for their turn for too long is told so, and nothing is done for them any more")
+    @Test("A request that has waited too long is rejected, and not processed any more")
     func waitedTooLong() throws {
         let server = try TestServer(requestTurns: RequestTurns(maximumPerUser: 1, longestWait: .zero))
         let alice = try server.signUp()
@@ -106,7 +106,7 @@ struct RequestLimitTests {
         #expect(server.send(IndexRequest(), as: alice).status == 200)
     }
 
-    @Test("A transfer beyond the user's is 429 at once, with its own code, and its body is left unread")
+    @Test("A transfer beyond the user's limit is 429 at once, with its own code, and its body is not read")
     func transfers() throws {
         let limit = TransferLimit(threads: 100, maximumPerUser: 1)
         let server = try TestServer(transferLimit: limit)
@@ -129,7 +129,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test("A body that comes too slowly is 408, and what is left of it is not waited for")
+    @Test("A body that arrives too slowly is 408, and the rest is not waited for")
     func tooSlow() throws {
         let server = try TestServer()
         let alice = try server.signUp()

@@ -10,7 +10,7 @@ import Vault
 
 @testable import SyncService
 
-@Suite("What a removed user had granted is given back")
+@Suite("Grants of removed users are revoked")
 struct RevocationTests {
     private let server: TestServer
     private let alice = Phone(name: "alice", accountType: .google)
@@ -58,7 +58,7 @@ struct RevocationTests {
         return try server.sealer.open(sealed.record, from: .user(userID))
     }
 
-    @Test("An hour after the removal; once; and without a word in the log")
+    @Test("An hour after the removal, once, and without secrets in the log")
     func revoked() throws {
         remove()
         clock.advance(bySeconds: 3_599)
@@ -73,7 +73,7 @@ struct RevocationTests {
         #expect(!server.log.text.contains("from one") && !server.log.text.contains("server's"))
     }
 
-    @Test("A provider that cannot be asked is asked again, for a day")
+    @Test("An unreachable provider is retried for a day")
     func unavailable() throws {
         removeAnHourAgo()
         server.exchanges.fail(.unavailable(detail: "s3cret"))
@@ -93,7 +93,7 @@ struct RevocationTests {
         #expect(!server.log.text.contains("s3cret"))
     }
 
-    @Test("After a day without success the tokens are forgotten")
+    @Test("After a day without success the tokens are removed")
     func dropped() throws {
         removeAnHourAgo()
         server.exchanges.fail(.unavailable(detail: "down"))
@@ -105,7 +105,7 @@ struct RevocationTests {
         #expect(server.exchanges.revoked.isEmpty)
     }
 
-    @Test("A new user does not bring the result of an old code, whose tokens are revoked")
+    @Test("A new user does not get the result of an old code, whose tokens are revoked")
     func oldCode() throws {
         removeAnHourAgo()
         try work()
@@ -117,7 +117,7 @@ struct RevocationTests {
         #expect(try stored().refreshToken == "from two")
     }
 
-    @Test("Whoever comes back before the provider was told keeps what they had granted")
+    @Test("A user who returns before the revocation keeps the grant")
     func comesBack() throws {
         remove()
 
@@ -129,7 +129,7 @@ struct RevocationTests {
         #expect(try stored().refreshToken == "from one")
     }
 
-    @Test("Whoever comes back when the work is leased already, but the provider was not told, keeps it as well")
+    @Test("A user who returns when the work is leased, but before the call, keeps the grant as well")
     func comesBackLate() throws {
         removeAnHourAgo()
 
@@ -141,7 +141,7 @@ struct RevocationTests {
         #expect(try stored().refreshToken == "from one")
     }
 
-    @Test("Whoever comes back with a new sign-in keeps the newer tokens")
+    @Test("A user who returns with a new sign-in keeps the newer tokens")
     func comesBackWithCode() throws {
         remove()
 
@@ -152,7 +152,7 @@ struct RevocationTests {
         #expect(try stored().refreshToken == "from two")
     }
 
-    @Test("Whoever comes back while the provider is being told waits until it knows")
+    @Test("A user who returns during the revocation waits until it is complete")
     func comesBackMeanwhile() async throws {
         removeAnHourAgo()
         let waitsBefore = server.waits.count

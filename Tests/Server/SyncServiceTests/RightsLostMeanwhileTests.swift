@@ -5,7 +5,7 @@ import Testing
 
 /// A request may name the master version that another change is only about to make. It then waits for that change, and
 /// must not go by the rights that its sender had before.
-@Suite("Requests that wait for the group while their sender loses the right to make them")
+@Suite("Requests whose sender loses the permission while they wait for the group's lock")
 struct RightsLostMeanwhileTests {
     private let server: TestServer
     private let bob: Phone

@@ -55,7 +55,7 @@ struct RouterTests {
         }
     }
 
-    @Test("A user who does not exist is told so before anything about groups and files")
+    @Test("An unknown user is rejected before anything about groups and files is revealed")
     func unknownUser() throws {
         let server = try TestServer()
 
@@ -90,7 +90,7 @@ struct RouterTests {
             #expect(server.send("GET", "/Index/", headers: [.failureTest: "1"]).code == "credentials_missing")
         }
 
-        @Test("A debugging build says whether a token is good, for users and others [17] [18] [19] [20]")
+        @Test("A debugging build reports whether a token is valid, for users and others [17] [18] [19] [20]")
         func checkPrimaryCreds() throws {
             let server = try TestServer()
 
@@ -136,7 +136,7 @@ struct RouterTests {
         #expect(replies.last?.1.body == bytes)
     }
 
-    @Test("An error says its code twice, names its request, stays below 1 KiB, and 405 names the method")
+    @Test("An error contains its code twice and the request id, is below 1 KiB, and 405 names the method")
     func errorBody() throws {
         let server = try TestServer(withDatabase: false)
 
@@ -167,7 +167,7 @@ struct RouterTests {
         #expect(reply.readBytes == bytes)
     }
 
-    @Test("A body of more than 128 MiB, or of unknown length, is answered at once")
+    @Test("A body of more than 128 MiB, or of unknown length, gets the reply at once")
     func noDrain() throws {
         let server = try TestServer(withDatabase: false)
         let tooLarge: Int64 = 128 << 20 + 1
@@ -181,7 +181,7 @@ struct RouterTests {
         #expect(unknown.readBytes == 0)
     }
 
-    @Test("A body that ends before its announced length does not keep the reply from being sent")
+    @Test("A body that ends before its announced length does not prevent the reply")
     func shortBodyWhileDraining() throws {
         let server = try TestServer(withDatabase: false)
 
@@ -193,7 +193,7 @@ struct RouterTests {
 
     // MARK: Phones that hang up
 
-    @Test("A phone that hangs up while its body is read gets nothing, and is logged as 499")
+    @Test("A phone that disconnects while its body is read gets nothing, and is logged as 499")
     func hangsUpWhileDraining() throws {
         let server = try TestServer(withDatabase: false)
         let connection = FakeConnection(zeros: 1 << 20)
@@ -208,7 +208,7 @@ struct RouterTests {
         #expect(server.log.request?["bytes_received"] == "262144")
     }
 
-    @Test("A phone that does not take its reply is logged as 499, and nothing is sent after that")
+    @Test("A phone that does not read its reply is logged as 499, and nothing is sent after that")
     func hangsUpWhileReading() throws {
         let server = try TestServer()
         let alice = try server.signUp()
@@ -226,7 +226,7 @@ struct RouterTests {
 
     // MARK: The log
 
-    @Test("One line is written about every request, with neither tokens nor what the request says [F19]")
+    @Test("Each request is logged as one line, without tokens or the request's contents [F19]")
     func log() throws {
         let server = try TestServer()
         let alice = try server.signUp()
@@ -244,7 +244,7 @@ struct RouterTests {
 
     // MARK: Requests that arrive twice
 
-    @Test("AddUser that arrives several times at once makes one user and one group, and all get the same reply")
+    @Test("Concurrent equal AddUser requests create one user and one group, and all get the same reply")
     func addUserTwice() throws {
         let server = try TestServer()
 
@@ -288,7 +288,7 @@ struct RouterTests {
         }
     }
 
-    @Test("DoneUploads that arrives several times at once commits once, and all get the first one's reply")
+    @Test("Concurrent equal DoneUploads requests commit once, and all get the first one's reply")
     func doneUploadsTwice() throws {
         let server = try TestServer()
         let alice = try server.signUp()
@@ -304,7 +304,7 @@ struct RouterTests {
         #expect(try server.count("SELECT master_version FROM sharing_groups") == 3)
     }
 
-    @Test("DoneUploads that is behind is told so while another commit holds the group")
+    @Test("A stale DoneUploads is rejected while another commit holds the group's lock")
     func staleWithoutWaiting() throws {
         let server = try TestServer()
         let alice = try server.signUp()

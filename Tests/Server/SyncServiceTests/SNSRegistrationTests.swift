@@ -7,7 +7,7 @@ import Testing
 
 @testable import SyncService
 
-@Suite("Devices that listen by way of SNS")
+@Suite("Devices registered with SNS")
 struct SNSRegistrationTests {
     private let server: TestServer
     private let amazon: ScriptedTransport
@@ -49,7 +49,7 @@ struct SNSRegistrationTests {
         }
     }
 
-    @Test("A device that another person takes over stops listening to what the first one is told")
+    @Test("A device that another user takes over is unsubscribed from the first one's topic")
     func takenOver() throws {
         let alice = try server.signUp()
         var bob = try server.signUp("bob")

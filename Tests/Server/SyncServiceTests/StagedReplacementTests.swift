@@ -4,7 +4,7 @@ import Testing
 @testable import Store
 @testable import SyncService
 
-@Suite("What becomes of a staged change when another one comes for the same file")
+@Suite("Replacement of staged changes of a file")
 struct StagedReplacementTests {
     private static let file = someFile()
     private static let owner = OwningUser(userID: UserID(1), storageType: .google)

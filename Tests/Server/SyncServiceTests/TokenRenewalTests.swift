@@ -13,7 +13,7 @@ import Testing
 @testable import Vault
 
 /// Many requests, each as on a process of its own, find the same access token expired.
-@Suite("Renewing tokens, one at a time")
+@Suite("Refreshing tokens, one at a time")
 struct TokenRenewalTests {
     private let server: TestServer
     private let provider = RotatingProvider()
@@ -48,7 +48,7 @@ struct TokenRenewalTests {
         RefreshLease(of: user.userID, store: server.store, backoff: Backoff(pause: { _ in sched_yield() }))
     }
 
-    @Test("Eight at once ask the provider once, and all have the new token; again and again")
+    @Test("Eight concurrent requests refresh once, and all get the new token; repeatedly")
     func once() async throws {
         for round in 1...5 {
             let waiting = WaitingThreads()
@@ -69,7 +69,7 @@ struct TokenRenewalTests {
         }
     }
 
-    @Test("While another process asks, its result is waited for; when it dies, the next one asks")
+    @Test("While another process refreshes, its result is waited for; if it dies, the next one refreshes")
     func holder() async throws {
         let owner = "another process"
         let userID = user.userID
@@ -94,7 +94,7 @@ struct TokenRenewalTests {
         #expect(provider.calls == 1)
     }
 
-    @Test("Where a provider gives an access token alone, the refresh token stays")
+    @Test("If a provider returns an access token alone, the refresh token is kept")
     func accessTokenAlone() throws {
         provider.givesAccessTokensOnly()
 
@@ -103,7 +103,7 @@ struct TokenRenewalTests {
         #expect(try stored() == StoredCredentials(accessToken: "access 1", refreshToken: "refresh 0"))
     }
 
-    @Test("What else is stored meanwhile is kept, and so is a refresh token that is given only once")
+    @Test("Other data stored meanwhile are kept, and so is a refresh token that is issued only once")
     func changedMeanwhile() throws {
         try store(
             StoredCredentials(
@@ -123,7 +123,7 @@ struct TokenRenewalTests {
         #expect(kept.codeHash == "of a code" && kept.identity?.tokenHashes == ["t"])
     }
 
-    @Test("A new sign-in that is stored meanwhile stands")
+    @Test("A new sign-in that is stored meanwhile is kept")
     func signedInMeanwhile() throws {
         provider.beforeAnswer {
             try? store(StoredCredentials(accessToken: "from a code", refreshToken: "newest"))
@@ -134,7 +134,7 @@ struct TokenRenewalTests {
         #expect(try stored().refreshToken == "newest")
     }
 
-    @Test("A renewal is in the log without any token, whether or not the new one could be stored")
+    @Test("A refresh is logged without any token, whether or not the new one could be stored")
     func logged() throws {
         #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 1")
         let userID = user.userID
@@ -150,7 +150,7 @@ struct TokenRenewalTests {
         }
     }
 
-    @Test("Neither a removed user nor a record that cannot be opened counts as a permission that was withdrawn")
+    @Test("Neither a removed user nor an unreadable record counts as a revoked authorisation")
     func notRevoked() throws {
         let ask = { (question: () throws -> String) -> CloudStorageError? in
             do {
@@ -180,7 +180,7 @@ struct TokenRenewalTests {
         #expect(provider.calls == 0)
     }
 
-    @Test("A failure gives the turn to the next one at once")
+    @Test("A failure releases the lease for the next one at once")
     func failure() throws {
         provider.failNext(with: .unavailable(detail: "down"))
         #expect(throws: CloudStorageError.self) {
@@ -191,7 +191,7 @@ struct TokenRenewalTests {
         #expect(isFree == true)
     }
 
-    @Test("A removed user's renewed tokens are stored, too: the former ones may work only once")
+    @Test("A removed user's refreshed tokens are stored, too: the former ones may work only once")
     func departed() throws {
         let userID = user.userID
         try server.store.transaction { session in
@@ -212,7 +212,7 @@ struct TokenRenewalTests {
         #expect(try sealer.open(kept.credentials, from: .user(userID)).refreshToken == "refresh 1")
     }
 
-    @Test("A token that somebody else has renewed is used without asking")
+    @Test("A token refreshed by another process is used without a call")
     func renewedByOthers() throws {
         try store(StoredCredentials(accessToken: "access 9", refreshToken: "refresh 9"))
         #expect(try tokens().renewed(insteadOf: "access 0", by: .after(.seconds(20))) == "access 9")

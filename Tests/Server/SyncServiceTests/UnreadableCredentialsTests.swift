@@ -45,7 +45,7 @@ struct UnreadableCredentialsTests {
         get throws { try server.count("SELECT COUNT(*) FROM users WHERE former_credentials IS NOT NULL") }
     }
 
-    @Test("A new code brings new credentials in the place of the record, with a warning and a count for the operator")
+    @Test("A new code replaces the record with new credentials, with a warning and a count for the operator")
     func newCode() throws {
         try loseKey(codes: true)
 
@@ -61,7 +61,7 @@ struct UnreadableCredentialsTests {
         #expect(lines.allSatisfy { $0["reason"]?.hasPrefix("The record is sealed with key") == true })
     }
 
-    @Test("What is damaged counts as absent just like what is sealed with another key")
+    @Test("A corrupt record counts as absent like one sealed with another key")
     func damaged() throws {
         for damage in ["REVERSE(credentials)", "'x'", "CONCAT(credentials, 'x')"] {
             try server.execute("UPDATE users SET credentials = \(damage)")
@@ -96,7 +96,7 @@ struct UnreadableCredentialsTests {
         #expect(try setAside == 0)
     }
 
-    @Test("A new withdrawal of consent ends what was set aside: its refresh token is withdrawn, too")
+    @Test("A new withdrawal of consent revokes the refresh token that was set aside, too")
     func withdrawn() throws {
         try loseKey(codes: true)
         #expect(checkCreds().status == 200)
@@ -113,7 +113,7 @@ struct UnreadableCredentialsTests {
         #expect(try setAside == 0)
     }
 
-    @Test("What was set aside is found also if the record that took its place cannot be opened in its turn")
+    @Test("A record that was set aside is found even if its replacement cannot be opened")
     func keysSwapped() throws {
         let original = try #require(try server.store.withSession { try $0.credentials(of: userID) }).record
         try loseKey(codes: true)

@@ -4,7 +4,7 @@ import Testing
 @testable import Store
 @testable import SyncService
 
-@Suite("What an UploadFile request amounts to")
+@Suite("Decisions about an UploadFile request")
 struct UploadDecisionTests {
     private let file = someFile()
     private let me = OwningUser(userID: UserID(1), storageType: .google)
@@ -95,7 +95,7 @@ struct UploadDecisionTests {
                 == plan(owner: other, checkSum: sum, created: earlier))
     }
 
-    @Test("An undelete revives a deleted file; asked for a live one it is an upload")
+    @Test("An undelete restores a deleted file; for a live one it is an upload")
     func undelete() throws {
         #expect(
             try decide(request(version: 5, undelete: true), current: committed(isDeleted: true))
@@ -103,7 +103,7 @@ struct UploadDecisionTests {
         #expect(try decide(request(version: 5, undelete: true), current: committed()) == plan(created: earlier))
     }
 
-    @Test("A checksum is taken in any letter case and written as its storage writes it")
+    @Test("A checksum is accepted in any letter case and stored in its storage's letter case")
     func checkSumCase() throws {
         #expect(try decide(request(version: 0, checkSum: sum.uppercased())) == plan())
         let oneDrive = OwningUser(userID: UserID(3), storageType: .microsoft)
@@ -117,7 +117,7 @@ struct UploadDecisionTests {
 
     // MARK: What does not
 
-    @Test("Whatever does not fit what the group has is refused with its own code")
+    @Test("Each mismatch with the group's state is rejected with its own code")
     func refusals() throws {
         let cases: [(EndpointError, UploadFileRequest, FileRecord?)] = [
             (.fileVersionMismatch, request(version: 1), nil),
@@ -140,7 +140,7 @@ struct UploadDecisionTests {
         }
     }
 
-    @Test("The last versions that 32 bits can count have no successor")
+    @Test("The maximum 32-bit version has no successor")
     func endOfVersions() throws {
         var current = committed()
         current.fileVersion = FileVersion(.max)
@@ -151,7 +151,7 @@ struct UploadDecisionTests {
         }
     }
 
-    @Test("A new file that is live in another group, or that nobody would own, is refused")
+    @Test("A new file that is live in another group, or would have no owner, is rejected")
     func newFileRefusals() throws {
         #expect(throws: EndpointError.fileInOtherGroup) { try decide(request(version: 0), isLiveElsewhere: true) }
         #expect(throws: EndpointError.ownerRemoved) {
@@ -189,7 +189,7 @@ struct UploadDecisionTests {
                 == .repeated(creationDate: noon, updateDate: noon))
     }
 
-    @Test("Anything else that was staged gives way")
+    @Test("Any other staged change is replaced")
     func replacement() throws {
         let otherSum = "a0a8db164e0754105b7a99be72e3fe51"
         let ofNew: [(UploadFileRequest, StagedChange)] = [
@@ -212,7 +212,7 @@ struct UploadDecisionTests {
         }
     }
 
-    @Test("A staged upload that could not be committed any more is no repetition, or it would be in the way for ever")
+    @Test("A staged upload that can no longer be committed is not a repetition, but replaced")
     func outdatedStaging() throws {
         // Another device has deleted the file since.
         #expect(

@@ -28,7 +28,7 @@ struct UploadFileTests {
         }
     }
 
-    @Test("An upload is in the cloud under its protocol name, staged, and leaves no intent behind")
+    @Test("An upload is stored under its protocol name, staged, and its intent is removed")
     func upload() throws {
         let file = someFile()
 
@@ -55,7 +55,7 @@ struct UploadFileTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("Of twins in flight the second to stage gives up its own object only, and both get the same dates")
+    @Test("Of two concurrent equal uploads the second discards its own object, and both get the same dates")
     func twins() throws {
         let (server, alice, bytes, file) = (server, alice, bytes, someFile())
         var behaviour = FakeCloud.Behaviour()
@@ -73,7 +73,7 @@ struct UploadFileTests {
         #expect(try stagedRows == 1)
     }
 
-    @Test("Many equal uploads at once leave one staged object, and all others are given up")
+    @Test("Many equal uploads at once leave one staged object; all others are deleted")
     func manyTwins() throws {
         let (server, alice, bytes, file) = (server, alice, bytes, someFile())
 
@@ -99,7 +99,7 @@ struct UploadFileTests {
         #expect(server.commit(from: 0, by: alice).json["numberUploadsTransferred"] as? Int == 1)
     }
 
-    @Test("A commit that gets in between makes the upload stale, and its object is given up")
+    @Test("A commit in between makes the upload stale, and its object is deleted")
     func commitInBetween() throws {
         let (server, alice) = (server, alice)
         var behaviour = FakeCloud.Behaviour()
@@ -115,7 +115,7 @@ struct UploadFileTests {
         #expect(try dueDeletions == 1)
     }
 
-    @Test("A stale upload is told so before anything goes out, but after its body was read")
+    @Test("A stale upload is rejected before bytes are sent to the cloud, but after its body was read")
     func stale() throws {
         let reply = server.upload(bytes, of: someFile(), master: 7, by: alice)
 
@@ -125,7 +125,7 @@ struct UploadFileTests {
         #expect(try outboxRows == 0)
     }
 
-    @Test("Bytes that are not the announced ones never become an object, and nothing is staged")
+    @Test("Bytes with another checksum never become an object, and nothing is staged")
     func wrongBytes() throws {
         let cases: [(code: String, announced: Int64, sent: [UInt8])] = [
             ("checksum_mismatch", 300_000, someBytes(299_999) + [0]),
@@ -144,7 +144,7 @@ struct UploadFileTests {
         #expect(try dueDeletions == 3)
     }
 
-    @Test("A phone that hangs up leaves nothing but an intent")
+    @Test("A phone that disconnects leaves only an intent")
     func hangsUp() throws {
         let connection = FakeConnection(body: bytes)
         connection.hangsUpAfterBytes = 280_000
@@ -176,7 +176,7 @@ struct UploadFileTests {
         #expect(reply.code == "unknown_mime_type")
     }
 
-    @Test("What the cloud refuses has its own code, and the intent is worked off")
+    @Test("Rejections by the cloud have their own codes, and the intent is processed")
     func cloudFailures() throws {
         let cases: [(CloudStorageError, Int, String)] = [
             (.authorizationRevoked, 410, "cloud_authorization_revoked"), (.quotaExceeded, 507, "cloud_quota_exceeded"),

@@ -1,13 +1,13 @@
 import Testing
 import UntrustedInput
 
-@Suite("What others send")
+@Suite("Untrusted input")
 struct UntrustedInputTests {
     private struct Anything: Decodable {
         init(from decoder: any Decoder) throws {}
     }
 
-    @Test("Nesting is bounded, and brackets in texts do not count")
+    @Test("Nesting is limited, and brackets in strings do not count")
     func depth() throws {
         func nested(_ depth: Int, _ open: String, _ close: String) -> [UInt8] {
             Array((String(repeating: open, count: depth) + "1" + String(repeating: close, count: depth)).utf8)
@@ -31,7 +31,7 @@ struct UntrustedInputTests {
         var isPlausible: Bool { number >= 0 }
     }
 
-    @Test("What can be read but cannot be meant is refused")
+    @Test("Readable but implausible values are rejected")
     func plausibility() throws {
         #expect(try UntrustedJSON.decode(Count.self, from: Array(#"{"number": 0}"#.utf8)) == Count(number: 0))
         #expect(throws: UntrustedJSON.Refusal.implausible) {
@@ -63,7 +63,7 @@ struct UntrustedInputTests {
         for text in ["", "1234567", "a b", "a\r\n", "é", "\u{7F}"] { #expect(!text.isIdentifier(upTo: 6), "\(text)") }
     }
 
-    @Test("Names are cut where a column ends, between scalars")
+    @Test("Names are truncated to the column's length, between Unicode scalars")
     func names() {
         let families = String(repeating: "👨‍👩‍👧‍👦", count: 100)
         #expect(families.limited(toScalars: 255).unicodeScalars.count == 255)

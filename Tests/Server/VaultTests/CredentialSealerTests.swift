@@ -16,7 +16,7 @@ struct CredentialSealerTests {
         sealer = CredentialSealer(keys: KeyRing(current: key))
     }
 
-    @Test("What was sealed opens again, and nothing of it can be read [F20]")
+    @Test("A sealed record opens again, and reveals nothing of its contents [F20]")
     func roundTrip() throws {
         let record = try sealer.seal(Self.credentials, for: alice)
 
@@ -25,7 +25,7 @@ struct CredentialSealerTests {
         #expect(try sealer.seal(Self.credentials, for: alice) != record)
     }
 
-    @Test("A record opens only in its own place")
+    @Test("A record opens only for the user or code that it is bound to")
     func places() throws {
         let record = try sealer.seal(Self.credentials, for: alice)
         let hash = [UInt8](repeating: 1, count: 32)
@@ -39,7 +39,7 @@ struct CredentialSealerTests {
         #expect(try sealer.open(ofCode, from: .code(hash)) == Self.credentials)
     }
 
-    @Test("A changed byte anywhere keeps a record shut")
+    @Test("A record with any changed byte does not open")
     func tampering() throws {
         let record = try sealer.seal(Self.credentials, for: alice)
 
@@ -52,7 +52,7 @@ struct CredentialSealerTests {
         #expect(throws: (any Error).self) { try sealer.open([], from: alice) }
     }
 
-    @Test("A record of an older key opens as long as that key is in the ring")
+    @Test("A record sealed with an older key opens as long as that key is in the ring")
     func rotation() throws {
         let record = try sealer.seal(Self.credentials, for: alice)
         let newer = try SealingKey([UInt8](repeating: 8, count: 32))
@@ -64,7 +64,7 @@ struct CredentialSealerTests {
         }
     }
 
-    @Test("Credentials print nothing of what they hold")
+    @Test("Descriptions of credentials reveal nothing")
     func redacted() {
         #expect("\(Self.credentials)" == "<redacted>")
         #expect(String(reflecting: Self.credentials) == "<redacted>")

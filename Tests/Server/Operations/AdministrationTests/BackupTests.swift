@@ -35,7 +35,7 @@ struct BackupTests {
         return sums
     }
 
-    @Test("Of a database in which nothing is stored yet there is a backup, too, that says so")
+    @Test("A backup of an empty database is possible, and says that it is empty")
     func nothing() throws {
         let report = try backUp(AdministrationFixture(populated: false))
 
@@ -43,7 +43,7 @@ struct BackupTests {
         #expect(try BackupVerifier(path: path).verify().isGood)
     }
 
-    @Test("What is restored is what was there, to the last byte, and numbers go on where they were")
+    @Test("A restore is exact to the last byte, and ids continue where they were")
     func roundTrip() throws {
         let fixture = try AdministrationFixture()
         try fixture.run(
@@ -78,7 +78,7 @@ struct BackupTests {
         #expect(try Fsck(store: empty.store, sealer: empty.sealer, rowLimit: 5).run() == [])
     }
 
-    @Test("Every table of the schema is in a backup; with one that is not known, none is made")
+    @Test("A backup contains every table of the schema; with an unknown table, none is made")
     func complete() throws {
         let fixture = try AdministrationFixture()
         let tables = try backUp(fixture).manifest.parts.keys
@@ -91,7 +91,7 @@ struct BackupTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
     }
 
-    @Test("A database in which anything is stored is refused, and stays as it was")
+    @Test("A restore into a non-empty database is rejected, and changes nothing")
     func notEmpty() throws {
         let fixture = try AdministrationFixture()
         _ = try backUp(fixture)
@@ -103,7 +103,7 @@ struct BackupTests {
         #expect(try checksums(fixture.settings) == before)
     }
 
-    @Test("A database of something else is refused, and gets no table of ours")
+    @Test("A restore into another application's database is rejected, and creates no tables")
     func foreignDatabase() throws {
         _ = try backUp(AdministrationFixture())
         let other = try AdministrationFixture(migrated: false)
@@ -115,7 +115,7 @@ struct BackupTests {
             try other.number("SELECT COUNT(*) FROM information_schema.TABLES WHERE table_schema = DATABASE()") == 1)
     }
 
-    @Test("Rows that are missing after a restore are noticed: what is there is counted")
+    @Test("Missing rows after a restore are detected by counting")
     func rowsLost() throws {
         let fixture = try AdministrationFixture()
         try fixture.run("INSERT INTO apple_notices VALUES (REPEAT('n', 32), '2026-01-01')")
@@ -142,7 +142,7 @@ struct BackupTests {
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "mine")
     }
 
-    @Test("The file is for its owner only")
+    @Test("The file is readable by its owner only")
     func mode() throws {
         _ = try backUp(try AdministrationFixture())
 
@@ -196,7 +196,7 @@ struct BackupTests {
         #expect(throws: BackupError.formatTooNew(2)) { try rewritten(#""format":1"#, #""format":2"#).verify() }
     }
 
-    @Test("Uploads that were under way are forgotten, since some have come to their end; other work is kept")
+    @Test("Uploads in progress are not restored, since some have completed; other work is kept")
     func intents() throws {
         let fixture = try AdministrationFixture()
         try fixture.run(
@@ -214,7 +214,7 @@ struct BackupTests {
         #expect(try empty.number("SELECT COUNT(*) FROM outbox WHERE object_id = 'object-0'") == 1)
     }
 
-    @Test("A scratch restore proves the backup and leaves the scratch database empty")
+    @Test("A scratch restore verifies the backup and leaves the scratch database empty")
     func scratch() throws {
         let fixture = try AdministrationFixture()
         _ = try backUp(fixture)
@@ -232,7 +232,7 @@ struct BackupTests {
         #expect(try fixture.number("SELECT COUNT(*) FROM users") == 2)
     }
 
-    @Test("What is not in it is said loudly")
+    @Test("Missing contents are stated clearly")
     func loud() throws {
         let text = try backUp(try AdministrationFixture()).text
 

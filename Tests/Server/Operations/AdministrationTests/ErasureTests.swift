@@ -9,7 +9,7 @@ struct ErasureTests {
     private let fixture: AdministrationFixture
     init() throws { fixture = try AdministrationFixture() }
 
-    @Test("A preview changes nothing and says what would go")
+    @Test("A preview changes nothing and reports what would be removed")
     func preview() throws {
         let receipt = try #require(
             try Erasure(store: fixture.store).preview(AdministrationFixture.alice, at: AdministrationFixture.now))
@@ -20,7 +20,7 @@ struct ErasureTests {
         #expect(try fixture.number("SELECT COUNT(*) FROM users") == 2)
     }
 
-    @Test("The receipt proves it without a name: what went, what is left, and the hash of the account")
+    @Test("The receipt contains no name: what was removed, what is left, and the hash of the account")
     func erase() throws {
         let receipt = try #require(
             try Erasure(store: fixture.store).erase(AdministrationFixture.alice, at: AdministrationFixture.now))
@@ -44,7 +44,7 @@ struct ErasureTests {
             try Erasure(store: fixture.store).erase(AdministrationFixture.alice, at: AdministrationFixture.now) == nil)
     }
 
-    @Test("An export has what is the person's, no tokens, and nothing of others")
+    @Test("An export contains the person's data, no tokens, and nothing of others")
     func export() throws {
         let data = try #require(
             try fixture.store.snapshot { try $0.personalData(of: AdministrationFixture.alice) })

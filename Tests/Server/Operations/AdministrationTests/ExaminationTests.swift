@@ -7,7 +7,7 @@ import Testing
 
 @Suite("doctor")
 struct ExaminationTests {
-    @Test("Work that has been due for minutes means that nobody does it")
+    @Test("Work that has been due for minutes means that no jobs process runs")
     func jobs() {
         func outbox(due: Int, seconds: Int64, failing: Int = 0) -> OutboxOverview {
             OutboxOverview(rows: due, due: due, leased: 0, failing: failing, longestDueSeconds: seconds)
@@ -24,7 +24,7 @@ struct ExaminationTests {
         #expect(Examination.clock(ownMilliseconds: 10_000, databaseMilliseconds: 7_999).verdict == .bad)
     }
 
-    @Test("nginx's limit at UploadFile counts, not that of other locations")
+    @Test("nginx's limit at UploadFile is used, not that of other locations")
     func uploadLimit() {
         let text = """
             server {
@@ -49,7 +49,7 @@ struct ExaminationTests {
         #expect(Examination.uploadLimit(NginxSite(""), maximumUploadBytes: 1).verdict == .unknown)
     }
 
-    @Test("As many connections as Debian's nginx takes are few", arguments: [("768", "warning"), ("4096", "good")])
+    @Test("The number of connections of Debian's nginx is too low", arguments: [("768", "warning"), ("4096", "good")])
     func connections(number: String, verdict: String) {
         let text = """
             worker_processes auto;
@@ -88,7 +88,7 @@ struct ExaminationTests {
         #expect(site.uploadLimitBytes == 5_368_709_120)
     }
 
-    @Test("What nginx does not include does not count: copies, disabled sites, hidden files")
+    @Test("Files that nginx does not include are ignored: copies, disabled sites, hidden files")
     func notIncluded() throws {
         let site = try site([
             "nginx.conf": "events { worker_connections 4096; }\nhttp { include conf.d/*.conf; # include old;\n}",
@@ -113,14 +113,14 @@ struct ExaminationTests {
         #expect(Examination.disk("/", free: 1 << 30, total: 100 << 30).verdict == .bad)
     }
 
-    @Test("A name must have an address; another host's is a question")
+    @Test("A host name must resolve; an address of another host is a warning")
     func dns() {
         #expect(Examination.dns("x", addresses: [], own: ["10.0.0.1"]).verdict == .bad)
         #expect(Examination.dns("x", addresses: ["10.0.0.1"], own: ["10.0.0.1"]).verdict == .good)
         #expect(Examination.dns("x", addresses: ["10.0.0.2"], own: ["10.0.0.1"]).verdict == .unknown)
     }
 
-    @Test("A socket without anybody is bad, and says what to do")
+    @Test("A socket without a listener is an error that says what to do")
     func socket() {
         let diagnosis = Examination.socket("apiSocket", "/nonexistent.sock")
         #expect(diagnosis.verdict == .bad)

@@ -3,7 +3,7 @@ import Store
 import SyncProtocol
 import Testing
 
-@Suite("The story of a file")
+@Suite("The history of a file")
 struct FileStoryTests {
     private func story(_ damage: String = "", of file: FileUUID = AdministrationFixture.photo) throws -> FileStory {
         let fixture = try AdministrationFixture()
@@ -12,7 +12,7 @@ struct FileStoryTests {
             try fixture.store.snapshot { try $0.evidence(of: file, at: AdministrationFixture.now) })
     }
 
-    @Test("A file of one version: who uploaded it, where its bytes are, what waits, and what phones see")
+    @Test("A file of one version: uploader, location of the bytes, pending work, and what phones see")
     func oneVersion() throws {
         let text = try story().text
 
@@ -28,7 +28,7 @@ struct FileStoryTests {
         #expect(!text.contains("secret"))
     }
 
-    @Test("A deleted file: with which master version, by whom if that is remembered, and how it could come back")
+    @Test("A deleted file: at which master version, by whom if known, and how to restore it")
     func deleted() throws {
         let file = FileUUID("F0F0F0F0-0000-4000-8000-000000000002")!
 
@@ -48,7 +48,7 @@ struct FileStoryTests {
         #expect(unknown.contains("who uploaded version 0 is not kept"))
     }
 
-    @Test("Work about the file's object is part of the story, and says whose storage it is in")
+    @Test("Work on the file's object is included, with the storage's owner")
     func work() throws {
         let text = try story("UPDATE outbox SET object_id = 'object-1', attempts = 3, request_id = '0a1b'").text
 
@@ -56,7 +56,7 @@ struct FileStoryTests {
         #expect(text.contains("unless something needs it, for request 0a1b; 3 attempts so far."))
     }
 
-    @Test("A file whose owner has gone is told as broken")
+    @Test("A file whose owner was removed is reported as broken")
     func ownerGone() throws {
         let text = try story("UPDATE files SET owning_user_id = 99").text
 
@@ -64,7 +64,7 @@ struct FileStoryTests {
         #expect(text.contains("BUT the owner is not in the group"))
     }
 
-    @Test("An upload that nobody has committed is all that is known")
+    @Test("Of an uncommitted file only the upload is reported")
     func stagedOnly() throws {
         let file = FileUUID("F0F0F0F0-0000-4000-8000-000000000009")!
         let text = try story(

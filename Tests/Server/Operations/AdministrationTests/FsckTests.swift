@@ -85,7 +85,7 @@ struct FsckTests {
         Damage("tokensUnreadable", "UPDATE users SET credentials = CONCAT(credentials, 'x') WHERE user_id = 1"),
     ]
 
-    @Test("A sound database is clean")
+    @Test("A consistent database is clean")
     func clean() throws {
         let fixture = try AdministrationFixture()
 
@@ -96,7 +96,7 @@ struct FsckTests {
         #expect(report.text == "clean")
     }
 
-    @Test("Each kind of damage is named", arguments: damages)
+    @Test("Each kind of damage is reported", arguments: damages)
     func named(_ damage: Damage) throws {
         let fixture = try AdministrationFixture()
         try fixture.run(damage.sql)
@@ -117,7 +117,7 @@ struct FsckTests {
         #expect(Set(rules).isSubset(of: Self.damages.map(\.code)))
     }
 
-    @Test("What can be repaired is clean after a repair, and nothing else changes", arguments: damages)
+    @Test("A repair fixes all repairable damage, and changes nothing else", arguments: damages)
     func repaired(_ damage: Damage) throws {
         let fixture = try AdministrationFixture()
         try fixture.run(damage.sql)
@@ -140,7 +140,7 @@ struct FsckTests {
         for rule in WorkInvariant.allCases { #expect(rule.isRepairable == repairs(rule.rawValue)) }
     }
 
-    @Test("A missing owner's files are deleted for phones with a new master version, which they see")
+    @Test("Files of a missing owner are marked deleted with a new master version, which phones see")
     func ownerless() throws {
         let fixture = try AdministrationFixture()
         try fixture.run("UPDATE files SET owning_user_id = 99 WHERE NOT is_deleted")
@@ -175,7 +175,7 @@ struct FsckTests {
         #expect(try fixture.number("SELECT user_id FROM memberships WHERE user_id > 1 AND owning_user_id IS NULL") == 3)
     }
 
-    @Test("A repair takes what belongs to nobody, and leaves everything that belongs to somebody")
+    @Test("A repair removes only rows without an owner")
     func othersKeepTheirs() throws {
         let fixture = try AdministrationFixture()
         try fixture.run(
@@ -221,7 +221,7 @@ struct FsckTests {
         #expect(try fixture.number("SELECT SUM(sharing_group_id) FROM files WHERE NOT is_deleted") == 1)
     }
 
-    @Test("Tokens under a key that nobody has are named as such")
+    @Test("Tokens sealed with an unknown key are reported as such")
     func unknownKey() throws {
         let fixture = try AdministrationFixture()
         let other = CredentialSealer(keys: KeyRing(current: try SealingKey([UInt8](repeating: 9, count: 32))))
@@ -230,7 +230,7 @@ struct FsckTests {
         #expect(try fsck(fixture).run().map(\.code) == ["tokensUnderUnknownKey"])
     }
 
-    @Test("Many rows are counted as more, and the worst comes first")
+    @Test("Many findings are summarised, and the most severe are listed first")
     func order() throws {
         let fixture = try AdministrationFixture()
         try fixture.run("UPDATE files SET file_version = -1; UPDATE invitations SET remaining_acceptors = 0")

@@ -20,7 +20,7 @@ struct HostileNameTests {
         return fixture
     }
 
-    @Test("Lists, details and stories of such people, groups, files and jobs forge no row and escape every character")
+    @Test("In lists, details and histories, such names forge no row, and every character is escaped")
     func reports() throws {
         let fixture = try fixture()
         let group = try #require(SharingGroupUUID(AdministrationFixture.group))

@@ -55,7 +55,7 @@ struct KeyRotationTests {
         return try newSealer.open(sealed.record, from: .user(UserID(user)))
     }
 
-    @Test("Afterwards the new key alone opens everything, and a second run has nothing to do")
+    @Test("Afterwards the new key alone opens everything, and a second run does nothing")
     func all() throws {
         let report = try rotation.run()
         let again = try rotation.run()
@@ -86,7 +86,7 @@ struct KeyRotationTests {
         #expect(try fixture.number("SELECT SUM(credentials_version) FROM users") == before)
     }
 
-    @Test("Interrupted, it goes on where it was; both keys open everything meanwhile")
+    @Test("After an interruption it continues; with both keys everything opens meanwhile")
     func interrupted() throws {
         var pages = 0
         #expect(throws: Interruption.self) {
@@ -107,7 +107,7 @@ struct KeyRotationTests {
         #expect(report.resealed == 53)
     }
 
-    @Test("Tokens that are stored meanwhile are not undone")
+    @Test("Tokens stored meanwhile are not overwritten")
     func concurrently() throws {
         var isFirst = true
         _ = try rotation.run {
@@ -119,7 +119,7 @@ struct KeyRotationTests {
         #expect(try opened(1_001).accessToken == "newer")
     }
 
-    @Test("A record is exchanged only if it is still the one that was opened")
+    @Test("A record is replaced only if it is still the one that was opened")
     func compareAndSwap() throws {
         let record = try #require(
             try fixture.store.withSession { try $0.sealedCredentials(after: nil, limit: 1) }.first)
@@ -130,7 +130,7 @@ struct KeyRotationTests {
         #expect(try fixture.sealer.open(sealed.record, from: .user(AdministrationFixture.alice)).accessToken == "newer")
     }
 
-    @Test("What no key opens is named, and the former keys are to be kept")
+    @Test("Records that no key opens are reported, and the former keys must be kept")
     func unreadable() throws {
         try fixture.run("UPDATE users SET credentials = CONCAT(credentials, 'x') WHERE user_id = 1100")
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Operations
 
-@Suite("What is made of an older server's rows")
+@Suite("Conversion of an older server's rows")
 struct ConversionTests {
     private let users: [Int64: UserHere] = [
         1: UserHere(userID: UserID(1), accountType: .google), 2: UserHere(userID: UserID(2), accountType: .facebook),
@@ -30,7 +30,7 @@ struct ConversionTests {
         return (files, conversion.notes.map(\.reason))
     }
 
-    @Test("A good row is taken over without a remark")
+    @Test("A valid row is imported without a remark")
     func good() throws {
         let (files, reasons) = convert([file()])
 
@@ -65,7 +65,7 @@ struct ConversionTests {
 
     enum Column: Sendable { case fileUUID, deviceUUID, fileVersion, mimeType }
 
-    @Test("Dates that are none are replaced by the other one, or by 1970")
+    @Test("Invalid dates are replaced with the other one, or with 1970")
     func dates() throws {
         let zero = convert([file { $0.creationDate = "0000-00-00 00:00:00" }])
         let none = convert([
@@ -134,7 +134,7 @@ struct ConversionTests {
         #expect(long.reasons == [.appMetaDataTooLong])
     }
 
-    @Test("Of rows that differ in letter case only, the living one counts, then the higher version")
+    @Test("Of rows that differ in letter case only, the live one is used, then the higher version")
     func letterCase() throws {
         let rows = [
             file {
@@ -169,7 +169,7 @@ struct ConversionTests {
         #expect(MisreadText.repaired(stored) == meant)
     }
 
-    @Test("Tokens of every kind of account are read; the codes are kept as hashes only")
+    @Test("Tokens of every account type are read; codes are stored as hashes only")
     func credentials() throws {
         let hash = IncrementalDigest.digest(of: Array("code".utf8), .sha256).hexLowercase
         let json = #"{"accessToken":"a","refreshToken":"r","serverAuthCode":"code","idToken":"i","other":1}"#
@@ -194,7 +194,7 @@ struct ConversionTests {
         }
     }
 
-    @Test("A cleared topic, for which the older server wrote the text NULL, is none [F43]")
+    @Test("A removed topic, stored by the older server as the text NULL, is imported as none [F43]")
     func topics() throws {
         var notes: [ImportNote] = []
         func topic(_ text: String?) -> String? {

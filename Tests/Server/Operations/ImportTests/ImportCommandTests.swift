@@ -69,7 +69,7 @@ struct ImportCommandTests {
             """)
     }
 
-    @Test("Killed in the middle, it has taken over whole groups only, and the next run completes it")
+    @Test("Killed in the middle, it has imported whole groups only, and the next run completes it")
     func killed() async throws {
         try fill(groups: 100, files: 20)
         // Somebody is just making the 51st group: the import has to wait there.
@@ -102,7 +102,7 @@ struct ImportCommandTests {
         #expect(try fixture.rows("SELECT COUNT(*) FROM files") == ["2000"])
     }
 
-    @Test("Both formats of the older server's configuration file name its database; one without a database is refused")
+    @Test("Both formats of the older configuration file give the database; one without a database is rejected")
     func configurationFile() throws {
         func read(_ text: String) throws -> ConnectionSettings {
             let path = folder.appending(path: "Server.json")
@@ -125,7 +125,7 @@ struct ImportCommandTests {
         #expect(error?.problems.map(\.sentence) == ["db.host is missing", "db.database is missing"])
     }
 
-    @Test("Without a source, or with two, it says what it needs")
+    @Test("Without a source, or with two, it reports what it needs")
     func usage() throws {
         let none = try Command(Self.program.path, ["import"])
         let two = try Command(Self.program.path, arguments + ["--from-host", "db"])

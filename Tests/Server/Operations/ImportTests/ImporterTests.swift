@@ -8,14 +8,14 @@ import Vault
 
 @testable import Operations
 
-@Suite("Taking over an older server's database")
+@Suite("Importing an older server's database")
 struct ImporterTests {
     private let fixture: ImportFixture
     private let first = "AAAAAAAA-0000-4000-8000-000000000001"
 
     init() throws { fixture = try ImportFixture() }
 
-    @Test("Users keep their numbers, names and devices, and whatever cannot be taken over is named")
+    @Test("Users keep their ids, names and devices, and whatever cannot be imported is reported")
     func users() throws {
         let report = try fixture.run()
 
@@ -30,7 +30,7 @@ struct ImporterTests {
         #expect(report.rows(.deviceUUIDUnusable).contains("1"))
     }
 
-    @Test("Topics of push notifications are taken over, so that devices are notified before they register anew")
+    @Test("Push topics are imported, so that devices are notified before they register again")
     func topics() throws {
         let report = try fixture.run()
 
@@ -40,7 +40,7 @@ struct ImporterTests {
                 == ["1|arn:aws:sns:us-west-2:123456789012:1"])
     }
 
-    @Test("Tokens are sealed on the way; nothing of them stands in our tables or in the report [F20]")
+    @Test("Tokens are sealed on import; none appears in our tables or in the report [F20]")
     func tokens() throws {
         let report = try fixture.run()
 
@@ -53,7 +53,7 @@ struct ImporterTests {
         #expect(!"\(report)".contains("rt-1"))
     }
 
-    @Test("Groups, members, files, staged changes and invitations arrive as clients know them")
+    @Test("Groups, members, files, staged changes and invitations are imported unchanged for clients")
     func groups() throws {
         let report = try fixture.run()
         let contents = try fixture.contents()
@@ -89,7 +89,7 @@ struct ImporterTests {
         #expect(contents.contains("BBBBBBBB-0000-4000-8000-000000000001|write|3"))
     }
 
-    @Test("Every column of every imported row is what the source says, deleted files among them")
+    @Test("Every column of every imported row matches the source, deleted files included")
     func everyColumn() throws {
         try fixture.run()
 
@@ -163,7 +163,7 @@ struct ImporterTests {
             ])
     }
 
-    @Test("A file that is deleted at the source later on is deleted here with the next run, and the other way round")
+    @Test("A file deleted or restored at the source later is deleted or restored by the next run")
     func deletedLater() throws {
         try fixture.run()
         try fixture.atSource("UPDATE FileIndex SET deleted = 1 - deleted WHERE fileIndexId IN (6, 7)")
@@ -205,7 +205,7 @@ struct ImporterTests {
         #expect(report.groups.filesWritten + report.groups.stagedChangesAdded + report.groups.invitationsAdded == 0)
     }
 
-    @Test("A dry run says what a real one does, and writes nothing")
+    @Test("A dry run reports what a real one does, and writes nothing")
     func dryRun() throws {
         let plan = try fixture.run(dryRun: true)
         #expect(try fixture.contents().isEmpty)
@@ -216,7 +216,7 @@ struct ImporterTests {
         #expect(plan == report)
     }
 
-    @Test("What is new or has changed at the source comes with the next run")
+    @Test("New and changed rows of the source are imported by the next run")
     func changedAtSource() throws {
         try fixture.run()
         try fixture.here(
@@ -250,7 +250,7 @@ struct ImporterTests {
             objects == ["FFFFFFFF-0000-4000-8000-000000000001|-", "FFFFFFFF-0000-4000-8000-000000000007|found"])
     }
 
-    @Test("A group that has changed here is left alone and reported, whatever the source says")
+    @Test("A group that was changed here is left unchanged and reported, whatever the source has")
     func changedHere() throws {
         try fixture.run()
         try fixture.here(
@@ -265,7 +265,7 @@ struct ImporterTests {
         #expect(try fixture.contents() == before)
     }
 
-    @Test("Somebody who has signed in here since keeps the tokens they have here; somebody who has left stays away")
+    @Test("A user who has signed in here since keeps those tokens; a removed user is not added again")
     func peopleHere() throws {
         try fixture.run()
         try fixture.store.transaction { session in
@@ -289,7 +289,7 @@ struct ImporterTests {
         #expect(try fixture.rows("SELECT COUNT(*) FROM users WHERE user_id = 2") == ["0"])
     }
 
-    @Test("A number that is taken here is replaced; a group of the same UUID made here is not touched")
+    @Test("An id that is taken here is replaced; a group of the same UUID created here is left unchanged")
     func collisions() throws {
         try fixture.here(
             """
@@ -309,7 +309,7 @@ struct ImporterTests {
         #expect(try fixture.contents().contains("\(first)|\(bob)|1|write"))
     }
 
-    @Test("What was staged or invited, and used up or taken back here, does not come back")
+    @Test("Staged changes and invitations that were used or withdrawn here are not restored")
     func usedUp() throws {
         try fixture.run()
         try fixture.here("DELETE FROM invitations; DELETE FROM staged_changes")
@@ -320,7 +320,7 @@ struct ImporterTests {
         #expect(try fixture.rows("SELECT COUNT(*) FROM staged_changes") == ["0"])
     }
 
-    @Test("A database that is not a SyncServerII's is refused, with everything that it lacks")
+    @Test("A database that is not SyncServerII's is rejected, with a list of what is missing")
     func notASource() throws {
         try fixture.atSource("DROP TABLE MasterVersion; ALTER TABLE User DROP COLUMN creds")
 

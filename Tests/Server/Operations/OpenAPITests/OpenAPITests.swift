@@ -16,7 +16,7 @@ struct OpenAPITests {
         return try OpenAPIDocument.json(version: version).text()
     }
 
-    @Test("docs/openapi.json is what the route table, the messages and the descriptions say")
+    @Test("docs/openapi.json matches the route table, the messages and the descriptions")
     func isCurrent() throws {
         // If not: swift run syncctl openapi "$(cat VERSION)" > docs/openapi.json
         #expect(try file("docs/openapi.json") == document())

@@ -93,7 +93,7 @@ struct SetupCommandTests {
         try connection.executeScript(sql)
     }
 
-    @Test("A host is set up, with nothing that others may read, and no secret on the way")
+    @Test("A host is set up, with nothing readable by others, and no secret on command lines")
     func fresh() throws {
         let run = try setUp()
 
@@ -134,7 +134,7 @@ struct SetupCommandTests {
         #expect(throws: MariaDBError.self) { try connection.executeScript("CREATE DATABASE \(name)x") }
     }
 
-    @Test("Each role has an account that may do what the role needs and nothing else; doctor says so, migrate mends it")
+    @Test("Each role's account has exactly its privileges; doctor reports differences, migrate repairs them")
     func roleAccounts() throws {
         #expect(try setUp().status == 0)
         let configuration = ["--config", root.appending(path: "/etc/syncd/syncd.json").path]
@@ -238,7 +238,7 @@ struct SetupCommandTests {
         #expect(throws: MariaDBError.self) { try atDatabase("USE \(name)") }
     }
 
-    @Test("All that is wrong is said at once, also of what is no file")
+    @Test("All problems are reported at once, including those of things that are not files")
     func wrongAnswers() throws {
         var options = try pushOptions()
         options[options.count - 1] = "arn:aws:sns:eu-west-1:123456789012:app/APNS/MyApp"
@@ -255,7 +255,7 @@ struct SetupCommandTests {
         #expect(missing.status == 1 && missing.output.contains("apns.p8.none cannot be read"), "\(missing.output)")
     }
 
-    @Test("A dry run says what would be done, and does nothing")
+    @Test("A dry run reports what would be done, and changes nothing")
     func dryRun() throws {
         let before = try everything()
 
@@ -268,7 +268,7 @@ struct SetupCommandTests {
         #expect(throws: MariaDBError.self) { try atDatabase("USE \(name)") }
     }
 
-    @Test("Programs read what was done, kept and skipped, and what remains")
+    @Test("With JSON output, programs read what was done, kept and skipped, and what remains")
     func json() throws {
         let run = try setUp(["--json"])
 
@@ -280,7 +280,7 @@ struct SetupCommandTests {
         #expect((report["remaining"] as? [String])?.count == 2)
     }
 
-    @Test("A step that fails is named, and the next run goes on from there")
+    @Test("A failing step is named, and the next run continues from there")
     func failure() throws {
         // There is already a link of that name to something else, where a folder is needed.
         try put("no folder", "/etc/nginx/sites-enabled")
@@ -315,7 +315,7 @@ struct SetupCommandTests {
         #expect(try text("/etc/nginx/sites-available/syncd.conf").contains("listen 443 ssl http2;"))
     }
 
-    @Test("What is in the way is said before anything is done")
+    @Test("Obstacles are reported before anything is changed")
     func obstacles() throws {
         let before = try everything()
 
@@ -412,7 +412,7 @@ struct SetupCommandTests {
         #expect(try text("/etc/syncd/syncd.json").contains("\"DropboxAppKey\": \"drop-key\""))
     }
 
-    @Test("Options that contradict each other, or questions with nobody to ask, are a mistake of the command line")
+    @Test("Contradictory options, or questions without a terminal, are usage errors")
     func usage() throws {
         #expect(try setUp(["--sandbox"]).status == 64)
         #expect(try setUp(["--sandbox"] + pushOptions(), account: nil).status == 64)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Operations
 
-@Suite("What setup decides to do")
+@Suite("Decisions of setup")
 struct SetupPlanTests {
     private let template: String
     private var answers = SetupAnswers()
@@ -60,7 +60,7 @@ struct SetupPlanTests {
         }
     }
 
-    @Test("On a fresh host everything is made, in an order that an interruption does no harm to")
+    @Test("On a fresh host everything is created, in an order that is safe to interrupt")
     func freshHost() throws {
         let plan = try SetupPlan(answers, on: fresh)
 
@@ -78,7 +78,7 @@ struct SetupPlanTests {
         #expect(plan.remaining[0].contains("Keep a copy"))
     }
 
-    @Test("An nginx with few connections is the operator's to change, once", arguments: [768, 4_096])
+    @Test("For an nginx with few connections, the operator is told once what to change", arguments: [768, 4_096])
     func connections(number: Int) throws {
         var host = fresh
         host.nginxConnections = number
@@ -131,7 +131,7 @@ struct SetupPlanTests {
         #expect(second.actions.contains(.check(.health)))
     }
 
-    @Test("Interrupted after any step, a second run does the rest, and nothing twice")
+    @Test("Interrupted after any step, a second run completes the rest, and does nothing twice")
     func interrupted() throws {
         let whole = try SetupPlan(answers, on: fresh)
         for count in 0...whole.actions.count {
@@ -145,7 +145,7 @@ struct SetupPlanTests {
         }
     }
 
-    @Test("What an administrator has changed stays")
+    @Test("Changes by an administrator are kept")
     func changed() throws {
         var state = after(try SetupPlan(answers, on: fresh), on: fresh)
         state.site? += "# mine\n"
@@ -159,7 +159,7 @@ struct SetupPlanTests {
         #expect(plan.kept.contains { $0.contains(SetupPaths.configuration) })
     }
 
-    @Test("Without a certificate nginx is made ready for certbot; with it, the next run serves")
+    @Test("Without a certificate nginx is prepared for certbot; with one, the next run serves the site")
     func letsEncrypt() throws {
         var state = fresh
         state.hasCertificate = false
@@ -181,7 +181,7 @@ struct SetupPlanTests {
         #expect(changes(try SetupPlan(answers, on: state)) == [])
     }
 
-    @Test("An account in the database whose password is not known is in the way")
+    @Test("A database account with an unknown password is an obstacle")
     func unknownPassword() throws {
         var state = fresh
         state.database?.hasUser = true
@@ -192,7 +192,7 @@ struct SetupPlanTests {
         #expect(plan.obstacles[0].contains("database-password"))
     }
 
-    @Test("A database that is to be left alone needs its password in place")
+    @Test("A database that setup must not change needs its password in place")
     func existingDatabase() throws {
         var state = fresh
         state.database = nil
@@ -205,7 +205,7 @@ struct SetupPlanTests {
         #expect(!plan.actions.contains(.createDatabase) && !plan.actions.contains(.createDatabaseUser))
     }
 
-    @Test("Without storage, or without the secret of an id, nothing is begun")
+    @Test("Without storage, or without the secret for an id, setup does not start")
     func incomplete() throws {
         var other = answers
         other.settings = [:]
@@ -253,7 +253,7 @@ struct SetupPlanTests {
                 == ["the secret for /etc/syncd/secrets/fcm-service-account is missing"])
     }
 
-    @Test("The sandbox brings its apps, its site, and a warning")
+    @Test("The sandbox adds its apps, its site, and a warning")
     func sandbox() throws {
         var other = answers
         other.useSandbox()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Operations
 
-@Suite("Texts that setup writes")
+@Suite("Files written by setup")
 struct TextTests {
     private let template: String
 
@@ -33,14 +33,14 @@ struct TextTests {
         #expect(text.contains("\n    # ssl_stapling on;\n    # ssl_stapling_verify on;\n"))
     }
 
-    @Test("A template that lacks what is to be replaced is refused")
+    @Test("A template without the expected placeholders is rejected")
     func unknownTemplate() {
         #expect(throws: SiteText.UnknownTemplate.self) {
             try SiteText.complete("server {}", host: "a.b", certificate: .letsEncrypt, staples: true)
         }
     }
 
-    @Test("A password is quoted, and _ in a grant stands for itself")
+    @Test("A password is quoted, and _ in a grant is escaped")
     func statements() {
         var answers = SetupAnswers()
         answers.databaseName = "sync_a"
@@ -53,7 +53,7 @@ struct TextTests {
         #expect(DatabaseStatements(answers).createUser(password: "p").contains("TO 'syncd'@'%' "))
     }
 
-    @Test("Whatever is answered, the configuration is JSON with the answers in it")
+    @Test("For any answers, the configuration is JSON that contains them")
     func configuration() throws {
         var answers = SetupAnswers()
         answers.settings["GoogleServerClientId"] = .text("q\"\\\u{1}\nä")

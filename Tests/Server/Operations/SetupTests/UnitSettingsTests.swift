@@ -3,7 +3,7 @@ import Operations
 import TestSupport
 import Testing
 
-@Suite("What systemd is told about the roles")
+@Suite("systemd settings of the roles")
 struct UnitSettingsTests {
     private func networks(
         _ resolvConf: String, database: String? = nil, usesSandbox: Bool = false
@@ -33,7 +33,7 @@ struct UnitSettingsTests {
     @Test("The sandbox is on this machine")
     func sandbox() { #expect(networks("nameserver 9.9.9.9", usesSandbox: true).needsLoopback) }
 
-    @Test("A drop-in takes the whole folder away and gives each secret by its name; odd names leave the folder")
+    @Test("A drop-in replaces the whole folder with individual secrets; unusual names keep the folder")
     func text() {
         let networks = networks("nameserver 9.9.9.9")
         let plain = UnitSettings(

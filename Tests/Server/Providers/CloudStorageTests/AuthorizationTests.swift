@@ -21,7 +21,7 @@ extension CloudProviderTests {
             #expect(renewals == 1)
         }
 
-        @Test("A token that ends twice during one upload is renewed twice", arguments: ProviderUnderTest.all)
+        @Test("A token that expires twice during one upload is refreshed twice", arguments: ProviderUnderTest.all)
         func expiredDuringUpload(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()

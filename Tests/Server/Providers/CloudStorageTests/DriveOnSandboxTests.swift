@@ -27,7 +27,7 @@ extension CloudProviderTests {
             #expect(try account.files().map(\.size) == [bytes.count])
         }
 
-        @Test("Drive that keeps only a piece of each part gets all of it in the end")
+        @Test("If Drive stores only a piece of each part, the upload completes nevertheless")
         func partialPersistence() throws {
             var fault = partFault(times: 6)
             fault.keepBytes = 300_000
@@ -47,7 +47,7 @@ extension CloudProviderTests {
             try expectStored(storage.store(PartedContent(bytes, for: .googleDrive, partBytes: 1 << 20)))
         }
 
-        @Test("A session that is gone at its first part begins anew, a later one fails and leaves nothing")
+        @Test("A session lost at its first part is restarted, a later one fails and leaves nothing")
         func lostSession() throws {
             try account.sandbox.inject(partFault(status: 404))
             let stored = try storage.store(bytes)
@@ -59,7 +59,7 @@ extension CloudProviderTests {
             #expect(try account.files().isEmpty)
         }
 
-        @Test("Searches that lag behind make neither a second folder nor a second object")
+        @Test("Delayed search results cause neither a second folder nor a second object")
         func searchLag() async throws {
             try account.sandbox.changeSettings(["searchLagMilliseconds": 60_000])
             defer { try? account.sandbox.changeSettings(["searchLagMilliseconds": 0]) }

@@ -4,7 +4,7 @@ import Providers
 import TestSupport
 import Testing
 
-@Suite("Drive: what its replies mean")
+@Suite("Drive: interpretation of replies")
 struct DriveReplyTests {
     static func error(_ status: Int, _ reason: String) -> Reply {
         Reply(
@@ -60,7 +60,7 @@ struct DriveReplyTests {
         #expect(try describe(ScriptedStorage(Reply(403, rate), Reply(200, #"{"id": "ID"}"#))).objectID == "ID")
     }
 
-    @Test("Dead tokens that Drive reports as missing ones are renewed, too")
+    @Test("Expired tokens that Drive reports as missing are refreshed, too")
     func deadToken() throws {
         let storage = ScriptedStorage(Self.error(403, "dailyLimitExceededUnreg"), Reply(200, #"{"id": "ID"}"#))
 
@@ -69,7 +69,7 @@ struct DriveReplyTests {
         #expect(storage.bearers == ["Bearer T0", "Bearer T1"])
     }
 
-    @Test("An object that we may not touch any more counts as deleted")
+    @Test("An object that the app may no longer access counts as deleted")
     func foreignObject() throws {
         try GoogleDrive().delete(
             objectID: "ID", in: ScriptedStorage(Self.error(403, "appNotAuthorizedToFile")).access())
@@ -87,7 +87,7 @@ struct DriveReplyTests {
         #expect(received == Array("12345".utf8))
     }
 
-    @Test("A resumed download delivers each byte once, and the whole again is not the rest")
+    @Test("A resumed download delivers each byte once; a full reply to a range is not taken for the rest")
     func resumed() throws {
         let cut = Reply(200, "12345", headers: [.contentLength: "10"])
         let storage = ScriptedStorage(
@@ -108,7 +108,7 @@ struct DriveReplyTests {
         }
     }
 
-    @Test("A download that gets on each time may break off any number of times")
+    @Test("A download that makes progress may be interrupted any number of times")
     func slowProgress() throws {
         let storage = ScriptedStorage { request throws(TransportError) in
             let start = request.headers[.range].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
@@ -122,7 +122,7 @@ struct DriveReplyTests {
         #expect(received == Array("0123456789".utf8))
     }
 
-    @Test("If only the end of the transfer was lost, the download is complete")
+    @Test("If only the end of the transfer is lost, the download is complete")
     func lostEnd() throws {
         let storage = ScriptedStorage(
             Reply(200, "12345", headers: [.contentLength: "6"]), Reply(416, headers: [.contentRange: "bytes */5"]))
@@ -133,7 +133,7 @@ struct DriveReplyTests {
         #expect(received == Array("12345".utf8))
     }
 
-    @Test("A refusal counts by its status even if its page is endless")
+    @Test("A rejection is classified by its status even if its body is endless")
     func endlessPage() {
         var received: [UInt8] = []
         let page = String(repeating: "x", count: 100_000)
@@ -153,7 +153,7 @@ struct DriveReplyTests {
         }
     }
 
-    @Test("Searches follow all pages, and choose the oldest, among equals the smallest identifier")
+    @Test("Searches follow all pages and select the oldest, on a tie the smallest id")
     func pages() throws {
         func file(_ id: String, _ time: String, name: String = "a.txt") -> String {
             #"{"id": "\#(id)", "name": "\#(name)", "createdTime": "\#(time)"}"#

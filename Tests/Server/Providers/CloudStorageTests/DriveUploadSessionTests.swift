@@ -4,7 +4,7 @@ import Providers
 import TestSupport
 import Testing
 
-@Suite("Drive: resumable uploads, reply by reply")
+@Suite("Drive: resumable uploads")
 struct DriveUploadSessionTests {
     static let quarter = 262_144
     static let session = "https://www.googleapis.com/upload/drive/v3/files?uploadType=resumable&upload_id=A"
@@ -33,7 +33,7 @@ struct DriveUploadSessionTests {
             to: storage.access())
     }
 
-    @Test("Parts follow each other, and each says where it belongs")
+    @Test("Parts are sent in order, each with its range")
     func plain() throws {
         let storage = ScriptedStorage(Self.started, Self.goOn(262_144), Self.goOn(524_288), done)
 
@@ -49,7 +49,7 @@ struct DriveUploadSessionTests {
         #expect(storage.pauses.pauses.isEmpty)
     }
 
-    @Test("Drive keeps less than was sent, or nothing, and gets the rest from there")
+    @Test("If Drive stores less than was sent, or nothing, the rest is sent from there")
     func partialPersistence() throws {
         let storage = ScriptedStorage(
             Self.started, Self.goOn(262_144), Self.goOn(262_144), Self.goOn(524_288), Self.goOn(524_288), done)
@@ -95,7 +95,7 @@ struct DriveUploadSessionTests {
         #expect((.seconds(2)...Duration.milliseconds(2_201)).contains(storage.pauses.pauses[0]))
     }
 
-    @Test("Errors that stay end after five tries of the chunk")
+    @Test("Permanent errors end after five attempts for the chunk")
     func lastingErrors() {
         let storage = ScriptedStorage { request throws(TransportError) in
             if request.method == .post { return Self.started }
@@ -106,14 +106,14 @@ struct DriveUploadSessionTests {
         #expect(storage.steps.filter { $0.hasSuffix("262144") }.count == 5)
     }
 
-    @Test("Drive that forgets what it had acknowledged is a failure, not an endless loop")
+    @Test("If Drive loses acknowledged bytes, the upload fails instead of looping")
     func forgetfulDrive() {
         let storage = ScriptedStorage(Self.started, Self.goOn(262_144), Self.goOn(0))
 
         #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(storage) }
     }
 
-    @Test("A session that is lost with its first part begins anew, once", arguments: [404, 410])
+    @Test("A session lost at its first part is restarted, once", arguments: [404, 410])
     func lostAtOnce(status: Int) throws {
         let storage = ScriptedStorage(
             Self.started, Reply(status), Self.started, Self.goOn(262_144), Self.goOn(524_288), done)
@@ -125,7 +125,7 @@ struct DriveUploadSessionTests {
         #expect(hopeless.steps.filter { $0.hasPrefix("POST") }.count == 2)
     }
 
-    @Test("A session that is lost later fails, for what came before is gone", arguments: [404, 410])
+    @Test("A session lost later fails, since the earlier bytes are gone", arguments: [404, 410])
     func lostLater(status: Int) {
         let storage = ScriptedStorage(Self.started, Self.goOn(262_144), Reply(status))
 
@@ -133,7 +133,7 @@ struct DriveUploadSessionTests {
         #expect(storage.steps.count == 3)
     }
 
-    @Test("A session that is gone after the last part is looked for as the object that it became")
+    @Test("If a session is gone after the last part, its object is looked up")
     func lostAfterTheEnd() throws {
         let storage = ScriptedStorage(
             Self.started, Self.goOn(262_144), Self.goOn(524_288), Reply(503), Reply(404), done)
@@ -142,7 +142,7 @@ struct DriveUploadSessionTests {
         #expect(storage.steps.last == "GET 0")
     }
 
-    @Test("An object that is there already is read to the end, compared, and taken")
+    @Test("An existing object is read to the end, compared, and adopted")
     func conflict() throws {
         for replies in [
             [Reply(409, #"{"error": {"code": 409, "errors": [{"reason": "fileIdInUse"}]}}"#), done],
@@ -153,7 +153,7 @@ struct DriveUploadSessionTests {
         }
     }
 
-    @Test("Tokens may end on any part, and more than once")
+    @Test("Tokens may expire at any part, and more than once")
     func expiredTokens() throws {
         let storage = ScriptedStorage(
             Self.started, Reply(401), Self.goOn(262_144), Reply(401), Self.goOn(524_288), done)
@@ -166,7 +166,7 @@ struct DriveUploadSessionTests {
         #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(refused) }
     }
 
-    @Test("A session may move, and the token goes to Google's hosts only")
+    @Test("A session may be redirected, and the token is sent to Google's hosts only")
     func movedSession() throws {
         let moved = Reply(
             308, headers: [.range: "bytes=0-262143", .location: "https://storage.googleapis.com/upload?upload_id=B"])
@@ -187,7 +187,7 @@ struct DriveUploadSessionTests {
         }
     }
 
-    @Test("What Drive stored must be what was sent, in length and hash")
+    @Test("The object in Drive must match the sent bytes, in length and hash")
     func mismatch() {
         let other = Reply(200, #"{"id": "ID", "size": "786432", "md5Checksum": "00000000000000000000000000000000"}"#)
         let shorter = Reply(

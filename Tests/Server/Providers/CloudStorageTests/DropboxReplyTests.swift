@@ -5,7 +5,7 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-@Suite("Dropbox: what its replies mean")
+@Suite("Dropbox: interpretation of replies")
 struct DropboxReplyTests {
     static let file = Reply(
         200, #"{".tag": "file", "id": "id:A", "name": "f", "size": 1, "rev": "1", "content_hash": "00"}"#)
@@ -59,7 +59,7 @@ struct DropboxReplyTests {
         if let seconds { #expect(storage.pauses.pauses[0] >= .seconds(seconds)) }
     }
 
-    @Test("A token that ended or is not known is renewed", arguments: ["expired_access_token", "invalid_access_token"])
+    @Test("An expired or unknown token is refreshed", arguments: ["expired_access_token", "invalid_access_token"])
     func deadToken(tag: String) throws {
         let storage = ScriptedStorage(Reply(401, #"{"error": {".tag": "\#(tag)"}}"#), Self.file)
 
@@ -68,7 +68,7 @@ struct DropboxReplyTests {
         #expect(storage.bearers == ["Bearer T0", "Bearer T1"])
     }
 
-    @Test("Names of any letters stand in a header of plain ASCII")
+    @Test("Names with any characters are sent in an ASCII header")
     func headerSafe() throws {
         let storage = ScriptedStorage(Self.file, Self.file)
         let content = BytesContent([1], for: .dropbox)
@@ -82,7 +82,7 @@ struct DropboxReplyTests {
         #expect(argument.contains(#""mode":"add""#) && argument.contains(#""autorename":false"#))
     }
 
-    @Test("A folder with an identifier that was ours is no file")
+    @Test("A folder with an id of ours is not a file")
     func folder() {
         let storage = ScriptedStorage(Reply(200, #"{".tag": "folder", "id": "id:A", "name": "f"}"#))
 

@@ -42,7 +42,7 @@ struct DropboxUploadSessionTests {
         }
     }
 
-    @Test("First bytes start a session, more are appended, the last ones publish it")
+    @Test("The first bytes start a session, more are appended, the last ones finish it")
     func plain() throws {
         let storage = ScriptedStorage(Self.session, Reply(200, "null"), Self.file)
 
@@ -52,7 +52,7 @@ struct DropboxUploadSessionTests {
             steps(storage) == ["start 262144", "append_v2 at 262144 262144", "finish at 524288 175712"])
     }
 
-    @Test("A part whose reply was lost is sent again, and what Dropbox has is believed")
+    @Test("A part whose reply was lost is sent again, and Dropbox's offset is used")
     func lostReply() throws {
         let storage = ScriptedStorage(
             Self.session, Reply(503), Self.wrongOffset(524_288), Self.file)
@@ -66,7 +66,7 @@ struct DropboxUploadSessionTests {
             ])
     }
 
-    @Test("Where Dropbox has a part of a part, the rest of it follows")
+    @Test("If Dropbox has part of a part, the rest is sent")
     func partialPart() throws {
         let storage = ScriptedStorage(
             Self.session, Self.wrongOffset(300_000), Reply(200, "null"), Self.wrongOffset(600_000, inFinish: true),
@@ -81,14 +81,14 @@ struct DropboxUploadSessionTests {
             ])
     }
 
-    @Test("Acknowledged bytes that Dropbox does not have any more end the upload")
+    @Test("If Dropbox loses acknowledged bytes, the upload fails")
     func forgottenBytes() {
         let storage = ScriptedStorage(Self.session, Self.wrongOffset(100))
 
         #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(storage) }
     }
 
-    @Test("An offset that Dropbox never moves on from ends the upload")
+    @Test("An offset that never advances fails the upload")
     func stall() {
         let storage = ScriptedStorage([Self.session] + Array(repeating: Self.wrongOffset(262_144), count: 9))
 
@@ -96,7 +96,7 @@ struct DropboxUploadSessionTests {
         #expect(storage.steps.count == 4)
     }
 
-    @Test("A finish whose reply was lost is known by the file that it made")
+    @Test("A finish whose reply was lost is recognised by the resulting file")
     func lostFinish() throws {
         let gone = Reply(409, #"{"error": {".tag": "lookup_failed", "lookup_failed": {".tag": "not_found"}}}"#)
         let storage = ScriptedStorage(Self.session, Reply(200, "null"), Reply(500), gone, Self.file)
@@ -106,7 +106,7 @@ struct DropboxUploadSessionTests {
         #expect(steps(storage).last?.hasPrefix("get_metadata") == true)
     }
 
-    @Test("A session that is gone without having made the file is an error that may pass")
+    @Test("A session that is gone without a file is a temporary error")
     func lostSession() {
         let absent = Reply(409, #"{"error": {".tag": "path", "path": {".tag": "not_found"}}}"#)
         let gone = Reply(409, #"{"error": {".tag": "lookup_failed", "lookup_failed": {".tag": "not_found"}}}"#)
@@ -119,7 +119,7 @@ struct DropboxUploadSessionTests {
         }
     }
 
-    @Test("A name that is taken costs a second finish without bytes, under the spare name")
+    @Test("A name conflict causes a second finish without bytes, under the spare name")
     func taken() throws {
         let conflict = Reply(
             409, #"{"error": {".tag": "path", "path": {".tag": "conflict", "conflict": {".tag": "file"}}}}"#)

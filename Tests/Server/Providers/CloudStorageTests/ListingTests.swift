@@ -11,7 +11,7 @@ struct ListingTests {
         return names
     }
 
-    @Test("Drive: until there is no further page, folders left out")
+    @Test("Drive: until the last page, without folders")
     func drive() throws {
         let storage = ScriptedStorage(
             Reply(200, #"{"nextPageToken": "N 2", "files": [{"id": "1", "name": "a"}]}"#),
@@ -28,7 +28,7 @@ struct ListingTests {
         #expect(storage.transport.requests.last?.url.contains("pageToken=N%202") == true)
     }
 
-    @Test("Dropbox: as long as it says that there is more, files only")
+    @Test("Dropbox: while `has_more` is true, files only")
     func dropbox() throws {
         let file = #"{".tag": "file", "id": "id:A", "name": "a", "size": 1, "rev": "1", "content_hash": "00"}"#
         let storage = ScriptedStorage(
@@ -41,7 +41,7 @@ struct ListingTests {
         #expect(storage.transport.requests.map(\.bodyText) == [#"{"path":""}"#, #"{"cursor":"C 1"}"#])
     }
 
-    @Test("OneDrive: along its links, which may not lead to another host")
+    @Test("OneDrive: follows its links, but not to another host")
     func oneDrive() throws {
         func page(next: String) -> Reply {
             Reply(

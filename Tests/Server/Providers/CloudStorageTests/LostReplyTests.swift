@@ -25,7 +25,7 @@ enum Mishap: String, Sendable, CaseIterable {
 }
 
 extension CloudProviderTests {
-    @Suite("CloudProviderContract: one mishap at any request")
+    @Suite("CloudProviderContract: one failure at any request")
     struct LostReplyTests {
         @Test(
             "A first upload ends with exactly one object in one folder [F26]", arguments: ProviderUnderTest.all,

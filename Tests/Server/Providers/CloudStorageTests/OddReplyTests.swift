@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Replies that no provider should give: whatever is in them, an operation ends with a result or with an error of ours.
-@Suite("Odd replies of storage providers")
+@Suite("Implausible replies of storage providers")
 struct OddReplyTests {
     private static let google =
         #"{"id": "1AbC", "name": "a.jpg", "size": "5", "md5Checksum": "00", "headRevisionId": "r", "trashed": false}"#
@@ -57,7 +57,7 @@ struct OddReplyTests {
         }
     }
 
-    @Test("Deep nesting ends nothing but the operation", arguments: 0..<3)
+    @Test("Deep nesting fails only the operation", arguments: 0..<3)
     func nesting(index: Int) {
         for depth in [200, 100_000] {
             for (open, close) in [("[", "]"), ("{\"error\":", "}"), ("{\"error\":{\"innerError\":", "}}")] {
@@ -78,7 +78,7 @@ struct OddReplyTests {
         #expect(before.duration(to: .now) < .seconds(2))
     }
 
-    @Test("Thousands of damaged replies: each ends with an object that can be kept, or with an error")
+    @Test("Thousands of corrupted replies: each yields a storable object, or an error")
     func damaged() {
         let cases = ProcessInfo.processInfo.environment["SYNC_FUZZ_CASES"].flatMap { Int($0) } ?? 20_000
         var damage = Damage(seed: 42)

@@ -48,7 +48,7 @@ extension CloudProviderTests {
             try expectStored(storage.store(PartedContent(bytes, for: .oneDrive, partBytes: 1 << 20)))
         }
 
-        @Test("An object that is there is found by its id and by its name; one that is not there is not found [355]")
+        @Test("An existing object is found by id and by name; a missing one is not found [355]")
         func presence() throws {
             let access = storage.access()
             #expect(try storage.provider.find(name: "file.bin", in: access) == nil)
@@ -82,7 +82,7 @@ extension CloudProviderTests {
             #expect(try account.files().map(\.size) == [size])
         }
 
-        @Test("Both forms of expected ranges, and a session that is not known at once")
+        @Test("Both forms of expected ranges, and a session that is not found at once")
         func variants() throws {
             try account.sandbox.changeSettings(["oneDriveSessionLag": 1])
             defer { try? account.sandbox.changeSettings(["oneDriveSessionLag": 0]) }
@@ -90,7 +90,7 @@ extension CloudProviderTests {
             #expect(account.pauses.pauses == [.seconds(5)])
         }
 
-        @Test("A drive without hashes is trusted by size, and says so")
+        @Test("Without hashes an upload is verified by size, and reported as such")
         func lateHash() throws {
             try account.sandbox.changeSettings(["oneDriveHashDelayMs": 3_600_000])
             defer { try? account.sandbox.changeSettings(["oneDriveHashDelayMs": 0]) }

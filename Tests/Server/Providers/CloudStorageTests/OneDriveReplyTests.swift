@@ -4,7 +4,7 @@ import Providers
 import TestSupport
 import Testing
 
-@Suite("OneDrive: what its replies mean")
+@Suite("OneDrive: interpretation of replies")
 struct OneDriveReplyTests {
     static func error(_ status: Int, _ code: String, inner: String? = nil) -> Reply {
         let innerError = inner.map { ", \"innererror\": {\"code\": \"\($0)\"}" } ?? ""
@@ -44,14 +44,14 @@ struct OneDriveReplyTests {
         #expect(storage.pauses.pauses.count == 1)
     }
 
-    @Test("An item in the bin is not there")
+    @Test("An item in the bin is not found")
     func deleted() {
         #expect(throws: CloudStorageError.notFound) {
             try describe(ScriptedStorage(Reply(200, #"{"id": "D!1", "deleted": {"state": "deleted"}}"#)))
         }
     }
 
-    @Test("A download's address is asked for, opened without our token, and asked for again when it has expired")
+    @Test("A download URL is requested, opened without our token, and requested again when expired")
     func download() throws {
         let found = { (key: String) in
             Reply(302, headers: [.location: "https://my.microsoftpersonalcontent.com/get?key=\(key)"])
@@ -69,7 +69,7 @@ struct OneDriveReplyTests {
         #expect(storage.transport.requests[3].url.hasSuffix("key=2"))
     }
 
-    @Test("Deletion goes by the item's id and never below the app's folder [358]")
+    @Test("Deletion uses the item's id, never a path below the app's folder [358]")
     func deletion() throws {
         let storage = ScriptedStorage(Reply(204), Self.error(404, "itemNotFound"))
         for _ in 0..<2 { try OneDrive().delete(objectID: "D!1", in: storage.access()) }

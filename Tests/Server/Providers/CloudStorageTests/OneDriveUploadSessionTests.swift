@@ -4,7 +4,7 @@ import Providers
 import TestSupport
 import Testing
 
-@Suite("OneDrive: upload sessions, reply by reply")
+@Suite("OneDrive: upload sessions")
 struct OneDriveUploadSessionTests {
     static let unit = 327_680
     static let address = "https://my.microsoftpersonalcontent.com/up?guid=A"
@@ -34,7 +34,7 @@ struct OneDriveUploadSessionTests {
             to: storage.access())
     }
 
-    @Test("Blocks follow each other, each says where it belongs, and none shows the token [362]")
+    @Test("Blocks are sent in order with their ranges, without the token [362]")
     func plain() throws {
         let storage = ScriptedStorage(Self.started, Self.goOn(327_680), Self.goOn(655_360, end: 983_039), item())
 
@@ -55,7 +55,7 @@ struct OneDriveUploadSessionTests {
         #expect(storage.transport.requests[0].bodyText.contains("fail"))
     }
 
-    @Test("A block that was kept in part goes on exactly there, at any offset")
+    @Test("A partly stored block is continued exactly there, at any offset")
     func oddOffset() throws {
         let storage = ScriptedStorage(
             Self.started, Self.goOn(100_001), Self.goOn(327_680), Self.goOn(655_360), item())
@@ -86,7 +86,7 @@ struct OneDriveUploadSessionTests {
         #expect(storage.pauses.pauses.count == 1)
     }
 
-    @Test("A block that OneDrive has already is passed over after 416")
+    @Test("A block that OneDrive already has is skipped after 416")
     func overlap() throws {
         let storage = ScriptedStorage(
             Self.started,
@@ -98,7 +98,7 @@ struct OneDriveUploadSessionTests {
         #expect(storage.steps[2] == "GET 0" && storage.steps[3] == "PUT bytes 327680-655359/983040 327680")
     }
 
-    @Test("A new session that is not known yet is tried again after five seconds, once")
+    @Test("A new session that is not found yet is retried after five seconds, once")
     func replicationLag() throws {
         let lag = Reply(404, #"{"error": {"code": "itemNotFound"}}"#)
         let storage = ScriptedStorage(Self.started, lag, Self.goOn(327_680), Self.goOn(655_360), item())
@@ -125,7 +125,7 @@ struct OneDriveUploadSessionTests {
         #expect(throws: CloudStorageError.unavailable(detail: "")) { try upload(later) }
     }
 
-    @Test("A drive that does not take the size of what will come is asked without it")
+    @Test("If a drive rejects the announced size, the session is created without it")
     func withoutSize() throws {
         let refused = Reply(400, #"{"error": {"code": "invalidRequest", "message": "No fileSize"}}"#)
         let storage = ScriptedStorage(
@@ -137,7 +137,7 @@ struct OneDriveUploadSessionTests {
         #expect(bodies[0].contains("fileSize") && !bodies[1].contains("fileSize") && bodies[1].contains("fail"))
     }
 
-    @Test("A session that is lost later fails and is cancelled, for what came before is gone")
+    @Test("A session lost later fails and is cancelled, since the earlier bytes are gone")
     func lostLater() {
         let storage = ScriptedStorage(Self.started, Self.goOn(327_680), Reply(404), Reply(404))
 
@@ -146,7 +146,7 @@ struct OneDriveUploadSessionTests {
         #expect(storage.bearers.last == "")
     }
 
-    @Test("A full drive says so at the beginning or at the end, and the session is cancelled")
+    @Test("A full drive is reported at the beginning or the end, and the session is cancelled")
     func full() {
         let full = Reply(507, #"{"error": {"code": "insufficientStorage"}}"#)
         #expect(throws: CloudStorageError.quotaExceeded) { try upload(ScriptedStorage(full)) }
@@ -155,7 +155,7 @@ struct OneDriveUploadSessionTests {
         #expect(storage.steps.last == "DELETE 0")
     }
 
-    @Test("A name that is taken at the last block by the same contents is a success")
+    @Test("If the name is taken by the same contents at the last block, the upload succeeds")
     func takenAtTheEnd() throws {
         let storage = ScriptedStorage(
             Self.started, Self.goOn(327_680), Self.goOn(655_360), Self.taken, item(id: "D!7"), Reply(204))
@@ -164,7 +164,7 @@ struct OneDriveUploadSessionTests {
         #expect(storage.steps.last == "DELETE 0")
     }
 
-    @Test("What OneDrive stored must be what was sent; what is not is deleted by its id")
+    @Test("The object in OneDrive must match the sent bytes; otherwise it is deleted by its id")
     func mismatch() {
         for end in [item(size: 983_039), item(hash: "AAAAAAAAAAAAAAAAAAAAAAAAAAA=")] {
             let storage = ScriptedStorage(Self.started, Self.goOn(327_680), Self.goOn(655_360), end, Reply(204))
@@ -174,7 +174,7 @@ struct OneDriveUploadSessionTests {
         }
     }
 
-    @Test("An item without a hash counts: the hash may come late")
+    @Test("An item without a hash is accepted: the hash may be delayed")
     func lateHash() throws {
         let end = Reply(201, #"{"id": "D!1", "name": "file.bin", "size": 983040, "cTag": "C", "file": {}}"#)
         let storage = ScriptedStorage(Self.started, Self.goOn(327_680), Self.goOn(655_360), end)
@@ -182,7 +182,7 @@ struct OneDriveUploadSessionTests {
         #expect(try upload(storage).providerHash == nil)
     }
 
-    @Test("Where the app's folder does not exist yet, it is asked for, and the upload goes on [363]")
+    @Test("If the app's folder does not exist yet, it is requested, and the upload continues [363]")
     func missingFolder() throws {
         let denied = Reply(403, #"{"error": {"code": "accessDenied"}}"#)
         let storage = ScriptedStorage(
@@ -194,7 +194,7 @@ struct OneDriveUploadSessionTests {
         #expect(throws: CloudStorageError.rejected(code: "")) { try upload(hopeless) }
     }
 
-    @Test("Session addresses that are none are not opened")
+    @Test("Invalid session URLs are not opened")
     func foreignAddresses() {
         for url in ["http://my.microsoftpersonalcontent.com/up", "/up", "", "https://a@evil.example/", "https:///up"] {
             let storage = ScriptedStorage(Reply(200, "{\"uploadUrl\": \"\(url)\"}"), item())

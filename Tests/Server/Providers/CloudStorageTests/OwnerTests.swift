@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 
 extension CloudProviderTests {
-    @Suite("CloudProviderContract: owners touch their storage")
+    @Suite("CloudProviderContract: changes by the owner")
     struct OwnerTests {
-        @Test("An object that was renamed, moved or put into the bin is still there", arguments: ProviderUnderTest.all)
+        @Test("An object that was renamed, moved or put into the bin is still found", arguments: ProviderUnderTest.all)
         func stillThere(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -113,7 +113,7 @@ extension CloudProviderTests {
             #expect(try account.files().map(\.folder) == ["Pictures", "Pictures"])
         }
 
-        @Test("Of folders with the same name the oldest is chosen [F24]")
+        @Test("Of folders with the same name, the oldest is used [F24]")
         func duplicateFolders() throws {
             let account = try ContractAccount(.googleDrive)
             let storage = try account.open()
@@ -131,7 +131,7 @@ extension CloudProviderTests {
             #expect(account.folder.folderID == oldest)
         }
 
-        @Test("Two first uploads at once end in one folder", arguments: ProviderUnderTest.allWithFolders, [2, 6])
+        @Test("Two concurrent first uploads use one folder", arguments: ProviderUnderTest.allWithFolders, [2, 6])
         func concurrentFirstUploads(kind: ProviderUnderTest, count: Int) async throws {
             let account = try ContractAccount(kind)
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension CloudProviderTests {
-    @Suite("CloudProviderContract: a provider in trouble")
+    @Suite("CloudProviderContract: failures of the provider")
     struct ProviderTroubleTests {
         static let operations = StorageOperation.ofAllProviders
 
@@ -74,7 +74,7 @@ extension CloudProviderTests {
             #expect(try storage.account.files().map(\.name) == ["file.bin"])
         }
 
-        @Test("A silent provider is given up at the deadline", arguments: operations)
+        @Test("A provider that does not reply fails at the deadline", arguments: operations)
         func silence(kind: ProviderUnderTest, operation: StorageOperation) async throws {
             let (storage, object) = try storage(kind)
             var fault = kind.fault()
@@ -105,7 +105,7 @@ extension CloudProviderTests {
             }
         }
 
-        @Test("A 404 that is not in the provider's own words proves nothing", arguments: ProviderUnderTest.all)
+        @Test("A 404 not in the provider's format is not \"not found\"", arguments: ProviderUnderTest.all)
         func foreignNotFound(kind: ProviderUnderTest) throws {
             let (storage, object) = try storage(kind)
             var fault = kind.fault(status: 404)
@@ -132,7 +132,7 @@ extension CloudProviderTests {
             try storage.store(RandomData.bytes(100_000))
         }
 
-        @Test("A storage that is full at the last part is told as such", arguments: ProviderUnderTest.all)
+        @Test("A storage that is full at the last part is reported as full", arguments: ProviderUnderTest.all)
         func quotaAtTheEnd(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -182,7 +182,7 @@ extension CloudProviderTests {
             #expect(throws: CloudStorageError.contentMismatch) { try storage.store(RandomData.bytes(size)) }
         }
 
-        @Test("Another hash than announced is noticed", arguments: ProviderUnderTest.all)
+        @Test("A hash that differs from the announced one is detected", arguments: ProviderUnderTest.all)
         func otherHash(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let content = PartedContent(

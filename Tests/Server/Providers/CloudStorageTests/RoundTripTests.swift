@@ -20,9 +20,9 @@ struct ContentShape: Sendable, CustomTestStringConvertible {
 }
 
 extension CloudProviderTests {
-    @Suite("CloudProviderContract: what is stored comes back")
+    @Suite("CloudProviderContract: round trips")
     struct RoundTripTests {
-        @Test("All that lies in the folder is listed, and nothing else", arguments: ProviderUnderTest.all)
+        @Test("The whole folder is listed, and nothing else", arguments: ProviderUnderTest.all)
         func list(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -89,7 +89,9 @@ extension CloudProviderTests {
             #expect(try storage.provider.find(name: "photo.jpg", in: storage.access()) == nil)
         }
 
-        @Test("What was never there is not found, and counts as deleted [343] [345]", arguments: ProviderUnderTest.all)
+        @Test(
+            "An object that never existed is not found, and counts as deleted [343] [345]",
+            arguments: ProviderUnderTest.all)
         func missing(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let reserved = try storage.provider.reserve(name: "file.bin", in: storage.access())
@@ -102,7 +104,7 @@ extension CloudProviderTests {
             try storage.provider.delete(objectID: objectID, in: storage.access())
         }
 
-        @Test("Deleting twice is like deleting once", arguments: ProviderUnderTest.all)
+        @Test("Deletion is idempotent", arguments: ProviderUnderTest.all)
         func deleteTwice(kind: ProviderUnderTest) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()
@@ -235,7 +237,7 @@ extension CloudProviderTests {
             #expect(try storage.provider.reserve(name: name, in: storage.access()).folderID == folder)
         }
 
-        @Test("A receiver that has enough ends a download", arguments: ProviderUnderTest.all)
+        @Test("The receiver can end a download", arguments: ProviderUnderTest.all)
         func cancelledDownload(kind: ProviderUnderTest) throws {
             let storage = try ContractAccount(kind).open()
             let stored = try storage.store(RandomData.bytes(3_000_000))

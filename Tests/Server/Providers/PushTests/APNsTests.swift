@@ -76,7 +76,7 @@ struct APNsTests {
         ])
     func deviceTokens(text: String, isOne: Bool) { #expect(APNs.isDeviceToken(text) == isOne) }
 
-    @Test("The provider token is signed with the team's key, and says who and when")
+    @Test("The provider token is signed with the team's key, and contains issuer and time")
     func providerToken() throws {
         let request = try #require(try deliver(Reply(200)).requests.first)
         let header = try #require(request.headers[.authorization])
@@ -106,7 +106,7 @@ struct APNsTests {
     private static let expired = Reply(403, #"{"reason":"ExpiredProviderToken"}"#)
     private static let wrongClock = PushError.misconfigured(detail: "ExpiredProviderToken; is the clock right?")
 
-    @Test("A token of 20 minutes that Apple calls expired is replaced once, and the notification sent again")
+    @Test("A token older than 20 minutes that Apple reports as expired is replaced once, and the push sent again")
     func expired() throws {
         let service = try service()
         try deliver(Reply(200), by: service)
@@ -120,7 +120,7 @@ struct APNsTests {
         #expect(throws: Self.wrongClock) { try deliver(Self.expired, by: service) }
     }
 
-    @Test("A younger token that Apple calls expired is kept: Apple forbids another one so soon")
+    @Test("A younger token that Apple reports as expired is kept: Apple limits new ones")
     func tooYoung() throws {
         let service = try service()
         let first = try deliver(Reply(200), by: service).requests[0].headers[.authorization]
@@ -152,7 +152,7 @@ struct APNsTests {
         #expect(try failure(Reply(status, body)) == error)
     }
 
-    @Test("A device of an unknown world is looked for in both, a known one in its own only")
+    @Test("A device of unknown environment is tried in both, a known one in its own only")
     func worlds() throws {
         let bad = Reply(400, #"{"reason":"BadDeviceToken"}"#)
         let (address, requests) = try deliver(bad, Reply(200), environment: nil)

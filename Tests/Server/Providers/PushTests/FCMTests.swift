@@ -32,7 +32,7 @@ struct FCMTests {
             through: PushClient(transport: script.transport, deadline: .after(.seconds(10))))
     }
 
-    @Test("An access token is asked for with a signed assertion, once for many messages")
+    @Test("An access token is requested with a signed assertion, once for many messages")
     func accessToken() throws {
         let service = try service()
         let script = ScriptedTransport(replies: [Self.tokenReply, Reply(200, "{}"), Reply(200, "{}")])
@@ -108,7 +108,7 @@ struct FCMTests {
         #expect(throws: error) { try deliver(by: service, script) }
     }
 
-    @Test("The wait that Google asks for is passed on")
+    @Test("The delay that Google requests is returned")
     func retryAfter() throws {
         for status in [429, 503] {
             let service = try service()
@@ -119,7 +119,7 @@ struct FCMTests {
         }
     }
 
-    @Test("A file that is no service account is refused with a reason", arguments: ["", "{}", "[]"])
+    @Test("A file that is not a service account is rejected with a reason", arguments: ["", "{}", "[]"])
     func unusable(json: String) {
         #expect(throws: ServiceAccount.Unusable.notAServiceAccount) { try ServiceAccount(json: json) }
         #expect(throws: ServiceAccount.Unusable.badKey) {

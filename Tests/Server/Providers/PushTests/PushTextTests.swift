@@ -2,9 +2,9 @@ import Testing
 
 @testable import Providers
 
-@Suite("Words of a notification")
+@Suite("Text of a notification")
 struct PushTextTests {
-    @Test("Sender, group and message stand in one line; names that nobody gave are left out")
+    @Test("Sender, group and message form one line; missing names are omitted")
     func composed() {
         #expect(PushText.composed(sender: "Alice", group: "Tom & Jerry", message: "Hi") == "Alice, Tom & Jerry: Hi")
         #expect(PushText.composed(sender: "Alice", group: nil, message: "Hi") == "Alice: Hi")
@@ -13,7 +13,7 @@ struct PushTextTests {
         #expect(PushText.composed(sender: "", group: nil, message: "100%\n🎉") == "100%\n🎉")
     }
 
-    @Test("Without a message there is nothing to say", arguments: ["", " ", "\n\t"])
+    @Test("Without a message there is no notification", arguments: ["", " ", "\n\t"])
     func blank(message: String) {
         #expect(PushText.composed(sender: "Alice", group: "G", message: message) == nil)
     }

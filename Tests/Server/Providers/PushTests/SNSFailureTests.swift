@@ -2,13 +2,13 @@ import Testing
 
 @testable import Providers
 
-@Suite("What an error of SNS means")
+@Suite("Classification of SNS errors")
 struct SNSFailureTests {
     private func failure(_ code: String, status: Int = 400, _ message: String = "") -> SNSFailure {
         SNSFailure(status: status, code: code, message: message, retryAfter: .seconds(7))
     }
 
-    @Test("A device that SNS has already is named in one error only, and nowhere else")
+    @Test("An already registered device is identified by one error only")
     func existingEndpoint() {
         let message =
             "Invalid parameter: Token Reason: Endpoint arn:aws:sns:us-west-2:1:endpoint/APNS/app/1 already exists with "
@@ -20,7 +20,7 @@ struct SNSFailureTests {
         #expect(failure("InvalidParameter", "Invalid parameter: Token").existingEndpointARN == nil)
     }
 
-    @Test("Codes mean what Amazon's pages say; where they say nothing, the status counts")
+    @Test("Codes are classified as documented by Amazon; others by status")
     func codes() {
         for code in ["EndpointDisabled", "NotFound", "NotFoundException"] {
             #expect(failure(code).pushError == .gone(since: nil))

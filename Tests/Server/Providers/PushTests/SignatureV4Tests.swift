@@ -87,6 +87,6 @@ struct SignatureV4Tests {
         )
     }
 
-    @Test("A moment is written as Amazon wants it")
+    @Test("Times are formatted as Amazon requires")
     func time() { #expect(SNS.time(1_440_938_160) == Self.time) }
 }

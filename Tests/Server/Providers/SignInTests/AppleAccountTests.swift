@@ -55,7 +55,7 @@ struct AppleAccountTests {
         try account.verify(presented(token, details: details), through: script().client)
     }
 
-    @Test("An identity token tells who it is, for how long, and which token it was")
+    @Test("An identity token identifies the person, its lifetime and itself")
     func verified() throws {
         let token = try token()
         let script = try script()
@@ -74,7 +74,7 @@ struct AppleAccountTests {
         #expect(account.credentials(from: presented(token)).accessToken == nil)
     }
 
-    @Test("A token past its end is told apart, not refused: who has it may be known")
+    @Test("An expired token is a separate result, not a rejection: its bearer may be known")
     func expired() throws {
         let profile = try verify(token(["iat": 1_700_000_000, "exp": 1_700_000_600]))
 
@@ -83,7 +83,7 @@ struct AppleAccountTests {
         #expect(profile.providerUserID == "001.abc.2")
     }
 
-    @Test("Tokens of others, for others, changed, unsigned or from the future are refused")
+    @Test("Tokens of other issuers or audiences, modified, unsigned or from the future are rejected")
     func refused() throws {
         let impostor = try IssuerKey("K1")
         let wrong: [String] = [
@@ -101,7 +101,7 @@ struct AppleAccountTests {
         #expect(throws: AccountError.rejected) { try verify(notice) }
     }
 
-    @Test("Apple out of reach is not a refusal")
+    @Test("An unreachable Apple is not a rejection")
     func unreachable() throws {
         do {
             _ = try account.verify(presented(token()), through: AccountScript(["keys": Reply(503)]).client)
@@ -123,7 +123,7 @@ struct AppleAccountTests {
         #expect(try verify(token(), details: details).displayName == name)
     }
 
-    @Test("The client secret can be made, and is as Apple wants it [39]")
+    @Test("The client secret has the form that Apple requires [39]")
     func clientSecret() throws {
         let secret = try account.clientSecret()
         let parts = secret.split(separator: ".")
@@ -179,7 +179,7 @@ struct AppleAccountTests {
         #expect(!request.bodyText.contains("redirect_uri"))
     }
 
-    @Test("A code of somebody else, a used one, and one for another app are refused")
+    @Test("Another person's code, a used one, and one for another app are rejected")
     func codesRefused() throws {
         let own = tokens(try token())
         #expect(throws: AccountError.codeRejected) { try exchange(own, as: "002.other.3") }
@@ -188,7 +188,7 @@ struct AppleAccountTests {
         #expect(throws: AccountError.rejected) { try exchange(foreign) }
     }
 
-    @Test("What is our mistake, or Apple's, is not the person's")
+    @Test("Errors of ours or of Apple's are not the user's")
     func othersMistakes() throws {
         #expect(throws: AccountError.misconfigured(detail: "Apple's token endpoint says invalid_client")) {
             try exchange(Reply(400, #"{"error":"invalid_client"}"#))
@@ -206,13 +206,13 @@ struct AppleAccountTests {
 
     // MARK: The daily question
 
-    @Test("Without a refresh token there is nothing to ask [40]")
+    @Test("Without a refresh token no request is sent [40]")
     func nothingToAsk() {
         #expect(!account.isConfirmationDue(StoredCredentials()))
         #expect(!account.isConfirmationDue(account.credentials(from: presented("t"))))
     }
 
-    @Test("A refresh token is confirmed once a day, and the time is noted [42]")
+    @Test("A refresh token is confirmed once a day, and the time is stored [42]")
     func confirmed() throws {
         let stored = StoredCredentials(
             refreshToken: "r1", codeHash: "h",
@@ -233,7 +233,7 @@ struct AppleAccountTests {
         #expect(account.isConfirmationDue(StoredCredentials(refreshToken: "r1")))
     }
 
-    @Test("When Apple says no, nothing of the old sign-in counts any longer, and a new one does")
+    @Test("After a rejection by Apple the old sign-in is no longer valid, and a new one is")
     func withdrawn() throws {
         let stored = StoredCredentials(refreshToken: "r1", identity: IdentityRecord(tokenHashes: ["t"]))
         #expect(throws: AccountError.revoked) {
@@ -248,7 +248,7 @@ struct AppleAccountTests {
         #expect(record.admits(IdentityToken(hash: "v", isExpired: false, issuedAt: 1_800_000_001)))
     }
 
-    @Test("A few tokens are remembered, each once, and the oldest makes room")
+    @Test("A few tokens are stored, each once, and the oldest is evicted")
     func remembering() throws {
         var stored = StoredCredentials(refreshToken: "r")
         for number in 0..<20 {
@@ -274,7 +274,7 @@ struct AppleAccountTests {
         return try account.notice(in: token, through: script().client)
     }
 
-    @Test("Whoever withdraws or deletes leaves, with the event as a text or an object")
+    @Test("Withdrawal and deletion remove the user, with the event as a string or an object")
     func notices() throws {
         for type in ["consent-revoked", "account-delete", "account-deleted"] {
             let object = ["type": type, "sub": "001.abc.2"]
@@ -292,7 +292,7 @@ struct AppleAccountTests {
         #expect(try notice(["exp": 1_799_999_999]).isStale)
     }
 
-    @Test("Notices of others, for others, and what is no notice are refused")
+    @Test("Notifications of another issuer or audience, and invalid ones, are rejected")
     func noticesRefused() throws {
         let impostor = try IssuerKey("K1")
         #expect(throws: AccountError.rejected) { try notice(from: impostor) }

@@ -30,7 +30,7 @@ struct DropboxAccountTests {
 
     // MARK: Verification
 
-    @Test("A token that is the named account's own is accepted, and tells the name [23]")
+    @Test("A token of the named account is accepted, and its name returned [23]")
     func verified() throws {
         let script = AccountScript(["get_current_account": Self.user])
 
@@ -44,7 +44,7 @@ struct DropboxAccountTests {
         #expect(request.headers[.contentType] == "application/json" && request.bodyText == "null")
     }
 
-    @Test("A's token with B's account id is nobody's [45]")
+    @Test("A's token with B's account id is rejected [45]")
     func otherAccount() {
         let script = AccountScript(["get_current_account": Self.user])
 
@@ -53,7 +53,7 @@ struct DropboxAccountTests {
         }
     }
 
-    @Test("Without an account id nobody is asked")
+    @Test("Without an account id no request is sent")
     func withoutAccountID() {
         let script = AccountScript(["get_current_account": Self.user])
 
@@ -79,7 +79,7 @@ struct DropboxAccountTests {
         }
     }
 
-    @Test("A Dropbox that is down or sends something else refuses nobody", arguments: [(503, ""), (200, "<html>")])
+    @Test("Failures and invalid replies of Dropbox reject nobody", arguments: [(503, ""), (200, "<html>")])
     func down(status: Int, body: String) {
         let script = AccountScript(["get_current_account": Reply(status, body)])
 
@@ -91,7 +91,7 @@ struct DropboxAccountTests {
         }
     }
 
-    @Test("A bare token counts only where it is allowed")
+    @Test("A bare token is accepted only where it is allowed")
     func bareTokens() throws {
         let strict = DropboxAccount(appKey: "key", appSecret: "secret", allowsBareTokens: false)
         let script = AccountScript(["get_current_account": Self.user])
@@ -122,7 +122,7 @@ struct DropboxAccountTests {
                 == "grant_type=authorization_code&code=code%2B%3D%26&client_id=key&client_secret=s3cr3t%2B%2F%3D")
     }
 
-    @Test("A verifier after the code, and the redirect that the operator has set, go along")
+    @Test("A verifier after the code, and the operator's redirect URI, are sent with it")
     func proofKey() throws {
         let account = DropboxAccount(
             appKey: "key", appSecret: "secret", redirectURI: "db-key://2/token", allowsBareTokens: true)
@@ -136,7 +136,8 @@ struct DropboxAccountTests {
                 + "&code_verifier=verifier-~&redirect_uri=db-key%3A%2F%2F2%2Ftoken")
     }
 
-    @Test("Another account's code is refused, and so is one whose account is not told", arguments: ["dbid:bob", nil])
+    @Test(
+        "Another account's code is rejected, and so is one whose account is not returned", arguments: ["dbid:bob", nil])
     func foreignCode(accountID: String?) {
         let script = AccountScript(["token": Self.tokens(accountID: accountID)])
 
@@ -154,7 +155,7 @@ struct DropboxAccountTests {
         }
     }
 
-    @Test("A used code is the person's matter, a wrong secret the operator's")
+    @Test("A used code is the user's error, a wrong secret the operator's")
     func refusedExchange() {
         let used = AccountScript(["token": Reply(400, #"{"error": "invalid_grant", "error_description": "used"}"#)])
         #expect(throws: AccountError.codeRejected) {
@@ -168,7 +169,7 @@ struct DropboxAccountTests {
 
     // MARK: Renewal
 
-    @Test("A refresh brings a new access token and keeps the refresh token")
+    @Test("A refresh returns a new access token and keeps the refresh token")
     func refreshed() throws {
         let script = AccountScript(["token": Self.tokens(scope: nil, accountID: nil, refreshToken: nil)])
         let stored = StoredCredentials(accessToken: "sl.old", refreshToken: "refresh", codeHash: "hash")
@@ -181,7 +182,7 @@ struct DropboxAccountTests {
                 == "grant_type=refresh_token&refresh_token=refresh&client_id=key&client_secret=s3cr3t%2B%2F%3D")
     }
 
-    @Test("Should Dropbox ever rotate refresh tokens, the new one is kept")
+    @Test("A rotated refresh token is stored")
     func rotated() throws {
         let script = AccountScript(["token": Self.tokens(refreshToken: "rotated")])
 
@@ -190,7 +191,7 @@ struct DropboxAccountTests {
         #expect(fresh.refreshToken == "rotated")
     }
 
-    @Test("Only Dropbox's own word, or the lack of a refresh token, means that a grant is gone")
+    @Test("Only an explicit rejection by Dropbox, or the lack of a refresh token, is a revoked grant")
     func revoked() {
         let gone = AccountScript(["token": Reply(400, #"{"error": "invalid_grant"}"#)])
         let stored = StoredCredentials(accessToken: "sl.old", refreshToken: "refresh")

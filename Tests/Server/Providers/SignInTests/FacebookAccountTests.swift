@@ -6,7 +6,7 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-@Suite("Facebook: who is it?")
+@Suite("Facebook: verification of a sign-in")
 struct FacebookAccountTests {
     static let account = FacebookAccount(appID: "123456", appSecret: "s3cr3t", graphVersion: "v25.0")
     static let me = Reply(200, #"{"id": "42", "name": "Bob Example"}"#)
@@ -33,7 +33,7 @@ struct FacebookAccountTests {
             .facebook, through: AccountScript(["debug_token": inspection, "me": me]).client)
     }
 
-    @Test("A token of our app tells who its user is, and our proof goes along [28]")
+    @Test("A token of our app identifies its user, and the request contains our proof [28]")
     func good() throws {
         let script = AccountScript(["debug_token": Self.inspection(), "me": Self.me])
 
@@ -48,7 +48,7 @@ struct FacebookAccountTests {
             ])
     }
 
-    @Test("A token's life is told, unless it has no end")
+    @Test("A token's lifetime is returned, unless it does not expire")
     func lifetime() throws {
         let inAnHour = Int64(Date().timeIntervalSince1970) + 3_600
 
@@ -57,7 +57,7 @@ struct FacebookAccountTests {
         #expect(try verify(Self.inspection(expiresAt: nil)).tokenLifetime == nil)
     }
 
-    @Test("A token that is not a valid one of a person in our app is refused [27]")
+    @Test("A token that is not a valid user token of our app is rejected [27]")
     func refused() {
         let bad = [
             Self.inspection(appID: "999999"), Self.inspection(appID: nil), Self.inspection(type: "PAGE"),
@@ -71,7 +71,7 @@ struct FacebookAccountTests {
         }
     }
 
-    @Test("A token whose user is another one than the inspection says is refused")
+    @Test("A token whose user differs from that of the inspection is rejected")
     func otherUser() {
         #expect(throws: AccountError.rejected) { try verify(Self.inspection(userID: "43")) }
     }
@@ -82,33 +82,35 @@ struct FacebookAccountTests {
         #expect(throws: AccountError.rejected) { try verify(Self.inspection(), Self.error(status, code: code)) }
     }
 
-    @Test("A token of another app, which Facebook does not inspect for us, is refused, and nobody else's matter")
+    @Test("A token of another app, which Facebook does not inspect, is a rejection of the caller only")
     func otherApp() {
         #expect(throws: AccountError.rejected) { try verify(Self.error(400, code: 100)) }
     }
 
-    @Test("A refusal of our own app token is for the operator, not the user", arguments: [101, 190, 104])
+    @Test("A rejection of our own app token is a configuration error, not the user's", arguments: [101, 190, 104])
     func ourOwnFault(code: Int) {
         #expect(throws: AccountError.misconfigured(detail: "Facebook error \(code)")) {
             try verify(Self.error(400, code: code))
         }
     }
 
-    @Test("Throttling and trouble refuse nobody, whatever the status", arguments: [1, 2, 4, 17, 32, 613], [400, 403])
+    @Test(
+        "Throttling and temporary failures reject nobody, whatever the status", arguments: [1, 2, 4, 17, 32, 613],
+        [400, 403])
     func trouble(code: Int, status: Int) {
         let expected = AccountError.unavailable(detail: "Facebook error \(code)")
         #expect(throws: expected) { try verify(Self.error(status, code: code)) }
         #expect(throws: expected) { try verify(Self.inspection(), Self.error(status, code: code)) }
     }
 
-    @Test("What is not Facebook's JSON refuses nobody", arguments: [400, 404, 500, 503])
+    @Test("A reply that is not Facebook's JSON rejects nobody", arguments: [400, 404, 500, 503])
     func garbage(status: Int) {
         #expect(throws: AccountError.unavailable(detail: "status \(status)")) {
             try verify(Self.inspection(), Reply(status, "<html>"))
         }
     }
 
-    @Test("A phone gets a token that lives longer, and the server keeps none")
+    @Test("A phone gets a long-lived token, and the server stores none")
     func longLived() throws {
         let script = AccountScript(["access_token": Reply(200, #"{"access_token": "EAAlong", "token_type": "bearer"}"#)]
         )

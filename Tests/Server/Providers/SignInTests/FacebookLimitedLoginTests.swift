@@ -6,7 +6,7 @@ import Testing
 
 @testable import Providers
 
-@Suite("Facebook: who is it, where all that the app has is an identity token?")
+@Suite("Facebook: verification of Limited Login's identity tokens")
 struct FacebookLimitedLoginTests {
     private static let keysURL = "https://limited.facebook.com/.well-known/oauth/openid/jwks/"
     private let issuer: IssuerKey
@@ -46,14 +46,14 @@ struct FacebookLimitedLoginTests {
         #expect(script.paths == [Self.keysURL])
     }
 
-    @Test("A person whose name is not told, or is no text, has none")
+    @Test("A person whose name is absent, or not a string, has none")
     func nameless() throws {
         for name in [nil, 7] as [Any?] {
             #expect(try account.verify(try presented(["name": name]), through: try script.client).displayName == "")
         }
     }
 
-    @Test("Tokens for another app, of another issuer, past their end, of nobody, or signed by nobody are refused")
+    @Test("Tokens of another app or issuer, expired, without a subject or not signed by a known key are rejected")
     func refused() throws {
         let past = Int(Date().timeIntervalSince1970) - 3_600
         for changes in [
@@ -70,7 +70,7 @@ struct FacebookLimitedLoginTests {
         }
     }
 
-    @Test("Keys that cannot be had refuse nobody")
+    @Test("If keys cannot be fetched, nobody is rejected")
     func keysAway() throws {
         let away = AccountScript(answering: { _ in Reply(503) })
         #expect(throws: AccountError.unavailable(detail: "status 503")) {
@@ -78,7 +78,7 @@ struct FacebookLimitedLoginTests {
         }
     }
 
-    @Test("No longer-lived token is asked for")
+    @Test("No long-lived token is requested")
     func noReplacement() throws {
         let script = try script
         #expect(try account.replacementToken(for: try presented(), through: script.client) == nil)

@@ -45,7 +45,7 @@ struct GoogleTokenTests {
         #expect(script.transport.calls == [ProviderCall(.google, .token), ProviderCall(.google, .identity)])
     }
 
-    @Test("A second consent brings no refresh token, and the stored one is kept")
+    @Test("A second consent returns no refresh token, and the stored one is kept")
     func withoutRefreshToken() throws {
         let kept = try #require(try exchange(Self.tokens(refreshToken: nil)))
 
@@ -62,13 +62,13 @@ struct GoogleTokenTests {
         #expect(throws: AccountError.scopeMissing) { try exchange(Self.tokens(scope: scope)) }
     }
 
-    @Test("The permission for the whole drive is enough, and so is one that Google does not repeat")
+    @Test("The scope of the whole drive is sufficient, and so is an absent scope member")
     func scopes() throws {
         #expect(try exchange(Self.tokens(scope: "https://www.googleapis.com/auth/drive openid")) != nil)
         #expect(try exchange(Self.tokens(scope: nil)) != nil)
     }
 
-    @Test("A code of somebody else's account is refused")
+    @Test("Another account's code is rejected")
     func foreignAccount() {
         #expect(throws: AccountError.codeRejected) {
             try exchange(Self.tokens(), user: Reply(200, #"{"sub": "2000", "name": "Mallory"}"#))
@@ -82,7 +82,7 @@ struct GoogleTokenTests {
         }
     }
 
-    @Test("A code is not sent again when nobody knows whether it has worked")
+    @Test("A code with an unknown outcome is not sent again")
     func lostExchange() {
         let script = AccountScript(failing: .interrupted)
 
@@ -112,7 +112,7 @@ struct GoogleTokenTests {
         }
     }
 
-    @Test("A refusal that cannot be read revokes nothing")
+    @Test("An unreadable rejection revokes nothing")
     func unreadableRefusal() {
         let script = AccountScript(["token": Reply(400, "<html>Bad Request</html>")])
 
@@ -121,7 +121,7 @@ struct GoogleTokenTests {
         }
     }
 
-    @Test("A renewed access token leaves the rest as it was [21]")
+    @Test("A refreshed access token leaves the rest unchanged [21]")
     func refreshed() throws {
         let stored = StoredCredentials(accessToken: "ya29.old", refreshToken: "1//refresh+", codeHash: "abc")
         let script = AccountScript(["token": Self.tokens(refreshToken: nil)])
@@ -135,7 +135,7 @@ struct GoogleTokenTests {
         #expect(script.transport.calls == [ProviderCall(.google, .refresh)])
     }
 
-    @Test("Without a refresh token nothing is asked, and the person must sign in again")
+    @Test("Without a refresh token no request is sent, and the person must sign in again")
     func nothingToRefresh() {
         let script = AccountScript(["token": Self.tokens()])
 

@@ -5,7 +5,7 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-@Suite("Google: who is it?")
+@Suite("Google: verification of a sign-in")
 struct GoogleVerificationTests {
     static let account = GoogleAccount(
         clientID: "1234567890-server.apps.googleusercontent.com", clientSecret: "s3cr3t",
@@ -28,7 +28,7 @@ struct GoogleVerificationTests {
         return try Self.account.verify(.google, through: script.client)
     }
 
-    @Test("A token of our app tells who its user is, their name, and how long it will live [18]")
+    @Test("A token of our app identifies its user, with name and lifetime [18]")
     func good() throws {
         let script = AccountScript(["tokeninfo": Self.tokenInfo(), "userinfo": Self.user])
 
@@ -81,19 +81,19 @@ struct GoogleVerificationTests {
         #expect(throws: AccountError.rejected) { try account.verify(.google, through: script.client) }
     }
 
-    @Test("A token about which two answers disagree is refused")
+    @Test("A token about which two replies disagree is rejected")
     func otherSubject() {
         #expect(throws: AccountError.rejected) { try verify(Self.tokenInfo(sub: "2000")) }
     }
 
-    @Test("Members that may be absent may be absent")
+    @Test("Optional members may be absent")
     func sparse() throws {
         let profile = try verify(Self.tokenInfo(sub: nil, expiresIn: nil), Reply(200, #"{"sub": "1098"}"#))
 
         #expect(profile == SignInProfile(providerUserID: "1098", displayName: ""))
     }
 
-    @Test("A bad token is refused [17]", arguments: [400, 401])
+    @Test("An invalid token is rejected [17]", arguments: [400, 401])
     func badToken(status: Int) {
         let refusal = Reply(status, #"{"error": "invalid_token", "error_description": "Invalid Value"}"#)
 
@@ -115,7 +115,7 @@ struct GoogleVerificationTests {
         }
     }
 
-    @Test("What is not JSON, or not the JSON that was promised, is trouble of the provider")
+    @Test("A reply that is not the documented JSON is a failure of the provider")
     func garbage() throws {
         for body in ["", "<html>", "[]", "{\"aud\": 5}"] {
             let script = AccountScript(["tokeninfo": Reply(200, body), "userinfo": Self.user])
@@ -126,7 +126,7 @@ struct GoogleVerificationTests {
         }
     }
 
-    @Test("Passing errors are tried again, as long as the provider says")
+    @Test("Temporary errors are retried after the time that the provider requests")
     func passing() throws {
         let script = AccountScript(inOrder: [
             Reply(429, headers: [.retryAfter: "3"]), Reply(503), Self.tokenInfo(), Reply(500), Self.user,
@@ -150,7 +150,7 @@ struct GoogleVerificationTests {
         }
     }
 
-    @Test("After the deadline nothing is asked")
+    @Test("After the deadline no request is sent")
     func late() {
         let script = AccountScript(["tokeninfo": Self.tokenInfo(), "userinfo": Self.user])
 

@@ -2,7 +2,7 @@ import Foundation
 import Providers
 import Testing
 
-@Suite("What an identity token must say")
+@Suite("Claims of an identity token")
 struct IDTokenPolicyTests {
     private let policy = IDTokenPolicy(issuer: .oneOf(["https://issuer.example"]), audiences: ["app", "app.web"])
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
@@ -18,7 +18,7 @@ struct IDTokenPolicyTests {
         return try policy.claims(in: [UInt8](try JSONSerialization.data(withJSONObject: claims)), at: now)
     }
 
-    @Test("A good one counts, with one or several audiences")
+    @Test("A valid token is accepted, with one or several audiences")
     func good() throws {
         #expect(try claims().sub == "001.abc")
         #expect(try claims(["aud": ["app"]]).audience == ["app"])
@@ -27,7 +27,7 @@ struct IDTokenPolicyTests {
         #expect(try claims(without: "iat").iat == nil)
     }
 
-    @Test("Other issuers and audiences do not")
+    @Test("Other issuers and audiences are rejected")
     func foreign() {
         let foreign: [[String: Any]] = [
             ["iss": "https://issuer.example/"], ["iss": "http://issuer.example"], ["iss": "https://evil.example"],
@@ -46,7 +46,7 @@ struct IDTokenPolicyTests {
         }
     }
 
-    @Test("One from the future counts up to 120 seconds ahead")
+    @Test("A token issued up to 120 seconds in the future is accepted")
     func future() throws {
         #expect(throws: Never.self) { try claims(["iat": 1_800_000_120, "nbf": 1_800_000_120]) }
         #expect(throws: AccountError.rejected) { try claims(["iat": 1_800_000_121]) }
@@ -54,7 +54,7 @@ struct IDTokenPolicyTests {
         #expect(throws: AccountError.rejected) { try claims(["exp": "1800000600"]) }
     }
 
-    @Test("Its end is told apart, with 60 seconds of leeway")
+    @Test("Expiry is a separate result, with 60 seconds of leeway")
     func expiry() throws {
         let end = try claims(["exp": 1_800_000_000])
         #expect(!policy.isExpired(end, at: now.addingTimeInterval(59)))
@@ -62,7 +62,7 @@ struct IDTokenPolicyTests {
         #expect(end.lifetime(at: now.addingTimeInterval(10)) == .zero)
     }
 
-    @Test("An issuer per tenant is the token's own tenant's")
+    @Test("A per-tenant issuer must match the token's tenant")
     func tenants() throws {
         let policy = IDTokenPolicy(
             issuer: .perTenant(template: "https://login.example/{tenantid}/v2.0"), audiences: ["app"])

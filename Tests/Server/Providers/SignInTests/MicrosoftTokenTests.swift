@@ -5,7 +5,7 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-@Suite("Microsoft: tokens of the server")
+@Suite("Microsoft: the server's tokens")
 struct MicrosoftTokenTests {
     static let account = MicrosoftAccount(clientID: MicrosoftTokenMaker.clientID, clientSecret: "s~+/=")
     static let profile = SignInProfile(providerUserID: "8f3a0d1c2b4e5f60", displayName: "Alice Example")
@@ -27,7 +27,7 @@ struct MicrosoftTokenTests {
             #"{"error": "\#(error)", "error_description": "AADSTS\#(code): No.", "error_codes": [\#(code)]}"#)
     }
 
-    @Test("The id token alone buys a refresh token on behalf of the user [36]")
+    @Test("The id token alone is exchanged for a refresh token on behalf of the user [36]")
     func onBehalfOf() throws {
         let script = AccountScript(["token": Self.tokens()])
 
@@ -93,7 +93,7 @@ struct MicrosoftTokenTests {
         }
     }
 
-    @Test("A refusal that cannot be read revokes nothing")
+    @Test("An unreadable rejection revokes nothing")
     func unreadable() {
         let script = AccountScript(["token": Reply(400, "<html>Bad Request</html>")])
 
@@ -102,7 +102,7 @@ struct MicrosoftTokenTests {
         }
     }
 
-    @Test("An assertion of the wrong kind is the client's fault", arguments: [50027, 50013, 500_131, 500_133])
+    @Test("An assertion of the wrong kind is a client error", arguments: [50027, 50013, 500_131, 500_133])
     func wrongAssertion(code: Int) {
         let script = AccountScript(["token": Self.refusal(400, "invalid_request", code)])
 
@@ -111,7 +111,7 @@ struct MicrosoftTokenTests {
         }
     }
 
-    @Test("Each renewal brings a new refresh token, kept together with the access token [37]")
+    @Test("Each refresh returns a new refresh token, stored together with the access token [37]")
     func rotation() throws {
         let stored = StoredCredentials(accessToken: "EwB.old", refreshToken: "M.C5.old+", codeHash: "abc")
         let script = AccountScript(["token": Self.tokens()])
@@ -125,7 +125,7 @@ struct MicrosoftTokenTests {
         #expect(kept.refreshToken == "M.C5.old+")
     }
 
-    @Test("Without a refresh token nothing is asked, and the person must sign in again")
+    @Test("Without a refresh token no request is sent, and the person must sign in again")
     func nothingToRefresh() {
         let script = AccountScript(["token": Self.tokens()])
 
@@ -135,7 +135,7 @@ struct MicrosoftTokenTests {
         #expect(script.paths.isEmpty)
     }
 
-    @Test("The phone's own tokens are not kept")
+    @Test("The phone's own tokens are not stored")
     func nothingFromThePhone() {
         #expect(Self.account.credentials(from: Self.presented) == StoredCredentials())
     }

@@ -7,7 +7,7 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-@Suite("Microsoft: who signs in")
+@Suite("Microsoft: verification of a sign-in")
 struct MicrosoftVerificationTests {
     let maker: MicrosoftTokenMaker
 
@@ -25,7 +25,7 @@ struct MicrosoftVerificationTests {
         return try account.verify(presented, through: try AccountScript.microsoft(replies).client)
     }
 
-    @Test("Both tokens of one person who signed in to our app are accepted [33]")
+    @Test("Both tokens of a person who signed in to our app are accepted [33]")
     func good() throws {
         let script = try AccountScript.microsoft()
         let presented = PresentedCredentials(
@@ -43,7 +43,7 @@ struct MicrosoftVerificationTests {
         #expect(script.transport.requests[1].headers[.authorization] == "Bearer EwB")
     }
 
-    @Test("Accounts of organisations have an id with hyphens, and a tenant of their own")
+    @Test("Accounts of organisations have an id with hyphens, and their own tenant")
     func workAccount() throws {
         let id = "6f1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
         let tenant = "3c1d7f52-90ab-4c3e-8d6f-0a1b2c3d4e5f"
@@ -76,13 +76,13 @@ struct MicrosoftVerificationTests {
         ]
     }()
 
-    @Test("A signed token that says something wrong is refused", arguments: wrongTokens)
+    @Test("A signed token with wrong claims is rejected", arguments: wrongTokens)
     func wrongClaims(what: String, changes: [String: (any Sendable)?]) throws {
         let token = try maker.token(changes.mapValues { $0.map { $0 as Any } })
         #expect(throws: AccountError.rejected, "\(what)") { try verify(token) }
     }
 
-    @Test("A token that is not signed by a published key, or not as agreed, is refused")
+    @Test("A token that is not signed by a published key, or with another algorithm, is rejected")
     func forgeries() throws {
         let good = try maker.token()
         let parts = good.split(separator: ".").map(String.init)
@@ -107,7 +107,8 @@ struct MicrosoftVerificationTests {
         }
     }
 
-    @Test("A good id token with a bad access token, or without one, is refused [32]", arguments: [400, 401, 403])
+    @Test(
+        "A valid id token with an invalid access token, or without one, is rejected [32]", arguments: [400, 401, 403])
     func badAccessToken(status: Int) throws {
         let token = try maker.token()
         #expect(throws: AccountError.rejected) { try verify(token, replies: ["me": Reply(status)]) }
@@ -117,7 +118,7 @@ struct MicrosoftVerificationTests {
         }
     }
 
-    @Test("Graph or the keys in trouble refuse nobody", arguments: ["me", "keys"], [429, 500, 503])
+    @Test("Failures of Graph or of the key endpoint reject nobody", arguments: ["me", "keys"], [429, 500, 503])
     func unavailable(path: String, status: Int) throws {
         let token = try maker.token()
         #expect(throws: AccountError.unavailable(detail: path == "me" ? "status \(status)" : "status \(status)")) {

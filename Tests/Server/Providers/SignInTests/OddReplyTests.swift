@@ -9,7 +9,7 @@ import Testing
 @testable import Providers
 
 /// Tokens and replies whose values nobody should send: whatever is in them, a sign-in ends with a profile or an error.
-@Suite("Odd tokens, and odd replies of sign-in services")
+@Suite("Implausible tokens and replies of sign-in services")
 struct OddReplyTests {
     private static let now = Date(timeIntervalSince1970: 1_800_000_000)
     private static let numbers = [
@@ -32,7 +32,7 @@ struct OddReplyTests {
         }
     }
 
-    @Test("A token of Apple's that was made before all time, or ends after it, is remembered as such")
+    @Test("An Apple token with an issue or expiry time out of range is recorded as such")
     func apple() throws {
         let issuer = try IssuerKey.shared.get()
         let key = try PrivateKey(generating: .es256)
@@ -68,7 +68,7 @@ struct OddReplyTests {
         #expect(facebook?.tokenLifetime ?? .zero >= .zero)
     }
 
-    @Test("A name is cut where its column ends; an identifier that is too long is no identifier")
+    @Test("A name is truncated to its column; an identifier that is too long is rejected")
     func lengths() throws {
         let long = String(repeating: "é", count: 300)
         let profile = SignInProfile(providerUserID: "1", displayName: long)
@@ -91,7 +91,7 @@ struct OddReplyTests {
         }
     }
 
-    @Test("Thousands of damaged replies: each ends with a profile that can be kept, or with an error")
+    @Test("Thousands of corrupted replies: each yields a storable profile, or an error")
     func damaged() {
         let cases = ProcessInfo.processInfo.environment["SYNC_FUZZ_CASES"].flatMap { Int($0) } ?? 20_000
         let inspection = String(decoding: FacebookAccountTests.inspection(expiresAt: 1_900_000_000).body, as: UTF8.self)

@@ -22,7 +22,7 @@ struct PublishedKeysTests {
         String(decoding: try keys.verifiedPayload(of: token, through: script.client), as: UTF8.self)
     }
 
-    @Test("Keys are fetched once and then remembered for as long as the issuer says, at least five minutes")
+    @Test("Keys are fetched once and cached for as long as the issuer says, at least five minutes")
     func remembered() throws {
         let token = try issuer.token(["sub": "1"])
         let script = AccountScript(["keys": try IssuerKey.published([issuer], cacheControl: "public, max-age=600")])
@@ -56,7 +56,7 @@ struct PublishedKeysTests {
         #expect(script.paths.count == 2)
     }
 
-    @Test("An unknown key is asked for once in five minutes, however many are made up")
+    @Test("An unknown key is requested once in five minutes, however many are invented")
     func unknownKeys() throws {
         let newcomer = try IssuerKey("K2")
         let old = AccountScript(["keys": try IssuerKey.published([issuer], cacheControl: "max-age=86400")])
@@ -79,7 +79,7 @@ struct PublishedKeysTests {
         #expect(new.paths.count == 1)
     }
 
-    @Test("A wrong signature or algorithm is refused and is no reason to ask again")
+    @Test("A wrong signature or algorithm is rejected without another request for keys")
     func wrongSignature() throws {
         let script = AccountScript(["keys": try IssuerKey.published([issuer])])
         _ = try payload(of: try issuer.token([:]), script)
@@ -94,7 +94,7 @@ struct PublishedKeysTests {
         #expect(script.paths.count == 1)
     }
 
-    @Test("An issuer that gives no keys makes no token count as bad", arguments: [503, 404, 200])
+    @Test("If an issuer returns no keys, no token is rejected", arguments: [503, 404, 200])
     func unreachable(status: Int) throws {
         let script = AccountScript(["keys": Reply(status, "no keys")])
         do {
@@ -111,7 +111,7 @@ struct PublishedKeysTests {
         }
     }
 
-    @Test("While the issuer is away the old keys go on counting, and unknown ones are neither good nor bad")
+    @Test("While the issuer is unreachable cached keys stay valid, and unknown ones are neither valid nor invalid")
     func stale() throws {
         let away = AccountScript(["keys": Reply(404)])
         let token = try issuer.token([:])

@@ -5,7 +5,7 @@ import SyncProtocol
 import TestSupport
 import Testing
 
-@Suite("Codes that a browser took to a redirect URI")
+@Suite("Codes obtained through a redirect URI")
 struct RedirectedCodeTests {
     static let redirectURI = "http://127.0.0.1:49152/code"
     static let verifier = CodeVerifier(String(repeating: "v-._~", count: 10))!
@@ -21,7 +21,7 @@ struct RedirectedCodeTests {
         (script.transport.requests.first?.bodyText ?? "").split(separator: "&").map(String.init)
     }
 
-    @Test("Google gets the caller's redirect URI and verifier in the place of an empty redirect URI")
+    @Test("Google receives the caller's redirect URI and verifier instead of an empty redirect URI")
     func google() throws {
         let script = AccountScript(["token": GoogleTokenTests.tokens(), "userinfo": GoogleVerificationTests.user])
 
@@ -33,7 +33,7 @@ struct RedirectedCodeTests {
         #expect(!parameters(script).contains("redirect_uri="))
     }
 
-    @Test("The kept hash is that of the code alone, so the code stays the same code")
+    @Test("The stored hash covers the code alone, so the code is recognised again")
     func hash() throws {
         let replies = ["token": GoogleTokenTests.tokens(), "userinfo": GoogleVerificationTests.user]
 
@@ -62,7 +62,7 @@ struct RedirectedCodeTests {
         }
     }
 
-    @Test("Dropbox gets the caller's redirect URI in the place of the configured one")
+    @Test("Dropbox receives the caller's redirect URI instead of the configured one")
     func dropbox() throws {
         let account = DropboxAccount(
             appKey: "key", appSecret: "secret", redirectURI: "db-key://2/token", allowsBareTokens: true)
@@ -75,7 +75,7 @@ struct RedirectedCodeTests {
         #expect(parameters(script).filter { $0.hasPrefix("redirect_uri=") }.count == 1)
     }
 
-    @Test("Dropbox gets one verifier, the header's, where there is another one behind the code")
+    @Test("Dropbox receives the header's verifier, even if another follows the code")
     func oneVerifier() throws {
         var code = Self.code
         code.value = "plain other-verifier"
@@ -104,7 +104,7 @@ struct RedirectedCodeTests {
         #expect(script.transport.requests[1].headers[.authorization] == "Bearer EwB.server")
     }
 
-    @Test("Microsoft's codes without a redirect URI are left alone, as deployed apps send them")
+    @Test("Microsoft's codes without a redirect URI are not exchanged, as deployed apps send them")
     func microsoftWithoutRedirect() throws {
         let script = AccountScript(["token": MicrosoftTokenTests.tokens()])
 
@@ -115,7 +115,7 @@ struct RedirectedCodeTests {
         #expect(kept == nil && script.paths.isEmpty)
     }
 
-    @Test("Somebody else's code at Microsoft is refused, and so is one without the permission to keep files")
+    @Test("Another account's code at Microsoft is rejected, and so is one without the scope for files")
     func microsoftForeign() {
         #expect(throws: AccountError.codeRejected) {
             try MicrosoftTokenTests.account.exchange(

@@ -6,7 +6,7 @@ import Providers
 import TestSupport
 import Testing
 
-@Suite("Giving back what a person has granted")
+@Suite("Revoking grants")
 struct RevocationTests {
     private let stored = StoredCredentials(accessToken: "access", refreshToken: "refresh+")
     private let google = GoogleVerificationTests.account
@@ -14,7 +14,7 @@ struct RevocationTests {
 
     // MARK: Google
 
-    @Test("Google is told the refresh token, which ends the whole grant; without one, the access token")
+    @Test("Google receives the refresh token, which revokes the whole grant; without one, the access token")
     func toldByGoogle() throws {
         let script = AccountScript(["revoke": Reply(200, "{}")])
 
@@ -28,7 +28,7 @@ struct RevocationTests {
         #expect(script.transport.calls[0] == ProviderCall(.google, .revoke))
     }
 
-    @Test("A grant that has ended already is as good as one that ends")
+    @Test("A grant that was already revoked counts as revoked")
     func ended() throws {
         let script = AccountScript(["revoke": Reply(400, #"{"error": "invalid_token"}"#)])
 
@@ -52,7 +52,7 @@ struct RevocationTests {
 
     // MARK: Dropbox
 
-    @Test("Dropbox is told with an access token that is made of the refresh token, and of no other grant")
+    @Test("Dropbox receives an access token obtained with the refresh token, and of no other grant")
     func toldByDropbox() throws {
         let script = AccountScript(inOrder: [DropboxAccountTests.tokens(refreshToken: nil), Reply(200, "null")])
 
@@ -67,7 +67,7 @@ struct RevocationTests {
         #expect(script.transport.requests[1].bodyText == "null")
     }
 
-    @Test("Where the refresh token no longer works there is nothing left to end")
+    @Test("If the refresh token is no longer valid, there is nothing to revoke")
     func goneAlready() throws {
         let script = AccountScript(inOrder: [Reply(400, #"{"error": "invalid_grant"}"#)])
 
@@ -76,7 +76,7 @@ struct RevocationTests {
         #expect(script.paths.count == 1)
     }
 
-    @Test("A refusal of Dropbox is told")
+    @Test("A rejection by Dropbox is reported")
     func refusedByDropbox() {
         let script = AccountScript(inOrder: [DropboxAccountTests.tokens(refreshToken: nil), Reply(403, "")])
 
@@ -85,7 +85,7 @@ struct RevocationTests {
         }
     }
 
-    @Test("A bare token is the phone's, and is left alone")
+    @Test("A bare token is the phone's, and is not revoked")
     func bareToken() throws {
         let script = AccountScript(["revoke": Reply(200, "null")])
 
@@ -96,7 +96,7 @@ struct RevocationTests {
 
     // MARK: Apple, and who has no such call
 
-    @Test("Apple is told the refresh token, with a client secret")
+    @Test("Apple receives the refresh token, with a client secret")
     func toldByApple() throws {
         let key = try SigningKey(es256PEM: PrivateKey(generating: .es256).pem)
         let apple = AppleAccount(
@@ -117,7 +117,7 @@ struct RevocationTests {
         }
     }
 
-    @Test("Microsoft and Facebook are asked nothing")
+    @Test("Nothing is sent to Microsoft and Facebook")
     func others() throws {
         let script = AccountScript([:])
 
@@ -129,7 +129,7 @@ struct RevocationTests {
 
     // MARK: Requests that work once
 
-    @Test("A code is sent again only if the provider says that it has not looked at it", arguments: [429, 503])
+    @Test("A code is sent again only if the provider says that it has not processed it", arguments: [429, 503])
     func notHandled(status: Int) {
         let script = AccountScript(["token": Reply(status, "")])
 

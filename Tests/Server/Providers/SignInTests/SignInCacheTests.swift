@@ -29,7 +29,7 @@ struct SignInCacheTests {
         PresentedCredentials(accountType: type, accessToken: text)
     }
 
-    @Test("An answer counts for its time to live, and not longer [46] [47]")
+    @Test("A result is valid for its time to live, and no longer [46] [47]")
     func timeToLive() {
         let cache = cache()
         cache.remember(alice, for: token("a"))
@@ -41,7 +41,7 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("a")) == nil)
     }
 
-    @Test("A rejection counts for half a minute, for that token only, and a later answer takes its place")
+    @Test("A rejection is cached for 30 s, for that token only, and a later result replaces it")
     func rejection() {
         let cache = cache(.seconds(300))
         cache.rememberRejection(of: token("bad"))
@@ -63,7 +63,7 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("early")) == .accepted(alice))
     }
 
-    @Test("An answer counts never longer than the token lives")
+    @Test("A result is never valid longer than the token")
     func tokenLifetime() {
         let cache = cache()
         var profile = alice
@@ -82,7 +82,7 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("long")) == nil)
     }
 
-    @Test("A time to live of zero remembers nothing")
+    @Test("A time to live of zero disables the cache")
     func off() {
         let cache = cache(.zero)
         cache.remember(alice, for: token("a"))
@@ -90,7 +90,7 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("a")) == nil)
     }
 
-    @Test("A token counts for its own kind of account only")
+    @Test("A result is valid for its own account type only")
     func kinds() {
         let cache = cache()
         cache.remember(alice, for: token("a", .google))
@@ -100,7 +100,7 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("", .google)) == nil)
     }
 
-    @Test("A full cache makes room by what ends first, and the newest is always there")
+    @Test("A full cache evicts what expires first, and the newest entry is always kept")
     func bounded() {
         let cache = cache(maximumEntries: 8)
         for number in 0..<100 {
@@ -135,7 +135,7 @@ struct SignInCacheTests {
 
     // MARK: Questions in common
 
-    @Test("Many who present the same token at once ask its provider once, and share what it says")
+    @Test("Concurrent requests with the same token share one call to the provider")
     func oneQuestion() async throws {
         let waiting = Mutex<Set<ObjectIdentifier>>([])
         let asked = Mutex(0)
@@ -161,7 +161,7 @@ struct SignInCacheTests {
         #expect(cache.answer(for: token("new")) == .accepted(alice))
     }
 
-    @Test("What a provider says of one token is no answer for another, nor for the same with another code")
+    @Test("A result for one token is not used for another, nor for the same with another code")
     func otherQuestions() throws {
         let cache = cache()
         var withCode = token("a")
@@ -197,7 +197,7 @@ struct SignInCacheTests {
         #expect(try cache.profile(for: token("a")) { alice } == alice)
     }
 
-    @Test("Whoever finds a question a second old asks, too; so does whoever waits for one that is withdrawn")
+    @Test("A request that finds a call a second old makes its own; so does one whose call is cancelled")
     func impatience() throws {
         struct Limited: Error {}
         let cache = cache()
