@@ -73,7 +73,7 @@ struct AccountSessionTests {
         #expect(!dumped.contains("ya29") && !dumped.contains("4/code"))
     }
 
-    @Test("Ten callers whose token was refused cause one refresh, whose result is stored")
+    @Test("Ten callers whose token was rejected cause one refresh, whose result is stored")
     func singleRefresh() async throws {
         let (store, provider) = (MemoryStore(.alice), ScriptedProvider.google())
         let session = try session(store, provider)
@@ -91,7 +91,7 @@ struct AccountSessionTests {
         #expect(await session.account?.accessToken == "ya29.renewed")
     }
 
-    @Test("A refused token that is not the present one is no reason to ask the provider")
+    @Test("A rejected token that is not the current one does not cause a call to the provider")
     func lateRefusal() async throws {
         let provider = ScriptedProvider.google()
         let session = try session(MemoryStore(.alice), provider)
@@ -102,7 +102,7 @@ struct AccountSessionTests {
         #expect(again.accessToken == "ya29.renewed" && provider.requests.count == 1)
     }
 
-    @Test("A new refresh token takes the place of the old one")
+    @Test("A new refresh token replaces the old one")
     func rotation() async throws {
         let store = MemoryStore(.alice)
         let provider = ScriptedProvider { _ in (200, #"{"access_token": "a", "refresh_token": "next"}"#) }
@@ -130,7 +130,7 @@ struct AccountSessionTests {
         #expect(await session.account == .alice && store.now == .alice)
     }
 
-    @Test("A provider without a network is asked again next time")
+    @Test("An unreachable provider is called again next time")
     func noNetwork() async throws {
         let isDown = Mutex(true)
         let provider = ScriptedProvider { _ in
@@ -180,7 +180,7 @@ struct AccountSessionTests {
         #expect(await session.account == nil && store.now == nil)
     }
 
-    @Test("The server's code is sent until it was taken, a newer one is left alone")
+    @Test("The server's code is sent until it was accepted; a newer one is not affected")
     func serverGrant() async throws {
         let store = MemoryStore()
         let session = try session(store)
@@ -196,7 +196,7 @@ struct AccountSessionTests {
         #expect(await session.account?.serverGrant == nil && store.now?.serverGrant == nil)
     }
 
-    @Test("What the server was shown and refused is renewed, unless it is not the present token any more")
+    @Test("A token rejected by the server is refreshed, unless it is no longer the current one")
     func refreshForTheServer() async throws {
         let (store, provider) = (MemoryStore(.alice), ScriptedProvider.google())
         let session = try session(store, provider)
@@ -209,7 +209,7 @@ struct AccountSessionTests {
         #expect(provider.requests.count == 1)
     }
 
-    @Test("A provider that cannot be reached is worth another try, whoever must sign in is not")
+    @Test("An unreachable provider is retryable, a required sign-in is not")
     func unreachableForTheServer() async throws {
         let shown = AccountCredentials.alice.credentials
         let away = try session(MemoryStore(.alice), ScriptedProvider { _ in (500, "") })
@@ -220,7 +220,7 @@ struct AccountSessionTests {
         await #expect(throws: SignInError.self) { try await session(MemoryStore()).refresh(shown) }
     }
 
-    @Test("A token of the server's that lives longer takes the place of the one that was shown")
+    @Test("A long-lived token from the server replaces the one that was sent")
     func longLivedToken() async throws {
         let store = MemoryStore(.alice)
         let session = try session(store)
@@ -235,7 +235,7 @@ struct AccountSessionTests {
         #expect(await session.account?.accessToken == "long")
     }
 
-    @Test("A session goes on where the last one ended, but not with another kind of account")
+    @Test("A session continues from the last one, but not with another account type")
     func restored() async throws {
         let facebook = AccountCredentials.facebook(
             accessToken: "EAA", person: AccountCredentials.Person(id: "1098"))
@@ -246,7 +246,7 @@ struct AccountSessionTests {
         await #expect(throws: SignInError.self) { try await session(MemoryStore()).refresh(.alice) }
     }
 
-    @Test("Given credentials have no refresh")
+    @Test("Fixed credentials cannot be refreshed")
     func given() async {
         let provider = GivenCredentials(.alice)
 
@@ -256,7 +256,7 @@ struct AccountSessionTests {
         #expect(await provider.credentials() == given && error?.code == .signInRequired)
     }
 
-    @Test("A person of the sandbox signs in with the headers that it hands out")
+    @Test("A sandbox user signs in with the headers returned by the sandbox")
     func sandbox() async throws {
         let sandbox = ScriptedProvider { _ in
             (

@@ -34,7 +34,7 @@ struct BrowserSignInTests {
         ).signIn()
     }
 
-    @Test("Both codes come back: the program's is exchanged, the server's is kept with what it needs")
+    @Test("Both codes are returned: the program's is exchanged, the server's is kept with its parameters")
     func wholeWay() async throws {
         let provider = ScriptedProvider.google()
         let opened = Mutex<[URL]>([])
@@ -62,7 +62,7 @@ struct BrowserSignInTests {
         #expect(provider.requests[1].authorization == "Bearer ya29.first")
     }
 
-    @Test("The server's page is asked for with the server's client and another challenge")
+    @Test("The server's page is requested with the server's client id and another challenge")
     func serverPage() async throws {
         let second = Mutex<URL?>(nil)
 
@@ -90,7 +90,7 @@ struct BrowserSignInTests {
         #expect(ProofKey().verifier != ProofKey().verifier)
     }
 
-    @Test("Foreign requests are turned away, and the sign-in goes on")
+    @Test("Unrelated requests are rejected, and the sign-in continues")
     func foreignRequests() async throws {
         let credentials = try await signIn { url in
             let redirect = try #require(url.item("redirect_uri"))
@@ -115,7 +115,7 @@ struct BrowserSignInTests {
         #expect(credentials.serverGrant?.code == "4/server")
     }
 
-    @Test("An answer counts once: whoever comes second with the right state changes nothing")
+    @Test("A redirect counts once: a second one with the right state changes nothing")
     func secondAnswer() async throws {
         let provider = ScriptedProvider.google()
 
@@ -128,7 +128,7 @@ struct BrowserSignInTests {
         #expect(provider.requests[0].form["code"] == "first")
     }
 
-    @Test("The person ends on a page that says so, safely, and that nobody keeps")
+    @Test("The final page reports the result, is escaped, and is not cached")
     func page() async throws {
         let last = Mutex<LoopbackClient.Reply?>(nil)
 
@@ -165,7 +165,7 @@ struct BrowserSignInTests {
         #expect(provider.requests.isEmpty)
     }
 
-    @Test("Nobody comes back: the wait ends, and so does the listening")
+    @Test("Without a redirect the wait times out, and the listener is closed")
     func timeout() async throws {
         let opened = Mutex<URL?>(nil)
 
@@ -194,7 +194,7 @@ struct BrowserSignInTests {
         #expect(browserless?.code == .browserUnavailable)
     }
 
-    @Test("Without a client of the server there is one page, and nothing for the server")
+    @Test("Without a server client id there is one page, and nothing for the server")
     func programAlone() async throws {
         let scheme = AccountScheme.google(clientID: "1-desktop", clientSecret: "s", serverClientID: nil, ports: [])
 
@@ -223,7 +223,7 @@ struct BrowserSignInTests {
         #expect(error?.code == code)
     }
 
-    @Test("Registered ports are tried in their order, and if all are taken the sign-in says so")
+    @Test("Registered ports are tried in their order, and if all are in use the sign-in fails with that")
     func ports() async throws {
         let first = try LoopbackListener(host: .ipv4, ports: [])
         let second = try LoopbackListener(host: .ipv4, ports: [first.port, 0])
@@ -233,7 +233,7 @@ struct BrowserSignInTests {
         #expect(error?.code == .portUnavailable)
     }
 
-    @Test("A browser that connects ahead of need and says nothing holds nobody up")
+    @Test("A preconnecting browser that sends nothing blocks nobody")
     func silentConnections() async throws {
         let silent = Mutex<[Descriptor]>([])
 
@@ -249,7 +249,7 @@ struct BrowserSignInTests {
         #expect(credentials.serverGrant != nil)
     }
 
-    @Test("A request in pieces is put together, one that is too long or no HTTP is refused")
+    @Test("A request in pieces is assembled, one that is too long or not HTTP is rejected")
     func pieces() async throws {
         let listener = try LoopbackListener(host: .ipv4, ports: [])
         let serving = Task {
@@ -283,7 +283,7 @@ struct BrowserSignInTests {
         try await serving.value
     }
 
-    @Test("A question to a provider may be cancelled at any moment, also while its answer arrives")
+    @Test("A call to a provider can be cancelled at any time, also while its reply arrives")
     func cancelledQuestions() async throws {
         let listener = try LoopbackListener(host: .ipv4, ports: [])
         let serving = Task {
@@ -305,7 +305,7 @@ struct BrowserSignInTests {
         await #expect(throws: SignInError.self) { try await serving.value }
     }
 
-    @Test("Under the name localhost both of its addresses answer")
+    @Test("For the name localhost both of its addresses are served")
     func localhost() async throws {
         let listener = try LoopbackListener(host: .localhost, ports: [])
         let serving = Task {

@@ -15,7 +15,7 @@ final class FileCredentialStoreTests {
         try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int
     }
 
-    @Test("What was kept comes back, in a file and a folder for the owner alone")
+    @Test("Stored credentials are loaded again, from a file and a folder accessible to the owner only")
     func roundTrip() throws {
         #expect(try store.load() == nil)
         try store.remove()
@@ -35,7 +35,7 @@ final class FileCredentialStoreTests {
         #expect(try store.load() == nil)
     }
 
-    @Test("A file that others may use is refused", arguments: [0o640, 0o604, 0o620, 0o601, 0o666])
+    @Test("A file accessible to others is rejected", arguments: [0o640, 0o604, 0o620, 0o601, 0o666])
     func open(mode: Int) throws {
         try store.save(.alice)
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
@@ -47,7 +47,7 @@ final class FileCredentialStoreTests {
         #expect(try store.load() == .alice)
     }
 
-    @Test("A link is refused, and replaced rather than followed")
+    @Test("A symbolic link is rejected, and replaced rather than followed")
     func link() throws {
         try store.save(.alice)
         let target = folder.appending(path: "elsewhere")
@@ -65,7 +65,7 @@ final class FileCredentialStoreTests {
         #expect(try Data(contentsOf: target) == before)
     }
 
-    @Test("A folder in its place, damage and excess are errors that name no content")
+    @Test("A folder in its place, corruption and excessive size are errors without contents")
     func damaged() throws {
         try store.save(.alice)
         for (bytes, code) in [
@@ -81,7 +81,7 @@ final class FileCredentialStoreTests {
         #expect(#expect(throws: SignInError.self) { try store.load() }?.code == .storageInsecure)
     }
 
-    @Test("A save that fails leaves what was there, and no pieces")
+    @Test("A failed save keeps the previous file, and leaves no temporary files")
     func failedSave() throws {
         try FileManager.default.createDirectory(at: file, withIntermediateDirectories: true)
         try Data().write(to: file.appending(path: "in the way"))

@@ -54,7 +54,7 @@ struct InvitationLinkTests {
         #expect(throws: SignInError.self) { try InvitationLink(bundleID: bundleID) }
     }
 
-    @Test("An invitation waits until it is asked for, or somebody takes them, once")
+    @Test("An invitation waits until it is requested or observed, and is delivered once")
     func inbox() throws {
         let link = try InvitationLink(bundleID: "com.example.app")
         let inbox = InvitationInbox(link)

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Local work meets that of others")
+@Suite("Local changes and changes by others")
 struct ConflictTests {
     let server: TestServer
 
@@ -142,7 +142,7 @@ struct ConflictTests {
         #expect(try tablet.leftovers() == [])
     }
 
-    @Test("Whoever wanted the deletion too is neither asked nor told", arguments: ServerKind.allCases)
+    @Test("A deletion queued on both sides is neither a question nor delivered", arguments: ServerKind.allCases)
     func bothDelete(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()

@@ -3,7 +3,7 @@ import SyncClient
 import TestSupport
 import Testing
 
-@Suite("What others changed comes in")
+@Suite("Delivery of changes by others")
 struct DeliveryTests {
     let server: TestServer
 
@@ -90,7 +90,7 @@ struct DeliveryTests {
         #expect(await refusal { try tablet.client.getAttributes(forFileUUID: files[0]) } == .fileAlreadyDeleted)
     }
 
-    @Test("A file that others brought back comes again", arguments: ServerKind.allCases)
+    @Test("A file undeleted by others is delivered again", arguments: ServerKind.allCases)
     func undeleted(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -109,7 +109,7 @@ struct DeliveryTests {
         #expect(try phone.row(file)?.deleted?.bool == false)
     }
 
-    @Test("Ten short and ten long files arrive, whatever else is asked meanwhile", arguments: ServerKind.allCases)
+    @Test("Ten short and ten long files arrive, whatever else is requested meanwhile", arguments: ServerKind.allCases)
     func many(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -137,7 +137,8 @@ struct DeliveryTests {
         #expect(try tablet.leftovers() == [])
     }
 
-    @Test("File groups come whole, single files alone; the group is remembered", arguments: ServerKind.allCases)
+    @Test(
+        "File groups are delivered as a whole, single files alone; the group is stored", arguments: ServerKind.allCases)
     func fileGroups(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let (left, right) = (FileGroupUUID.random(), FileGroupUUID.random())
@@ -190,7 +191,7 @@ struct DeliveryTests {
         #expect(tablet.executor.count("DownloadFile") == 1)
     }
 
-    @Test("After a reset of all nothing is known, and everything comes again", arguments: ServerKind.allCases)
+    @Test("After a complete reset nothing is known, and everything is delivered again", arguments: ServerKind.allCases)
     func reset(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()

@@ -188,7 +188,7 @@ struct FailureTests {
         try await expectSent(phone, new, old)
     }
 
-    @Test("When the network is back, or after a launch, what was closed is sent unasked, and nothing else")
+    @Test("When the network is available again, or after a launch, closed queues are sent, and nothing else")
     func resumes() async throws {
         let phone = try await Device.signedUp(server)
         let file = try phone.upload("0")
@@ -243,7 +243,7 @@ struct FailureTests {
         #expect(try again.leftovers() == [])
     }
 
-    @Test("Files that no row refers to are swept at launch")
+    @Test("Unreferenced files are removed at launch")
     func orphans() async throws {
         let phone = try await Device.signedUp(server)
         try phone.client.uploadData(Data("kept".utf8), withAttributes: phone.attributes(.random()))
@@ -257,7 +257,7 @@ struct FailureTests {
         #expect(try again.leftovers() == [])
     }
 
-    @Test("One instance has a store at a time; a closed one says so")
+    @Test("One instance has a store at a time; a closed one reports that")
     func oneAtATime() async throws {
         let phone = try await Device.signedUp(server)
         #expect(await refusal { try phone.onSameStore() } == .storeInUse)
@@ -366,7 +366,7 @@ struct FailureTests {
         #expect(try again.leftovers() == [])
     }
 
-    @Test("A transfer that failed, is damaged, or is nobody's is forgotten")
+    @Test("A failed, corrupt or unknown transfer is discarded")
     func uselessTransfers() async throws {
         let phone = try await Device.signedUp(server)
         for label in [nil, "else", "down x 0 -", "down \(FileUUID.random()) 0 -", "up \(FileUUID.random()) 0 -"] {

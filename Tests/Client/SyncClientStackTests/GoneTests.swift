@@ -3,13 +3,13 @@ import SyncClient
 import TestSupport
 import Testing
 
-@Suite("Attributes, wishes, and files out of reach")
+@Suite("Attributes, requested downloads, and unavailable files")
 struct GoneTests {
     let server: TestServer
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("What is known of a file, after its upload and after its download", arguments: ServerKind.allCases)
+    @Test("A file's attributes, after its upload and after its download", arguments: ServerKind.allCases)
     func attributes(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -33,7 +33,7 @@ struct GoneTests {
         #expect(await refusal { try phone.client.getAttributes(forFileUUID: file) } == .fileAlreadyDeleted)
     }
 
-    @Test("A wish is met once, and survives a relaunch", arguments: ServerKind.allCases)
+    @Test("A requested download is performed once, and survives a relaunch", arguments: ServerKind.allCases)
     func wish(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let file = try await phone.publish("0")
@@ -46,7 +46,9 @@ struct GoneTests {
         #expect(try await again.received().isEmpty)
     }
 
-    @Test("The app's files and the library's are compared, and what lacks comes again", arguments: ServerKind.allCases)
+    @Test(
+        "The app's files and the library's are compared, and missing ones are delivered again",
+        arguments: ServerKind.allCases)
     func consistency(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let (kept, lost, deleted) = (try phone.upload("kept"), try phone.upload("lost"), try phone.upload("deleted"))
@@ -145,7 +147,9 @@ struct GoneTests {
         #expect(try bob.leftovers() == [])
     }
 
-    @Test("Who is removed leaves deletions behind, and hosts nobody any more", arguments: ServerKind.allCases)
+    @Test(
+        "A removed user's files are deleted for others, and their storage is no longer used",
+        arguments: ServerKind.allCases)
     func removedUser(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let dana = try await phone.invited(.dropbox)
@@ -171,7 +175,7 @@ struct GoneTests {
         #expect(report.gone.map(\.fileUUID) == [own] && report.gone.map(\.gone) == [.userRemoved])
     }
 
-    @Test("Whoever cannot be signed in is told once; after a sign-in all goes on", arguments: ServerKind.allCases)
+    @Test("A required sign-in is reported once; after it everything continues", arguments: ServerKind.allCases)
     func signedOut(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         phone.credentials.signOut()

@@ -40,7 +40,7 @@ struct GroupTests {
         #expect(try phone.user.groups().group(group.rawValue)?.sharingGroupName?.text == name)
     }
 
-    @Test("A new name goes out with the next commit; of two the second counts", arguments: ServerKind.allCases)
+    @Test("A new name is sent with the next commit; of two the second is used", arguments: ServerKind.allCases)
     func rename(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()
@@ -65,7 +65,7 @@ struct GroupTests {
         #expect(tablet.app.state.withLock { $0.groups.flatMap(\.updated).map(\.sharingGroupName) } == ["Second"])
     }
 
-    @Test("Who leaves a group is out of it, here and on the server, once", arguments: ServerKind.allCases)
+    @Test("Leaving a group removes the user here and on the server, once", arguments: ServerKind.allCases)
     func leaving(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let group = SharingGroupUUID.random()
@@ -116,7 +116,7 @@ struct GroupTests {
         #expect(phone.client.sharingGroups.isEmpty)
     }
 
-    @Test("Of four groups each sync brings and sends just what is the group's", arguments: ServerKind.allCases)
+    @Test("Of four groups each sync transfers only that group's files", arguments: ServerKind.allCases)
     func fourGroups(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         var groups = [phone.group]
@@ -200,7 +200,7 @@ struct GroupTests {
         #expect(try await phone.received().map(\.text) == ["from Carol"])
     }
 
-    @Test("Who may only read is told so before anything is sent")
+    @Test("A reader gets an error before anything is sent")
     func readOnly() async throws {
         let phone = try await Device.signedUp(server)
         let bob = try await phone.invited(permission: .read)
@@ -215,7 +215,9 @@ struct GroupTests {
             } == .permissionDenied)
     }
 
-    @Test("A store is one user's: another one is turned away until all is reset", arguments: ServerKind.allCases)
+    @Test(
+        "A store belongs to one user: another one is rejected until everything is reset", arguments: ServerKind.allCases
+    )
     func differentUser(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let other = try await Device.signedUp(server, kind)

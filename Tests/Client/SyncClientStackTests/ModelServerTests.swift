@@ -7,7 +7,7 @@ import Testing
 @testable import SyncEngine
 
 /// What simulations prove about clients is worth as much as their server is like the real one.
-@Suite("The model of the server, beside the server")
+@Suite("The model of the server, compared with the server")
 struct ModelServerTests {
     /// `SYNC_MODEL_SEEDS` makes it more.
     static let seeds = ProcessInfo.processInfo.environment["SYNC_MODEL_SEEDS"].flatMap { UInt64($0) } ?? 6

@@ -3,7 +3,7 @@ import SyncClient
 import TestSupport
 import Testing
 
-@Suite("What an app queues goes out")
+@Suite("Sending what an app queues")
 struct QueueTests {
     let server: TestServer
 
@@ -51,7 +51,7 @@ struct QueueTests {
         #expect(try await phone.another().received().map(\.text) == ["before"])
     }
 
-    @Test("What an extension leaves for the store goes out with the app's own", arguments: ServerKind.allCases)
+    @Test("An extension's uploads are sent with the app's own", arguments: ServerKind.allCases)
     func inbox(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let inbox = UploadInbox(storeFolder: phone.storeFolder)
@@ -109,7 +109,7 @@ struct QueueTests {
         #expect(again.client.pendingReport().changes.isEmpty)
     }
 
-    @Test("A file that is larger than the server takes is set aside; the others of its queue are there")
+    @Test("A file that is larger than the server accepts is set aside; the others of its queue are sent")
     func tooLarge() async throws {
         let phone = try await Device.signedUp(try TestServer.configuredDifferently())
         let original = try phone.file(Data(repeating: 0x61, count: 1_200_000))
@@ -130,7 +130,7 @@ struct QueueTests {
         #expect(try phone.leftovers() == [])
     }
 
-    @Test("What cannot be read is refused at once, and leaves nothing", arguments: [true, false])
+    @Test("Unreadable files are rejected at once, and leave nothing", arguments: [true, false])
     func unreadable(isCopy: Bool) async throws {
         let phone = try await Device.signedUp(server)
         let missing = LocalFileLocation(base: .documents, path: "missing")
@@ -165,7 +165,7 @@ struct QueueTests {
         #expect(try phone.leftovers() == [])
     }
 
-    @Test("Versions follow each other, waited for or not", arguments: ServerKind.allCases)
+    @Test("Versions are consecutive, whether awaited or not", arguments: ServerKind.allCases)
     func versions(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let file = try await phone.publish("0")
@@ -199,7 +199,9 @@ struct QueueTests {
         #expect(attributes.creationDate == attributes.updateDate && attributes.gone == nil)
     }
 
-    @Test("Without a new text the old one stays, with one its version is the next", arguments: ServerKind.allCases)
+    @Test(
+        "Without new metadata the old ones are kept, with new ones the version is incremented",
+        arguments: ServerKind.allCases)
     func texts(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let file = try await phone.publish("0", text: "first")
@@ -219,7 +221,7 @@ struct QueueTests {
         #expect(try await phone.another().received().map(\.attributes.appMetaData) == ["second"])
     }
 
-    @Test("A text alone begins with version 0, and counts on", arguments: ServerKind.allCases)
+    @Test("Metadata alone begin with version 0, and are incremented", arguments: ServerKind.allCases)
     func textAlone(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let file = try await phone.publish("0")

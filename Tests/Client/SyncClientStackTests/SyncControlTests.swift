@@ -43,7 +43,7 @@ struct SyncControlTests {
         #expect(try await phone.sync().uploaded == 1)
     }
 
-    @Test("Whoever waits for a sync hears of its stop; delayed ones end with it", arguments: ServerKind.allCases)
+    @Test("Callers waiting for a sync are told of its stop; delayed ones end with it", arguments: ServerKind.allCases)
     func stoppedWhileWaiting(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         try phone.upload("0")
@@ -62,7 +62,7 @@ struct SyncControlTests {
         #expect(phone.executor.count("UploadFile") == 1)
     }
 
-    @Test("Cancelling whoever waits ends the waiting, not the sync")
+    @Test("Cancelling a waiting caller ends the wait, not the sync")
     func cancelled() async throws {
         let phone = try await Device.signedUp(server)
         try phone.upload("0")
@@ -76,7 +76,7 @@ struct SyncControlTests {
         #expect(!phone.client.uploadsPending)
     }
 
-    @Test("A sync that is waited for is over when all that was closed by then is sent")
+    @Test("An awaited sync ends when everything closed by then is sent")
     func waitsForItsQueue() async throws {
         let phone = try await Device.signedUp(server)
         var files: [FileUUID] = []
@@ -113,7 +113,7 @@ struct SyncControlTests {
         #expect(rightReport.delivered.map(\.attributes.fileUUID) == [right])
     }
 
-    @Test("The status tells what is going on, the errors what went wrong, the groups what there is")
+    @Test("The status reports progress, the errors failures, the groups the sharing groups")
     func streams() async throws {
         let phone = try await Device.signedUp(server)
         let tablet = try await phone.another()

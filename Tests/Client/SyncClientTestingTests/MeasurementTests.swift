@@ -2,9 +2,9 @@ import Foundation
 import SyncClientTesting
 import Testing
 
-@Suite("What a client uses")
+@Suite("Resources used by a client")
 struct MeasurementTests {
-    @Test("What a step writes and asks for depends on what changed, not on how many files there are")
+    @Test("The rows and requests of a step depend on what changed, not on the number of files")
     func proportionality() throws {
         let small = try LargeGroup.measure(files: 20)
         let large = try LargeGroup.measure(files: 400)
@@ -22,7 +22,7 @@ struct MeasurementTests {
         #expect(large[2].transactions == 2 * 400 + 2)
     }
 
-    @Test("Hours of changes to the same files do not make a client store more")
+    @Test("Hours of changes to the same files do not increase what a client stores")
     func soak() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

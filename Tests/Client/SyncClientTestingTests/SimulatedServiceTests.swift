@@ -52,7 +52,7 @@ struct SimulatedServiceTests {
         #expect(losses > 0)
     }
 
-    @Test("Processes die only if they are to")
+    @Test("Processes are killed only if configured")
     func deaths() async throws {
         var launches = 0
         for seed in UInt64(0)..<6 { launches += try await talk(seed).launches }
@@ -60,7 +60,7 @@ struct SimulatedServiceTests {
         #expect(try await talk(1, .none).launches == 3)
     }
 
-    @Test("A seed plays the same history each time")
+    @Test("A seed replays the same history each time")
     func replay() async throws {
         let first = try await talk(3)
         let second = try await talk(3)
@@ -87,7 +87,7 @@ struct SimulatedServiceTests {
         #expect(!client.isSyncing)
     }
 
-    @Test("The tracking report goes to the log, whole, before the call returns")
+    @Test("The complete tracking report is logged before the call returns")
     func trackingReport() async throws {
         let log = LogLines()
         let logger = Logger(label: "test", factory: { _ in log.handler })

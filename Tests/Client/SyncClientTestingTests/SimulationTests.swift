@@ -4,7 +4,7 @@ import Testing
 @Suite("Simulated histories")
 struct SimulationTests {
     // A few, as this is a debugging build; `scripts/simulate` plays 20,000.
-    @Test("All clients come to agree, and nothing is lost, torn or hidden", arguments: 0..<8)
+    @Test("All clients converge, and nothing is lost, torn or hidden", arguments: 0..<8)
     func histories(block: Int) {
         for seed in UInt64(block * 60 + 1)...UInt64(block * 60 + 60) {
             let report = Simulation.run(seed: seed)
@@ -12,7 +12,7 @@ struct SimulationTests {
         }
     }
 
-    @Test("Clients that keep their state in SQLite do just as well")
+    @Test("Clients with their state in SQLite do, too")
     func database() {
         for seed in UInt64(1)...4 {
             var options = SimulationOptions(seed: seed)
@@ -31,7 +31,7 @@ struct SimulationTests {
         #expect(!first.log.isEmpty)
     }
 
-    @Test("Histories contain what they are about")
+    @Test("Histories contain the events that they are meant to test")
     func coverage() {
         var (conflicts, deaths, stale, gone, commits) = (0, 0, 0, 0, 0)
         for seed in UInt64(1)...40 {

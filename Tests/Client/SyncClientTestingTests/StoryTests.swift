@@ -6,7 +6,7 @@ import Testing
 
 /// What users of other sync libraries report, told as histories of this one: without faults, in which each outcome is
 /// known, and with network faults and deaths of processes by 40 seeds, in which all must agree and nothing may be lost.
-@Suite("What happens to users of other libraries")
+@Suite("Problems of users of other libraries")
 struct StoryTests {
     private static let accept = StoryAnswers(content: .acceptContentDownload, deletion: .acceptDownloadDeletion)
     private static let keep = StoryAnswers(
@@ -73,7 +73,7 @@ struct StoryTests {
 
     // github.com/pointfreeco/sqlite-data issue 418: of a deletion and a new record under the same id only the deletion
     // is sent, without a word.
-    @Test("A UUID that was deleted is not taken again in silence; a new file in its place comes to all")
+    @Test("A deleted UUID is not reused silently; a new file in its place reaches all")
     func deletionAndNewFile() throws {
         try play(Self.accept) { story, isCalm in
             let file = try story.shared()
@@ -92,7 +92,7 @@ struct StoryTests {
     }
 
     // github.com/pointfreeco/sqlite-data issue 432: changes that meet a server out of order are dropped from the queue.
-    @Test("However often a request fails, the change stays queued, and is sent when the server is back")
+    @Test("However often a request fails, the change stays queued, and is sent when the server is available")
     func transientFailures() throws {
         try play(Self.accept) { story, isCalm in
             let file = try story.shared()

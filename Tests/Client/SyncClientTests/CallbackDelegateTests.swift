@@ -63,7 +63,7 @@ struct CallbackDelegateTests {
 
     private let location = LocalFileLocation(base: .library, path: "x")
 
-    @Test("An answer may come later and from elsewhere; the first counts")
+    @Test("An answer may come later and from another thread; the first counts")
     func later() async throws {
         let app = App()
         let adapter = CallbackDelegateAdapter(app)
@@ -80,7 +80,7 @@ struct CallbackDelegateTests {
         #expect(await resolution == .rejectContentDownload(.keepAll))
     }
 
-    @Test("A question that is forgotten is put off")
+    @Test("A question that is never answered is postponed")
     func forgotten() async {
         let app = App()
         app.state.withLock { $0.keepsQuestions = false }
@@ -93,7 +93,7 @@ struct CallbackDelegateTests {
         #expect(await adapter.syncServerMustResolveDownloadDeletionConflicts([deletion]).isEmpty)
     }
 
-    @Test("Deletions are asked about together, and answered each")
+    @Test("Deletions are presented together, and answered individually")
     func deletions() async throws {
         let app = App()
         let adapter = CallbackDelegateAdapter(app)
@@ -120,7 +120,7 @@ struct CallbackDelegateTests {
             ])
     }
 
-    @Test("Groups, events and errors are handed on; without anybody a delivery is not taken")
+    @Test("Groups, events and errors are forwarded; without a delegate a delivery is not accepted")
     func handedOn() async throws {
         let fails = Mutex(false)
         let bench = try Bench { request in

@@ -36,7 +36,7 @@ struct DriverTests {
         #expect(bench.client.logAllTracking().violations.isEmpty)
     }
 
-    @Test("A reply that cannot be stored ends the sync with an error for whoever waits")
+    @Test("A reply that cannot be stored ends the sync with an error for waiting callers")
     func lockedStoreDuringSync() async throws {
         let (waiting, isWaiting) = AsyncStream.makeStream(of: Void.self)
         let (released, release) = AsyncStream.makeStream(of: Void.self)
@@ -95,7 +95,7 @@ struct DriverTests {
                     count: SyncStateMachine.maximumRestarts - SyncStateMachine.restartsWithoutWaiting))
     }
 
-    @Test("Forgetting the instance ends its work and gives the store free")
+    @Test("Releasing the instance ends its work and releases the store")
     func forgotten() async throws {
         let (waiting, isWaiting) = AsyncStream.makeStream(of: Void.self)
         var bench: Bench? = try Bench { _ in
@@ -116,7 +116,7 @@ struct DriverTests {
         try await again.client.synced()
     }
 
-    @Test("Users and invitations are nothing that a server in memory knows")
+    @Test("The server in memory does not support users and invitations")
     func noUsers() async throws {
         let bench = try Bench { Bench.index($0) }
         let error = await #expect(throws: SyncError.self) { try await bench.client.checkForExistingUser() }
@@ -138,7 +138,7 @@ struct DriverTests {
         #expect(files.url(of: LocalFileLocation(base: .appGroup("none"), path: "x")) == nil)
     }
 
-    @Test("Each event has a kind of its own, and the defaults are the four that apps show")
+    @Test("Each event has its own kind, and the defaults are the four that apps show")
     func eventKinds() {
         let attributes = Bench.attributes()
         let group = SharingGroupUUID(UUID().uuidString)

@@ -71,7 +71,7 @@ struct UploadInboxTests {
         #expect(known.fileGroupUUID == given.fileGroupUUID && known.mimeType == given.mimeType)
     }
 
-    @Test("A launch queues and closes them, so that they are sent without being asked for")
+    @Test("A launch queues and closes them, so that they are sent without a request by the app")
     func launch() async throws {
         try await bench.client.synced()
         let attributes = Bench.attributes()
@@ -84,7 +84,7 @@ struct UploadInboxTests {
         #expect(inboxNames().isEmpty)
     }
 
-    @Test("What the app has begun to queue is not closed by it: they wait for the app's sync")
+    @Test("The app's open queue is not closed by it: they wait for the app's sync")
     func openQueue() async throws {
         try await bench.client.synced()
         let (own, other) = (Bench.attributes(), Bench.attributes())
@@ -117,7 +117,7 @@ struct UploadInboxTests {
         #expect(inboxNames().isEmpty)
     }
 
-    @Test("A process that ends before an entry is complete leaves nothing that counts, and only for a day")
+    @Test("A process that ends before an entry is complete leaves only files that are removed after a day")
     func endBeforeManifest() async throws {
         try await bench.client.synced()
         try inbox.uploadData(Data("x".utf8), withAttributes: Bench.attributes())
@@ -132,7 +132,7 @@ struct UploadInboxTests {
         #expect(inboxNames() == [String(manifest.dropLast(".json".count))])
     }
 
-    @Test("An entry that cannot be queued stays, is told about, keeps no other back, and can be given up")
+    @Test("An entry that cannot be queued is kept and reported, blocks no other, and can be discarded")
     func refused() async throws {
         try await bench.client.synced()
         var errors = bench.client.errors.makeAsyncIterator()
@@ -155,7 +155,7 @@ struct UploadInboxTests {
         #expect(inboxNames().isEmpty)
     }
 
-    @Test("Calls at the same time take an entry once, and none of them complains")
+    @Test("Concurrent calls take an entry once, and none of them fails")
     func simultaneously() async throws {
         try await bench.client.synced()
         for _ in 0..<20 { try inbox.uploadData(Data("x".utf8), withAttributes: Bench.attributes()) }
@@ -180,7 +180,7 @@ struct UploadInboxTests {
         for await error in errors { #expect(error.fileUUID == nil, "\(error)") }
     }
 
-    @Test("A reset drops them")
+    @Test("A reset discards them")
     func reset() async throws {
         try await bench.client.synced()
         try inbox.uploadData(Data("x".utf8), withAttributes: Bench.attributes())
@@ -190,7 +190,7 @@ struct UploadInboxTests {
         #expect(inboxNames().isEmpty)
     }
 
-    @Test("An upload without a kind, or of no file, is refused at once and leaves nothing")
+    @Test("An upload without a MIME type, or without a file, is rejected at once and leaves nothing")
     func mistakes() throws {
         var attributes = Bench.attributes()
         let missing = #expect(throws: SyncError.self) {

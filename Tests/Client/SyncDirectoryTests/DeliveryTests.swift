@@ -4,11 +4,11 @@ import Testing
 
 @testable import SyncDirectory
 
-@Suite("Making a directory show what others did")
+@Suite("Applying changes of others to a directory")
 struct DeliveryTests {
     private static let copy = "a (conflict of Ada, \(Date().formatted(.iso8601.year().month().day()))).txt"
 
-    @Test("A new file comes with its time, in its folder; nothing is left on the way, and nothing is to be done")
+    @Test("A new file is created with its time, in its folder; no temporary files are left")
     func newFile() throws {
         let desk = try Desk()
 
@@ -32,7 +32,7 @@ struct DeliveryTests {
         #expect(try desk.work().isEmpty && desk.keeper.takeConflicts().isEmpty)
     }
 
-    @Test("New contents replace the old ones that all have had")
+    @Test("New contents replace the old ones if these are known to others")
     func newContents() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -43,7 +43,7 @@ struct DeliveryTests {
         #expect(try desk.work().isEmpty && desk.keeper.takeConflicts().isEmpty)
     }
 
-    @Test("An edit that nobody has seen yet stays beside the new contents, and is uploaded as a file of its own")
+    @Test("An unsynchronised edit is kept next to the new contents, and uploaded as a separate file")
     func unseenEdit() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -57,7 +57,7 @@ struct DeliveryTests {
         #expect(work.map(\.file.path.text) == [Self.copy] && work[0].file.fileUUID != file.fileUUID)
     }
 
-    @Test("So does an edit that the library gave up for the download; the same edit on both sides is none")
+    @Test("So is an edit that the library dropped for the download; equal edits on both sides are no conflict")
     func givenUpEdit() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -79,7 +79,7 @@ struct DeliveryTests {
         #expect(try desk.files == ["a.txt": "two", Self.copy: "edited again"])
     }
 
-    @Test("What was given up for a delivery that never comes goes out again")
+    @Test("A change dropped for a delivery that never arrives is uploaded again")
     func deliveryThatNeverComes() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -92,7 +92,7 @@ struct DeliveryTests {
         #expect(try desk.work().map(\.file.fileUUID) == [file.fileUUID])
     }
 
-    @Test("A move by others moves the file, edited or not, and takes empty folders away")
+    @Test("A move by others moves the file, edited or not, and removes empty folders")
     func remoteMove() throws {
         let desk = try Desk()
         let file = try desk.publish("old/a.txt", "one")
@@ -105,7 +105,7 @@ struct DeliveryTests {
         #expect(try desk.work().map(\.file.fileUUID) == [file.fileUUID])
     }
 
-    @Test("A move here survives new contents from there; of two moves the one that others know wins")
+    @Test("A local move survives new contents by others; of two moves the one known to others wins")
     func moves() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -193,7 +193,7 @@ struct DeliveryTests {
         #expect(try desk.work().isEmpty && desk.file("a.txt").fileUUID == .of(1))
     }
 
-    @Test("A file gives way to a folder of its name, whichever came first", arguments: [true, false])
+    @Test("A file is renamed in favour of a folder of its name, whichever came first", arguments: [true, false])
     func fileAndFolder(_ isReversed: Bool) throws {
         let desk = try Desk()
         let files = [("a", FileUUID.of(1)), ("a/b/c", FileUUID.of(2))]
@@ -204,7 +204,7 @@ struct DeliveryTests {
         #expect(try desk.work().map(\.file.fileUUID) == [.of(1)])
     }
 
-    @Test("A file that nobody knows yet is not overwritten")
+    @Test("A file not yet known to others is not overwritten")
     func unknownFile() throws {
         let desk = try Desk()
         try desk.write("a.txt", "mine")
@@ -245,7 +245,7 @@ struct DeliveryTests {
         #expect(try desk.files.values.sorted() == ["next"])
     }
 
-    @Test("A folder that was exchanged for a link is not followed by a move or a deletion")
+    @Test("A folder replaced with a symbolic link is not followed by a move or a deletion")
     func exchangedFolder() throws {
         let desk = try Desk()
         let file = try desk.publish("folder/a", "one")
@@ -259,7 +259,7 @@ struct DeliveryTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: outside.path) == ["a"])
     }
 
-    @Test("Another spelling of a name is the same file, and stays as it is spelled here")
+    @Test("Another Unicode form of a name is the same file, and keeps its local spelling")
     func spellings() throws {
         let desk = try Desk()
         let file = try desk.publish("cafe\u{301}", "one")

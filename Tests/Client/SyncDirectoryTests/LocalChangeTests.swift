@@ -16,7 +16,7 @@ struct LocalChangeTests {
         }.sorted()
     }
 
-    @Test("New files are uploaded with their paths, times and who made them; then there is nothing to do")
+    @Test("New files are uploaded with their paths, times and creators; then nothing is left to do")
     func newFiles() throws {
         let desk = try Desk()
         try desk.write("a.txt", "one")
@@ -49,7 +49,7 @@ struct LocalChangeTests {
         #expect(kinds(work) == ["upload a"])
     }
 
-    @Test("A move costs a text and no contents, also into a folder and in another of Unicode's forms")
+    @Test("A move uploads metadata but no contents, also into a folder and to another Unicode form")
     func moves() throws {
         let desk = try Desk()
         let file = try desk.publish("a", "one")
@@ -86,7 +86,7 @@ struct LocalChangeTests {
         #expect(try desk.file("moved").fileUUID == empty.fileUUID)
     }
 
-    @Test("What is gone is deleted; what cannot be looked into is not")
+    @Test("Missing files are deleted; unreadable ones are not")
     func deletions() throws {
         let desk = try Desk()
         let first = try desk.publish("a", "one")
@@ -102,7 +102,7 @@ struct LocalChangeTests {
         #expect(changes.changes == [.deleted(first.fileUUID)])
     }
 
-    @Test("What is ignored from now on is neither deleted elsewhere nor uploaded")
+    @Test("Newly ignored files are neither deleted elsewhere nor uploaded")
     func ignoring() throws {
         let desk = try Desk()
         _ = try desk.publish("a.log", "one")
@@ -114,7 +114,7 @@ struct LocalChangeTests {
         #expect(kinds(try desk.work()) == ["upload .syncdirignore"])
     }
 
-    @Test("A file that may still be written to, or is one half of a move, is left for the next look")
+    @Test("A file that may still be written, or is half of a move, is left for the next scan")
     func unsettled() throws {
         let desk = try Desk()
         let file = try desk.publish("a", "one")
@@ -142,7 +142,7 @@ struct LocalChangeTests {
         }
     }
 
-    @Test("Links are left alone, and nothing behind them is looked at")
+    @Test("Symbolic links are ignored, and not followed")
     func links() throws {
         let desk = try Desk()
         let outside = FileManager.default.temporaryDirectory.appending(path: "outside-\(UUID().uuidString)")
@@ -160,7 +160,7 @@ struct LocalChangeTests {
         #expect(look.skipped.allSatisfy { $0.reason == .notAFile })
     }
 
-    @Test("Names that are no text, and second names of the same text, are told and left alone")
+    @Test("Invalid names, and duplicates after normalisation, are reported and ignored")
     func unusableNames() throws {
         let desk = try Desk()
         try desk.write("caf\u{E9}", "composed")
@@ -187,7 +187,7 @@ struct LocalChangeTests {
         #expect(kinds(try desk.work()) == ["upload a"])
     }
 
-    @Test("A directory that was moved away, or unmounted, is not taken for an empty one")
+    @Test("A directory that was moved away, or unmounted, is not treated as empty")
     func movedDirectory() throws {
         let desk = try Desk()
         _ = try desk.publish("a", "one")
@@ -200,7 +200,7 @@ struct LocalChangeTests {
         #expect(throws: DirectoryError.directoryMoved) { try desk.keeper.look() }
     }
 
-    @Test("What was found is known after a restart")
+    @Test("The results of a scan survive a restart")
     func restart() throws {
         let desk = try Desk()
         let file = try desk.publish("a", "one")

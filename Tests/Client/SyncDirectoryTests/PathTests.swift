@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncDirectory
 
-@Suite("Paths that others choose")
+@Suite("Untrusted paths")
 struct PathTests {
     @Test(
         "What could lead out of the directory, or into the program's folder, is no path",
@@ -19,7 +19,7 @@ struct PathTests {
         arguments: ["a", ".hidden", "a b/c.txt", "日本/写真.jpg", "...", "a/..b", "-rf", "~", "a\\b", "\u{1F600}.txt"])
     func usablePaths(_ text: String) { #expect(RelativePath(text)?.text == text) }
 
-    @Test("Composed and decomposed forms are one path, letter cases only where the file system says so")
+    @Test("Composed and decomposed forms are one path; letter case is ignored only where the file system does")
     func equality() throws {
         let composed = try #require(RelativePath("caf\u{E9}"))
         let decomposed = try #require(RelativePath("cafe\u{301}"))
@@ -31,7 +31,7 @@ struct PathTests {
         #expect(PathKey(composed, ignoresCase: false) != PathKey(capital, ignoresCase: false))
     }
 
-    @Test("A path knows the folders that it is in")
+    @Test("A path has its parent folders")
     func ancestors() throws {
         let path = try #require(RelativePath("a/b/c"))
 
@@ -58,7 +58,7 @@ struct PathTests {
         #expect(name.text == expected)
     }
 
-    @Test("A name that is taken is numbered, one that is too long is shortened")
+    @Test("A name in use is numbered, one that is too long is truncated")
     func furtherConflictNames() throws {
         var asked = 0
         let third = ConflictName.first(
@@ -75,7 +75,7 @@ struct PathTests {
         #expect(long.text.hasSuffix("é (conflict of Ada, 2026-09-21).txt") && long.name.utf8.count <= 255)
     }
 
-    @Test("What a file's text says is believed as far as it makes sense")
+    @Test("A file's metadata are used as far as they are plausible")
     func descriptions() throws {
         let own = FileDescription(path: try #require(RelativePath("e\u{301}/a")), modified: 12, by: "Ada \"A\"")
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncDirectory
 
-@Suite("What was interrupted")
+@Suite("Recovery after an interruption")
 struct RecoveryTests {
     /// A replacement of `a`, whose contents are `there`, by "two", noted but not carried out.
     private func begin(_ desk: Desk, replacing there: String, expecting: String?) throws -> DisplacedFile {
@@ -16,7 +16,7 @@ struct RecoveryTests {
         return displaced
     }
 
-    @Test("An exchange that was not made leaves nothing behind")
+    @Test("An incomplete exchange leaves nothing behind")
     func beforeTheExchange() throws {
         let desk = try Desk()
         _ = try desk.publish("a", "one")
@@ -28,7 +28,7 @@ struct RecoveryTests {
         #expect(try desk.work().isEmpty)
     }
 
-    @Test("An exchange that was made is noted, and is no edit")
+    @Test("A completed exchange is recorded, and is not an edit")
     func afterTheExchange() throws {
         let desk = try Desk()
         _ = try desk.publish("a", "one")
@@ -42,7 +42,7 @@ struct RecoveryTests {
         #expect(try desk.work().isEmpty)
     }
 
-    @Test("What was replaced and known to nobody comes back")
+    @Test("Replaced contents that were unknown to others are restored")
     func unknownContents() throws {
         let desk = try Desk()
         _ = try desk.publish("a", "one")
@@ -58,7 +58,7 @@ struct RecoveryTests {
         #expect(try desk.store.conflicts().count == 1)
     }
 
-    @Test("A staged file that nobody waits for is removed")
+    @Test("An unused staged file is removed")
     func staged() throws {
         let desk = try Desk()
         try Data("x".utf8).write(to: desk.url(".syncdir/incoming/left"))
@@ -68,7 +68,7 @@ struct RecoveryTests {
         #expect(try desk.incoming.isEmpty)
     }
 
-    @Test("What a program writes to a file that was replaced while it was open comes back", arguments: [true, false])
+    @Test("Data written to a replaced file that was still open are restored", arguments: [true, false])
     func lateWriter(_ isDeletion: Bool) throws {
         let desk = try Desk()
         let file = try desk.publish("a", "one")
@@ -91,7 +91,7 @@ struct RecoveryTests {
         #expect(try desk.incoming.isEmpty)
     }
 
-    @Test("What nobody writes to is forgotten after a while")
+    @Test("Replaced files without further writes are removed after a while")
     func noLateWriter() throws {
         let desk = try Desk()
         let file = try desk.publish("a", "one")
@@ -104,7 +104,7 @@ struct RecoveryTests {
         #expect(try desk.incoming.isEmpty && desk.files == ["a": "two"])
     }
 
-    @Test("Moves and exchanges do the same where the file system has no call for them", arguments: [true, false])
+    @Test("Moves and exchanges work the same where the file system does not support them", arguments: [true, false])
     func withoutOneStep(_ inOneStep: Bool) throws {
         let desk = try Desk()
         try desk.write("a", "one")

@@ -2,7 +2,7 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("What the library's class needs of the engine")
+@Suite("Engine functions used by the library's class")
 struct ClientSupportTests {
     private static let merged = UploadSource(location: LocalFileLocation(base: .library, path: "merged"), isOwned: true)
 
@@ -132,7 +132,7 @@ struct ClientSupportTests {
         #expect(driver.waiting != nil)
     }
 
-    @Test("Somebody else than expected ends the sync, and blocks the following ones")
+    @Test("Another user than expected ends the sync, and blocks the following ones")
     func differentUser() throws {
         var driver = try Driver.member()
         try driver.sync()
@@ -177,7 +177,7 @@ struct ClientSupportTests {
         }
     }
 
-    @Test("What came and nobody needed is kept for five days")
+    @Test("Unneeded downloads are kept for five days")
     func oldTransfers() throws {
         var driver = try Driver.member()
         let arrived = ServerReply.FileDownload(

@@ -91,7 +91,7 @@ struct ConflictTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.fileVersion == FileVersion(change == .text ? 0 : 1))
     }
 
-    @Test("Rejecting keeps just what the app wants to keep", arguments: LocalWork.allCases.dropFirst(), 0...3)
+    @Test("Rejecting keeps exactly what the app wants to keep", arguments: LocalWork.allCases.dropFirst(), 0...3)
     func reject(local: LocalWork, bits: Int) throws {
         var driver = try clash(local, .file)
         let kept = UploadResolution(rawValue: bits)
@@ -150,7 +150,7 @@ struct ConflictTests {
         #expect(driver.deliveries.count == 1)
     }
 
-    @Test("After a relaunch an open question is asked again, an answer is not", arguments: [true, false])
+    @Test("After a relaunch an open question is asked again, an answered one is not", arguments: [true, false])
     func relaunch(isAnswered: Bool) throws {
         var driver = try clash(.file, .file)
         if isAnswered { driver.answer(.acceptContentDownload) }
@@ -163,7 +163,7 @@ struct ConflictTests {
         #expect(driver.engine.state.items.count == 1)
     }
 
-    @Test("A file that is out of reach raises no conflict, and its uploads wait")
+    @Test("An unavailable file raises no conflict, and its uploads wait")
     func gone() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -189,7 +189,7 @@ struct ConflictTests {
         #expect(driver.contentConflicts.count == 1)
     }
 
-    @Test("A file that is out of reach can be deleted, with what waits for it")
+    @Test("An unavailable file can be deleted, with its pending uploads")
     func deleteGone() throws {
         var driver = try Driver.member()
         driver.rows = [Driver.row(1, version: 3)]
@@ -232,14 +232,14 @@ struct DeletionConflictTests {
         return driver
     }
 
-    @Test("Without local work a deletion is delivered")
+    @Test("Without local changes a deletion is delivered")
     func delivered() throws {
         let driver = try clash { _ in }
         #expect(driver.deliveries.last?.map(\.kind) == [.deletion])
         #expect(driver.deletionConflicts.isEmpty)
     }
 
-    @Test("Who wanted the deletion too is neither asked nor told", arguments: [false, true])
+    @Test("A deletion that the app has queued too is neither a question nor delivered", arguments: [false, true])
     func bothDelete(withUpload: Bool) throws {
         var driver = try clash { driver in
             if withUpload {
@@ -271,7 +271,7 @@ struct DeletionConflictTests {
         #expect(driver.engine.state.items.isEmpty)
     }
 
-    @Test("Keeping brings the file back as the next version")
+    @Test("Keeping restores the file as the next version")
     func keep() throws {
         var driver = try clash { try $0.upload(Driver.attributes(1)) }
         driver.answer([Driver.file(1): .rejectDownloadDeletion(.keepContentUpload)])
@@ -286,7 +286,7 @@ struct DeletionConflictTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.deletedOnServer == false)
     }
 
-    @Test("A text alone cannot bring a file back")
+    @Test("Metadata alone cannot restore a file")
     func keepText() throws {
         var driver = try clash { try $0.uploadText(Driver.attributes(1, text: "mine")) }
         driver.answer([Driver.file(1): .rejectDownloadDeletion(.keepContentUpload)])
@@ -341,7 +341,7 @@ struct DeletionConflictTests {
         #expect(driver.fileUploads.last?.undeleteServerFile == true)
     }
 
-    @Test("What the app gave up for a deletion that was not delivered is replaced once the file lives again")
+    @Test("An upload dropped for a deletion that was not delivered is replaced once the file is live again")
     func givenUp() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         let queue: (inout Driver) throws -> Void = {

@@ -2,9 +2,9 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("What others changed")
+@Suite("Changes by others")
 struct DownloadTests {
-    @Test("A comparison alone tells what would be downloaded, and changes nothing")
+    @Test("A comparison alone reports what would be downloaded, and changes nothing")
     func comparisonAlone() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -21,7 +21,7 @@ struct DownloadTests {
         #expect(driver.engine.takeChanges().isEmpty)
     }
 
-    @Test("A file that is known to be deleted is not looked at again")
+    @Test("A file that is known to be deleted is not compared again")
     func knownDeletion() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -42,7 +42,7 @@ struct DownloadTests {
         #expect(!driver.engine.isSyncing)
     }
 
-    @Test("A download is marked while it runs, and nothing else is asked for meanwhile")
+    @Test("A download is marked while it runs, and no other request is made meanwhile")
     func oneAtATime() throws {
         var driver = try Driver.member()
         try driver.sync()
@@ -86,7 +86,7 @@ struct DownloadTests {
         #expect(driver.stored.directory.isEmpty)
     }
 
-    @Test("A text comes with its version, and no text with none", arguments: [nil, "a text"])
+    @Test("Metadata are delivered with their version, and no metadata without one", arguments: [nil, "a text"])
     func text(text: String?) throws {
         var driver = try Driver.member()
         try driver.download(1, text: text)
@@ -133,7 +133,7 @@ struct DownloadTests {
     }
 }
 
-@Suite("File groups are delivered whole")
+@Suite("File groups are delivered as a whole")
 struct FileGroupDeliveryTests {
     /// A member whose files 1 to `count` are downloaded.
     private func member(files count: Int, text: Bool = false, fileGroup: FileGroupUUID?) throws -> Driver {
@@ -147,7 +147,9 @@ struct FileGroupDeliveryTests {
         return driver
     }
 
-    @Test("Deletions come together within a file group, and one by one without", arguments: [1, 2], [true, false])
+    @Test(
+        "Deletions are delivered together within a file group, and one by one without", arguments: [1, 2],
+        [true, false])
     func deletions(count: Int, isGrouped: Bool) throws {
         let fileGroup = isGrouped ? Driver.fileGroup(1) : nil
         var driver = try member(files: count, fileGroup: fileGroup)
@@ -163,7 +165,7 @@ struct FileGroupDeliveryTests {
         #expect(deliveries.flatMap { $0 }.allSatisfy { $0.kind == .deletion })
     }
 
-    @Test("Changed texts come together, each with its file", arguments: [1, 2])
+    @Test("Changed metadata are delivered together, each with its file", arguments: [1, 2])
     func texts(count: Int) throws {
         var driver = try member(files: 2, text: true, fileGroup: Driver.fileGroup(1))
         driver.rows = (1...count).map { Driver.row($0, text: 1, fileGroup: Driver.fileGroup(1)) }
@@ -179,7 +181,7 @@ struct FileGroupDeliveryTests {
         #expect(texts == ["new 1", count == 2 ? "new 2" : "old 2"])
     }
 
-    @Test("A new version, a text and a deletion of one file group come in one delivery")
+    @Test("A new version, metadata and a deletion of one file group are in one delivery")
     func mixed() throws {
         var driver = try member(files: 3, text: true, fileGroup: Driver.fileGroup(1))
         let before = driver.deliveries.count
@@ -205,7 +207,7 @@ struct FileGroupDeliveryTests {
         #expect(kinds == ["file", "text", "deletion"])
     }
 
-    @Test("Ten files of a file group come once, complete")
+    @Test("Ten files of a file group are delivered once, complete")
     func tenFiles() throws {
         let driver = try member(files: 10, fileGroup: Driver.fileGroup(1))
 
@@ -233,7 +235,7 @@ struct FileGroupDeliveryTests {
         #expect(delivery.map(\.attributes.mimeType) == [MIMEType("text/plain"), MIMEType("image/jpeg")])
     }
 
-    @Test("Files of two sharing groups do not join, even if they name the same file group")
+    @Test("Files of two sharing groups are not combined, even if they have the same file group")
     func otherSharingGroup() throws {
         let groups = [Driver.group, Driver.otherGroup]
         var driver = try Driver.member(

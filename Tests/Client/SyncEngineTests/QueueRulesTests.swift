@@ -66,7 +66,7 @@ struct QueueRulesTests {
         #expect(refusal { try driver.uploadText(Driver.attributes(1)) } == .badAppMetaData)
     }
 
-    @Test("Deletions are queued all together or not at all")
+    @Test("Deletions are queued all or none")
     func deletions() throws {
         var driver = try Driver.member()
         try driver.download(1)
@@ -129,7 +129,7 @@ struct QueueRulesTests {
         #expect(refusal { try driver.upload(Driver.attributes(1)) } == .sharingGroupUUIDInconsistent)
     }
 
-    @Test("Who is about to leave a group cannot queue anything for it, nor leave it twice")
+    @Test("While leaving a group is queued, nothing else can be queued for it, nor leaving it twice")
     func leaving() throws {
         var driver = try Driver.member()
         driver.perform(try driver.engine.removeFromSharingGroup(Driver.group, at: Driver.now))
@@ -161,7 +161,7 @@ struct QueueRulesTests {
         #expect(driver.engine.sharingGroups.map(\.sharingGroupName) == ["b"])
     }
 
-    @Test("A wish is met once, by a download of the same version")
+    @Test("A requested download is performed once, with the same version")
     func wish() throws {
         var driver = try Driver.member()
         try driver.download(1)

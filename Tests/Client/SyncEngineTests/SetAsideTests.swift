@@ -2,7 +2,7 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("Uploads that no repetition brings through")
+@Suite("Uploads that fail permanently")
 struct SetAsideTests {
     /// Two files in one queue, the first of which is refused for good.
     private func refused(
@@ -83,7 +83,7 @@ struct SetAsideTests {
         #expect(driver.waiting?.request == .discardUploads(Driver.group, [Driver.file(1)]))
     }
 
-    @Test("It outlives the process, goes out when the app wants it, and leaves nothing")
+    @Test("It survives the process, is sent when the app retries it, and leaves nothing")
     func retried() throws {
         var driver = try refused(text: "text")
         finish(&driver)
@@ -101,7 +101,7 @@ struct SetAsideTests {
         #expect(driver.commits.count == 2 && driver.engine.state.items.isEmpty)
     }
 
-    @Test("Given up, a file that never came to the server is unknown again, with its copy")
+    @Test("After a discard, a file that never reached the server is unknown again, with its copy removed")
     func discarded() throws {
         var driver = try refused()
         finish(&driver)
@@ -115,7 +115,7 @@ struct SetAsideTests {
         }
     }
 
-    @Test("A new upload, or the deletion of the file, takes its place", arguments: [true, false])
+    @Test("A new upload, or the deletion of the file, replaces it", arguments: [true, false])
     func replaced(isDeleted: Bool) throws {
         var driver = try refused()
         finish(&driver)
@@ -132,7 +132,7 @@ struct SetAsideTests {
         #expect(driver.fileUploads.count == (isDeleted ? 2 : 3))
     }
 
-    @Test("Newer contents that wait take its place, and its text; nothing is said")
+    @Test("Newer queued contents replace it, with its text; nothing is reported")
     func superseded() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1, text: "text"), "large")
@@ -201,7 +201,7 @@ struct SetAsideTests {
         #expect(pending.map(\.source?.path) == ["large"])
     }
 
-    @Test("What is refused and was deleted since is not spoken of")
+    @Test("A rejected upload of a file deleted since is not reported")
     func deletedSince() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1), "large")
@@ -217,7 +217,7 @@ struct SetAsideTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.deletedLocally == true)
     }
 
-    @Test("A store that cannot be written is no reason to give an upload up")
+    @Test("A store that cannot be written does not cause an upload to be set aside")
     func localStore() throws {
         let driver = try refused(.localStore)
         #expect(driver.errors == [.storeError] && driver.engine.uploadsPending && failures(driver).isEmpty)

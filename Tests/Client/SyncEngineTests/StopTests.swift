@@ -2,7 +2,7 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("Syncs that are stopped, and go on later")
+@Suite("Syncs that are stopped and resumed")
 struct StopTests {
     private func stop(_ driver: inout Driver) {
         driver.perform(driver.engine.stop())
@@ -28,7 +28,7 @@ struct StopTests {
         #expect(!driver.engine.uploadsPending)
     }
 
-    @Test("After a stop before, or between, two downloads the rest comes with the next sync, nothing twice")
+    @Test("After a stop before, or between, two downloads the next sync fetches the rest, nothing twice")
     func downloads() throws {
         var driver = try Driver.member(of: [Driver.row(1), Driver.row(2)])
         try driver.sync()
@@ -104,7 +104,7 @@ struct StopTests {
         #expect(!driver.engine.uploadsPending)
     }
 
-    @Test("A file that others delete while a stopped sync waits is never delivered, and leaves nothing")
+    @Test("A file deleted by others after a stop is never delivered, and leaves nothing")
     func deletedMeanwhile() throws {
         var driver = try Driver.member(of: [Driver.row(1), Driver.row(2)])
         try driver.sync()

@@ -15,7 +15,7 @@ struct SyncTests {
         #expect(driver.engine.state.downloads.isEmpty)
     }
 
-    @Test("A second request during a sync is delayed, then carried out", arguments: [true, false])
+    @Test("A second request during a sync is delayed, then performed", arguments: [true, false])
     func delayed(isGroupOnly: Bool) throws {
         var driver = try Driver.member()
         let before = driver.events.count
@@ -144,7 +144,7 @@ struct SyncTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.fileVersion == .first)
     }
 
-    @Test("Endless changes by others make the sync wait, then end with an error that a later sync may cure")
+    @Test("Endless changes by others delay the sync, then end it with an error from which a later one recovers")
     func livelock() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -189,7 +189,7 @@ struct SyncTests {
         #expect(driver.engine.state.transfers.isEmpty)
     }
 
-    @Test("A delivery that was not acknowledged comes again, before anything else")
+    @Test("A delivery that was not acknowledged is repeated, before anything else")
     func redelivery() throws {
         var driver = try Driver.member()
         driver.rows = [Driver.row(1)]
@@ -236,7 +236,7 @@ struct SyncTests {
         #expect(driver.fileUploads.last?.fileUUID == Driver.file(1))
     }
 
-    @Test("A server without a way to withdraw staged changes makes the client say so")
+    @Test("A server without DiscardUploads is reported by the client")
     func cannotWithdraw() throws {
         var driver = try Driver.member(capabilities: .none)
         try driver.upload(Driver.attributes(1))
@@ -248,7 +248,7 @@ struct SyncTests {
         #expect(driver.engine.uploadsPending)
     }
 
-    @Test("An upload that is refused for good ends, and nothing is committed for it alone")
+    @Test("A permanently rejected upload ends, and nothing is committed for it alone")
     func refusedUpload() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -353,7 +353,7 @@ struct SyncTests {
         #expect(driver.waiting?.request == .createSharingGroup(group, name: "New"))
     }
 
-    @Test("A group that is not listed any more is lost: its queues die, once reported")
+    @Test("A group that is no longer listed is lost: its queues become dead, once reported")
     func lostGroup() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1))
@@ -409,7 +409,7 @@ struct LostCommitTests {
         return driver
     }
 
-    @Test("Is repeated word for word where the server recognises it")
+    @Test("Is repeated unchanged where the server recognises it")
     func replay() throws {
         var driver = try lost(.withoutBatches)
 
@@ -435,7 +435,7 @@ struct LostCommitTests {
         #expect(!driver.engine.isSyncing)
     }
 
-    @Test("Is sent anew if it did not happen")
+    @Test("Is sent again if it did not happen")
     func notCommitted() throws {
         var driver = try lost(.none)
         driver.replyIndex()
@@ -444,7 +444,7 @@ struct LostCommitTests {
         #expect(driver.commits.count == 1 || driver.fileUploads.count == 2)
     }
 
-    @Test("That contained less than was staged is not taken for done")
+    @Test("That contained less than was staged does not count as done")
     func partial() throws {
         var driver = try lost(.withoutBatches)
         driver.reply(.committed(numberUploadsTransferred: 0))

@@ -21,7 +21,7 @@ struct TableTests {
     private let queues = (1...3).map { RowID<UploadQueue>($0) }
     private let statuses = [UploadItem.Status.notStarted, .delayed, .uploading, .uploaded]
 
-    @Test("An index finds what a look at all rows finds, whatever happens to the rows")
+    @Test("An index finds what a scan of all rows finds, whatever happens to the rows")
     func agreement() throws {
         var random = Numbers(seed: 7)
         var table = Table<UploadItem>()

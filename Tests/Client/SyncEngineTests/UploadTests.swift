@@ -2,7 +2,7 @@ import SyncEngine
 import SyncProtocol
 import Testing
 
-@Suite("Uploads and deletions that meet others")
+@Suite("Uploads and deletions combined with others")
 struct UploadTests {
     @Test("After another master version between two uploads both are sent with it, and committed together")
     func staleUpload() throws {

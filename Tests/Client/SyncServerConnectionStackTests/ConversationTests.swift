@@ -10,7 +10,7 @@ struct ConversationTests {
 
     init() throws { server = try TestServer.shared() }
 
-    @Test("Signing in: nobody yet, somebody, nobody again")
+    @Test("Signing in: no user yet, a user, no user again")
     func signIn() async throws {
         let phone = try Phone(server.newcomer())
         #expect(try await phone.connection.healthCheck().serverUptime > 0)
@@ -34,7 +34,7 @@ struct ConversationTests {
         #expect(await phone.connection.serverVersion == ServerVersion(1, 0, 0))
     }
 
-    @Test("What a provider says to Facebook's people arrives: a token that lives longer")
+    @Test("A long-lived Facebook token is returned")
     func longLivedToken() async throws {
         let alice = try await Phone.signedUp(server)
         let invitation = try await alice.connection.createSharingInvitation(
@@ -53,7 +53,7 @@ struct ConversationTests {
         #expect(user.accessToken?.value != bob.user.account.accessToken)
     }
 
-    @Test("An index is asked for on a condition, and for what has changed")
+    @Test("An index can be requested conditionally, and for changes only")
     func index() async throws {
         let phone = try await Phone.signedUp(server)
         let old = try await phone.publish(Data("old".utf8), masterVersion: 0)
@@ -223,7 +223,7 @@ struct ConversationTests {
         #expect(second.value?.committedMasterVersion == MasterVersion(1))
     }
 
-    @Test("Replies that get lost change nothing: one commit, one row, one group")
+    @Test("Lost replies change nothing: one commit, one row, one group")
     func lostReplies() async throws {
         let phone = try await Phone.signedUp(server)
         _ = try await phone.index()
@@ -257,7 +257,7 @@ struct ConversationTests {
         #expect(phone.credentials.refreshes == 1)
     }
 
-    @Test("An upload goes through after its token was replaced")
+    @Test("An upload succeeds after its token was replaced")
     func expiredTokenOfUpload() async throws {
         let phone = try await Phone.signedUp(server)
         phone.credentials.forgetToken()
@@ -267,7 +267,7 @@ struct ConversationTests {
         #expect(phone.credentials.refreshes == 1)
     }
 
-    @Test("Nobody's token asks for a sign-in")
+    @Test("A token without a user requires a sign-in")
     func strangersToken() async throws {
         let phone = try Phone(server.newcomer())
         let error = try await failure { try await phone.connection.index(IndexRequest()) }
@@ -323,7 +323,7 @@ struct ConversationTests {
         #expect(!FileManager.default.fileExists(atPath: copy.path))
     }
 
-    @Test("A server whose certificate nobody vouches for gets nothing")
+    @Test("A server with an untrusted certificate gets no request")
     func untrusted() async throws {
         let user = try server.newcomer()
         let connection = ServerConnection(

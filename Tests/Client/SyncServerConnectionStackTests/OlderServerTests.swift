@@ -45,7 +45,7 @@ struct OlderServerTests {
         #expect(try await phone.commit(1) == .stale(current: MasterVersion(3)))
     }
 
-    @Test("An index is whole, without a tag, whatever is asked for")
+    @Test("An index is complete, without a tag, whatever was requested")
     func index() async throws {
         let phone = try await phone()
         _ = try await phone.publish(Data("one".utf8), masterVersion: 0)
@@ -57,7 +57,7 @@ struct OlderServerTests {
         #expect(response.files?.fileIndex.count == 1)
     }
 
-    @Test("A batch is only staged, and waits for its commit")
+    @Test("A batch is only staged, and needs a commit")
     func batch() async throws {
         let phone = try await phone()
         let batch = UploadBatch(
@@ -80,7 +80,7 @@ struct OlderServerTests {
         for error in [discard, members, invitations] { #expect(error?.code == .notSupported) }
     }
 
-    @Test("A commit whose reply gets lost is not sent again, id or not")
+    @Test("A commit whose reply is lost is not sent again, with or without an id")
     func lostCommit() async throws {
         let phone = try await phone()
         _ = try await phone.upload(Data("x".utf8), as: FileUUID(UUID().uuidString)!, masterVersion: 0)
@@ -93,7 +93,7 @@ struct OlderServerTests {
         #expect(try await phone.files()?.masterVersion == MasterVersion(1))
     }
 
-    @Test("A refused token, without any code, is replaced; nobody's is an answer of CheckCreds")
+    @Test("A rejected token, without any code, is replaced; a token without a user is a result of CheckCreds")
     func tokens() async throws {
         let phone = try await phone()
         phone.credentials.forgetToken()
@@ -104,7 +104,7 @@ struct OlderServerTests {
         #expect(try await stranger.connection.checkCredentials() == .noUser(nil))
     }
 
-    @Test("Who was removed is told so, with the reason alone")
+    @Test("A removed user gets the reason only")
     func gone() async throws {
         let alice = try await phone()
         let invitation = try await alice.connection.createSharingInvitation(
@@ -122,7 +122,7 @@ struct OlderServerTests {
         #expect(try await bob.connection.sharingInvitationInfo(invitation) == nil)
     }
 
-    @Test("Its refusals have no code, and are failures like others")
+    @Test("Its rejections have no code, and are failures like others")
     func refusal() async throws {
         let phone = try await phone()
         let error = try await failure {

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("URLSession, with servers that behave in all ways")
+@Suite("URLSession, with servers that behave in different ways")
 struct URLSessionExecutorTests {
     private let executor = URLSessionExecutor()
     private let folder = FileManager.default.temporaryDirectory.appending(path: "session-\(UUID().uuidString)")
@@ -32,7 +32,7 @@ struct URLSessionExecutorTests {
         }
     }
 
-    @Test("Method, target, headers and bodies arrive as they are; so do status, headers and body of the reply")
+    @Test("Method, target, headers and bodies arrive unchanged; so do status, headers and body of the reply")
     func plain() async throws {
         let server = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -62,7 +62,7 @@ struct URLSessionExecutorTests {
         }
     }
 
-    @Test("A redirect is a reply, and its target sees nothing")
+    @Test("A redirect is a reply, and its target gets no request")
     func redirect() async throws {
         let target = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -77,7 +77,7 @@ struct URLSessionExecutorTests {
         #expect(target.connectionCount == 0)
     }
 
-    @Test("A file's bytes go where they belong, and replace what is there; errors stay in memory")
+    @Test("A file's bytes are written to the destination, and replace what is there; errors stay in memory")
     func download() async throws {
         let server = try LocalHTTPServer { peer in
             guard let request = peer.readRequest() else { return }
@@ -113,7 +113,7 @@ struct URLSessionExecutorTests {
         #expect(try Data(contentsOf: destination).isEmpty)
     }
 
-    @Test("A reply that is cut off is none, in memory and in a file")
+    @Test("A truncated reply is an error, in memory and in a file")
     func cutOff() async throws {
         let server = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -125,7 +125,7 @@ struct URLSessionExecutorTests {
         #expect(!FileManager.default.fileExists(atPath: destination.path))
     }
 
-    @Test("A failure does not tell the address, whose query may hold secrets")
+    @Test("An error does not contain the URL, whose query may contain secrets")
     func address() async throws {
         let server = try LocalHTTPServer { peer in _ = peer.readRequest() }
         do throws(TransportFailure) {
@@ -137,13 +137,13 @@ struct URLSessionExecutorTests {
         }
     }
 
-    @Test("A connection that ends without a reply may have carried the request")
+    @Test("A connection that ends without a reply may have transmitted the request")
     func noReply() async throws {
         let server = try LocalHTTPServer { peer in _ = peer.readRequest() }
         #expect(await kind(exchange(server, .post)) == .interrupted)
     }
 
-    @Test("Nobody there: nothing was sent")
+    @Test("No listener: nothing was sent")
     func refused() async throws {
         var server: LocalHTTPServer? = try LocalHTTPServer { _ in }
         let exchange = self.exchange(try #require(server))
@@ -156,7 +156,7 @@ struct URLSessionExecutorTests {
         }
     }
 
-    @Test("A server that stays silent is given up")
+    @Test("A server that does not reply times out")
     func silent() async throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -186,7 +186,7 @@ struct URLSessionExecutorTests {
         #expect(await early.value == .cancelled)
     }
 
-    @Test("Files that cannot be read or written are errors of their own")
+    @Test("Files that cannot be read or written are separate errors")
     func files() async throws {
         let server = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -199,7 +199,7 @@ struct URLSessionExecutorTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("As many transfers are in progress as told, and not one more", arguments: [1, 3, 16])
+    @Test("The number of transfers in progress is limited as configured", arguments: [1, 3, 16])
     func transfersAtOnce(limit: Int) async throws {
         let executor = URLSessionExecutor(maximumTransfers: limit)
         let meeting = Meeting(of: limit)

@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// Tasks that the delegate has not seen begin stand for those of an earlier process: this system has no background sessions.
-@Suite("Transfers that outlive the process that began them")
+@Suite("Transfers that outlive the process that started them")
 struct UnattendedTransferTests {
     private let folder = FileManager.default.temporaryDirectory.appending(path: "unattended-\(UUID().uuidString)")
 
@@ -36,7 +36,7 @@ struct UnattendedTransferTests {
         return request
     }
 
-    @Test("A download is told with its label, reply and bytes")
+    @Test("A download is reported with its label, reply and bytes")
     func download() async throws {
         let server = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -51,7 +51,7 @@ struct UnattendedTransferTests {
         #expect(try Data(contentsOf: try #require(transfer.file)) == Data("the bytes".utf8))
     }
 
-    @Test("An upload is told with its reply")
+    @Test("An upload is reported with its reply")
     func upload() async throws {
         let server = try LocalHTTPServer { peer in
             guard peer.readRequest() != nil else { return }
@@ -67,7 +67,7 @@ struct UnattendedTransferTests {
         #expect(server.requests.first?.body == Array("bytes".utf8))
     }
 
-    @Test("A transfer that failed is told as well")
+    @Test("A failed transfer is reported as well")
     func failed() async throws {
         let server = try LocalHTTPServer { peer in _ = peer.readRequest() }
         let transfer = try await end { $0.downloadTask(with: request(server)) }

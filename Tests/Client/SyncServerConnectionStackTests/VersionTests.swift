@@ -41,7 +41,7 @@ struct VersionTests {
         try await phone.files()?.fileIndex.first { $0.fileUUID == uuid }
     }
 
-    @Test("The health check needs nobody, and tells the time", arguments: isOlder)
+    @Test("The health check needs no credentials, and returns the time", arguments: isOlder)
     func health(isOlder: Bool) async throws {
         let phone = try Phone(server.newcomer(), isOlderServer: isOlder)
         let reply = try await phone.connection.healthCheck()
@@ -59,7 +59,7 @@ struct VersionTests {
         #expect(index.files?.fileIndex.isEmpty == true && index.files?.masterVersion == MasterVersion(0))
     }
 
-    @Test("A user is removed by nobody else, and can be added again", arguments: isOlder)
+    @Test("A user can only remove themselves, and can be added again", arguments: isOlder)
     func removal(isOlder: Bool) async throws {
         let phone = try await phone(isOlder)
         let stranger = try Phone(server.newcomer(), isOlderServer: isOlder)
@@ -83,7 +83,7 @@ struct VersionTests {
         #expect(error?.code == .signInRequired)
     }
 
-    @Test("Texts, pictures and links, several at once, come back as they were", arguments: isOlder)
+    @Test("Texts, pictures and links, several at once, round-trip unchanged", arguments: isOlder)
     func types(isOlder: Bool) async throws {
         let phone = try await phone(isOlder)
         let contents: [(FileUUID, String, Data, String?)] = [
@@ -170,7 +170,9 @@ struct VersionTests {
         #expect(try Data(contentsOf: copy) == Data("picture 2".utf8))
     }
 
-    @Test("Texts begin with 0 and count on; a version without one leaves it", arguments: isOlder)
+    @Test(
+        "Metadata begin with version 0 and are incremented; a file version without metadata keeps them",
+        arguments: isOlder)
     func texts(isOlder: Bool) async throws {
         let phone = try await phone(isOlder)
         let uuid = FileUUID(UUID().uuidString)!
@@ -242,7 +244,7 @@ struct VersionTests {
         #expect(listed?.deleted == false && listed?.fileVersion == FileVersion(2))
     }
 
-    @Test("One commit takes a new file, a next version, an undeletion and a deletion", arguments: isOlder)
+    @Test("One commit can contain a new file, a next version, an undeletion and a deletion", arguments: isOlder)
     func mixedCommit(isOlder: Bool) async throws {
         let phone = try await phone(isOlder)
         let (old, lost, doomed, new) = (
@@ -268,7 +270,7 @@ struct VersionTests {
         #expect(try await row(phone, old)?.deleted == false)
     }
 
-    @Test("Of two devices that commit at once, one wins and the other is told", arguments: isOlder)
+    @Test("Of two devices that commit at once, one succeeds and the other is stale", arguments: isOlder)
     func race(isOlder: Bool) async throws {
         let phone = try await phone(isOlder)
         let tablet = try Phone(phone.user.onAnotherDevice(), isOlderServer: isOlder)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Waiting for admission")
 struct AdmissionGateTests {
-    @Test("So many get through at once, and everybody in the end")
+    @Test("As many as permitted are admitted at once, and all in the end")
     func limit() async {
         let gate = AdmissionGate(3)
         let inside = Occupancy()
@@ -24,7 +24,7 @@ struct AdmissionGateTests {
         #expect((1...3).contains(inside.most))
     }
 
-    @Test("Who is cancelled waits no longer, and takes no admission along")
+    @Test("A cancelled task waits no longer, and does not consume an admission")
     func cancelled() async {
         let gate = AdmissionGate(1)
         #expect(await gate.enter())

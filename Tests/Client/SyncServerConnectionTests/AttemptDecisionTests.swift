@@ -17,7 +17,7 @@ struct AttemptDecisionTests {
             after: error, hasCredentials: true, wasSent: wasSent, extensions: extensions, fraction: 1)
     }
 
-    @Test("Pauses double up to the longest, scaled by chance")
+    @Test("Delays double up to the maximum, with jitter")
     func delays() {
         let policy = RetryPolicy(maximumAttempts: 10)
         let longest = (1...9).map { policy.delay(afterAttempt: $0, retryAfter: nil, fraction: 1) }
@@ -27,7 +27,7 @@ struct AttemptDecisionTests {
         #expect(policy.delay(afterAttempt: 10, retryAfter: nil, fraction: 1) == nil)
     }
 
-    @Test("The pause is never shorter than the server asks for; a longer one than the longest is not waited for")
+    @Test("The delay is never shorter than Retry-After; one above the maximum is not waited for")
     func retryAfter() {
         let policy = RetryPolicy()
         #expect(policy.delay(afterAttempt: 1, retryAfter: .seconds(30), fraction: 0) == .seconds(30))
@@ -36,14 +36,14 @@ struct AttemptDecisionTests {
         #expect(policy.delay(afterAttempt: 1, retryAfter: .seconds(61), fraction: 0) == nil)
     }
 
-    @Test("What does no harm a second time is repeated, whatever happened")
+    @Test("Idempotent requests are repeated, whatever happened")
     func always() {
         for error in [Self.lost, Self.busy, Self.failed] {
             #expect(decide(error, .always) == .retry(after: .seconds(1)))
         }
     }
 
-    @Test("What may have been carried out is repeated only if the server recognises it")
+    @Test("Requests that may have been processed are repeated only if the server recognises them")
     func carriedOut() {
         for error in [Self.lost, Self.failed] {
             #expect(decide(error, .ifNotCarriedOut) == .fail)
@@ -54,7 +54,7 @@ struct AttemptDecisionTests {
         }
     }
 
-    @Test("What was not sent, or turned away at the door, is repeated")
+    @Test("Requests that were not sent, or rejected before processing, are repeated")
     func notCarriedOut() {
         for repetition in [Repetition.ifNotCarriedOut, .ifRecognised] {
             #expect(decide(Self.busy, repetition) == .retry(after: .seconds(1)))
@@ -62,7 +62,7 @@ struct AttemptDecisionTests {
         }
     }
 
-    @Test("What must be sent once is sent once")
+    @Test("Requests that must be sent once are sent once")
     func never() {
         for error in [Self.lost, Self.busy, Self.failed, ServerConnectionError(.signInRequired, status: 401)] {
             #expect(decide(error, .never, extensions: .present, wasSent: false) == .fail)
@@ -80,7 +80,7 @@ struct AttemptDecisionTests {
         }
     }
 
-    @Test("Refused credentials are replaced once, beside the attempts")
+    @Test("Rejected credentials are replaced once, not counted as an attempt")
     func refresh() {
         let refused = ServerConnectionError(.signInRequired, status: 401)
         var decisions = AttemptDecisions(policy: RetryPolicy(), repetition: .ifNotCarriedOut)

@@ -4,7 +4,7 @@ import SyncProtocol
 import SyncServerConnection
 import Testing
 
-@Suite("Credentials that the server refuses")
+@Suite("Credentials that the server rejects")
 struct CredentialTests {
     private static let refused = Result<HTTPReply, TransportFailure>.success(.error(401, "credentials_rejected"))
     private static let listed = Result<HTTPReply, TransportFailure>.success(.reply(200, #"{"uploads":[]}"#))
@@ -21,7 +21,7 @@ struct CredentialTests {
         #expect(bench.recorder.events.contains(.refreshingCredentials))
     }
 
-    @Test("If the new ones are refused too the person has to sign in, and hears it once")
+    @Test("If the new ones are rejected too, the user has to sign in, and is notified once")
     func twice() async {
         let bench = Bench(Self.refused)
         for _ in 1...3 {
@@ -35,7 +35,7 @@ struct CredentialTests {
         #expect(bench.recorder.events.filter { $0 == .signInRequired }.count == 1)
     }
 
-    @Test("At a sign-in the provider hears what the server took, and a token that lives longer; else nothing")
+    @Test("At a sign-in the credential provider is told the accepted code, and a long-lived token; else nothing")
     func accepted() async throws {
         let user = HTTPReply.reply(200, #"{"userId":7}"#, headers: ["syncserver-access-token": "long"])
         let bench = Bench(.success(user))
@@ -51,7 +51,7 @@ struct CredentialTests {
         #expect(other.credentials.accepted.isEmpty)
     }
 
-    @Test("A code goes with the redirect URI and the verifier that belong to it")
+    @Test("A code is sent with its redirect URI and verifier")
     func code() {
         let credentials = Credentials(
             accountType: .google, accessToken: Secret("t"), authorizationCode: Secret("c"),
@@ -63,7 +63,7 @@ struct CredentialTests {
             ])
     }
 
-    @Test("A good token of nobody is not replaced")
+    @Test("A valid token without a user is not replaced")
     func userUnknown() async {
         let bench = Bench(.success(.error(401, "user_unknown")))
         let error = await failure { () throws(ServerConnectionError) in
@@ -74,7 +74,7 @@ struct CredentialTests {
         #expect(bench.credentials.refreshes.isEmpty)
     }
 
-    @Test("Requests that are refused together share one refresh")
+    @Test("Requests that are rejected together share one refresh")
     func shared() async throws {
         let (released, release) = AsyncStream.makeStream(of: Void.self)
         let credentials = TestCredentials(refresh: { refused in
@@ -100,7 +100,7 @@ struct CredentialTests {
         #expect(bench.recorder.events.filter { $0 == .refreshingCredentials }.count == 1)
     }
 
-    @Test("A refresh that brings the same token is asked for again by the next request")
+    @Test("A refresh that returns the same token is repeated by the next request")
     func sameToken() async {
         let credentials = TestCredentials(refresh: { $0 })
         let bench = Bench(ScriptedExecutor([Self.refused]), credentials: credentials)
@@ -111,7 +111,7 @@ struct CredentialTests {
         #expect(credentials.refreshes.count == 2)
     }
 
-    @Test("Credentials that the app has replaced meanwhile are taken without a refresh")
+    @Test("Credentials that the app has replaced meanwhile are used without a refresh")
     func replacedMeanwhile() async throws {
         let credentials = TestCredentials()
         let executor = ScriptedExecutor { _, n in
@@ -127,7 +127,7 @@ struct CredentialTests {
         #expect(credentials.refreshes.isEmpty)
     }
 
-    @Test("A refresh that fails for good asks the person; one that may work later does not")
+    @Test("A permanent failure to refresh requires a sign-in; a temporary one does not")
     func failingRefresh() async {
         struct NoRefreshToken: Error {}
         for (thrown, code, says) in [
@@ -145,7 +145,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("Without anybody signed in nothing is sent")
+    @Test("Without credentials nothing is sent")
     func nobody() async {
         let bench = Bench(ScriptedExecutor([Self.listed]), credentials: TestCredentials(nil))
         let error = await failure { () throws(ServerConnectionError) in
@@ -155,7 +155,7 @@ struct CredentialTests {
         #expect(bench.requestCount == 0)
     }
 
-    @Test("CheckCreds takes 401 for an answer, and is sent once")
+    @Test("For CheckCreds 401 is a result, and it is sent once")
     func checkCreds() async throws {
         let bench = Bench(.success(.error(401, "user_unknown")))
         #expect(try await bench.connection.checkCredentials() == .noUser(.userUnknown))
@@ -175,7 +175,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("What the reply says of the sign-in arrives: another token, and the lack of offline access")
+    @Test("Sign-in data of the reply are returned: another token, and the lack of offline access")
     func signedInUser() async throws {
         let headers = ["syncserver-access-token": "long-lived", "syncserver-offline-access": "none"]
         let expected = SignedInUser(
@@ -195,7 +195,7 @@ struct CredentialTests {
         #expect(try await plain.connection.checkCredentials() == .user(SignedInUser(userID: UserID(9))))
     }
 
-    @Test("Tokens are not seen in descriptions")
+    @Test("Descriptions contain no tokens")
     func redacted() {
         let credentials = Credentials(
             accountType: .microsoft, accessToken: Secret("hush-1"), authorizationCode: Secret("hush-2"),

@@ -78,7 +78,7 @@ struct DownloadTests {
         #expect(!exists)
     }
 
-    @Test("So are fewer or more bytes than the announced length; a coded body has another")
+    @Test("So are fewer or more bytes than announced, except for an encoded body")
     func length() async throws {
         defer { try? FileManager.default.removeItem(at: file) }
         for length in [10, 12] {

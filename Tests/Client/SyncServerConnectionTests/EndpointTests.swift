@@ -63,7 +63,7 @@ struct EndpointTests {
         }
     }
 
-    @Test("Index, asked for on a condition or not")
+    @Test("Index, conditional or not")
     func index() async throws {
         let response = IndexResponse(
             files: .init(masterVersion: Self.version, since: MasterVersion(2), fileIndex: []), sharingGroups: [])
@@ -82,7 +82,7 @@ struct EndpointTests {
         #expect(conditional.request.headerFields[.ifNoneMatch] == "\"x\"")
     }
 
-    @Test("304 without a condition is no reply")
+    @Test("304 without a condition is an error")
     func unasked() async {
         let bench = Bench(.success(.reply(304, "")))
         let error = await failure { () throws(ServerConnectionError) in try await bench.connection.index(IndexRequest())
@@ -162,7 +162,7 @@ struct EndpointTests {
         }
     }
 
-    @Test("Long metadata travel as the body; to a server that cannot read it there, in the query")
+    @Test("Long metadata are sent as the body; to a server that does not support this, in the query")
     func longMetadata() async throws {
         let metadata = AppMetaData(version: .first, contents: String(repeating: "\"", count: 6_000))
         let request = UploadAppMetaDataRequest(
@@ -185,7 +185,7 @@ struct EndpointTests {
         #expect(try UploadAppMetaDataRequest(query: query) == request)
     }
 
-    @Test("Metadata that are downloaded")
+    @Test("Downloaded metadata")
     func metadata() async throws {
         let request = DownloadAppMetaDataRequest(
             fileUUID: Sample.file, appMetaDataVersion: .first, masterVersion: Self.version,
@@ -371,7 +371,8 @@ struct EndpointTests {
                 == "FacebookToken")
     }
 
-    @Test("A base URL that is none of HTTP sends nothing", arguments: ["file:///x", "mailto:a@example.com", "https:"])
+    @Test(
+        "With a base URL that is not HTTP nothing is sent", arguments: ["file:///x", "mailto:a@example.com", "https:"])
     func baseURL(text: String) async {
         let bench = Bench(ScriptedExecutor([.success(.reply())]), change: { $0.baseURL = URL(string: text)! })
         let error = await failure { () throws(ServerConnectionError) in

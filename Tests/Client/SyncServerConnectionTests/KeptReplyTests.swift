@@ -4,7 +4,7 @@ import SyncProtocol
 import SyncServerConnection
 import Testing
 
-@Suite("Replies that were kept")
+@Suite("Stored replies")
 struct KeptReplyTests {
     @Test("A reply survives being stored")
     func stored() throws {
@@ -17,7 +17,7 @@ struct KeptReplyTests {
         #expect(copy.response.headerFields[.eTag] == "\"x\"")
     }
 
-    @Test("What came of an upload")
+    @Test("The result of an upload")
     func upload() async throws {
         let staged = UploadFileResponse.staged(creationDate: Sample.date, updateDate: Sample.date)
         #expect(
@@ -33,7 +33,7 @@ struct KeptReplyTests {
         #expect(refused?.code == .signInRequired)
     }
 
-    @Test("What came of a download, whose bytes are checked")
+    @Test("The result of a download, whose bytes are verified")
     func download() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "kept-\(UUID().uuidString)")
         try Data("Hello World".utf8).write(to: file)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Requests that are sent again")
 struct RetryTests {
-    @Test("A request that failed once succeeds unnoticed")
+    @Test("A request that failed once is retried transparently")
     func once() async throws {
         let bench = Bench(.lost, .success(.reply(200, #"{"uploads":[]}"#)))
 
@@ -35,7 +35,7 @@ struct RetryTests {
         #expect(bench.recorder.pauses == [1, 2, 4, 8].map { .seconds($0) })
     }
 
-    @Test("The server says when", arguments: ["17", "Fri, 01 May 2020 09:30:17 GMT"])
+    @Test("Retry-After is respected", arguments: ["17", "Fri, 01 May 2020 09:30:17 GMT"])
     func retryAfter(value: String) async throws {
         let bench = Bench(
             .success(.error(429, "busy", retryable: true, headers: ["Retry-After": value])),
@@ -46,7 +46,7 @@ struct RetryTests {
         #expect(bench.recorder.pauses == [.seconds(17)])
     }
 
-    @Test("A pause that is too long is left to the caller")
+    @Test("A delay that is too long is left to the caller")
     func longRetryAfter() async {
         let bench = Bench(.success(.error(429, "quota_group_rate", retryable: true, headers: ["Retry-After": "1800"])))
 
@@ -90,7 +90,7 @@ struct RetryTests {
         #expect(bench.requestCount == count)
     }
 
-    @Test("A reply that cannot be read is repeated, and an error in the end")
+    @Test("A request with an unreadable reply is repeated, and fails in the end")
     func unreadable() async {
         for body in ["", "<html>", "[]", #"{"uploads":7}"#] {
             let bench = Bench(.success(.reply(200, body)))
@@ -102,7 +102,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A commit without an id is not sent twice if it may have been carried out")
+    @Test("A commit without an id is not sent twice if it may have been processed")
     func commitWithoutID() async {
         let bench = Bench(.success(Bench.index), .lost)
         _ = try? await bench.connection.index(IndexRequest())
@@ -115,7 +115,7 @@ struct RetryTests {
         #expect(bench.requestCount == 2)
     }
 
-    @Test("A commit with an id is sent again with the same id, by a server that has shown its extensions")
+    @Test("A commit with an id is sent again with the same id, to a server that has shown its extensions")
     func commitWithID() async throws {
         let bench = Bench(
             .success(Bench.index), .lost, .success(.reply(200, #"{"numberUploadsTransferred":3}"#)))
@@ -142,14 +142,14 @@ struct RetryTests {
         #expect(bench.requestCount == 2)
     }
 
-    @Test("What never left the device is sent again, commits and creations too")
+    @Test("Requests that never left the device are sent again, commits and creations too")
     func offline() async throws {
         let bench = Bench(.offline, .offline, .success(.reply()))
         try await bench.connection.createSharingGroup(CreateSharingGroupRequest(sharingGroupUUID: Sample.group))
         #expect(bench.requestCount == 3)
     }
 
-    @Test("Changes of a group are not sent twice, extensions or not")
+    @Test("Changes of a group are not sent twice, with or without extensions")
     func groupChange() async {
         let bench = Bench(.success(Bench.index), .lost)
         _ = try? await bench.connection.index(IndexRequest())
@@ -170,7 +170,7 @@ struct RetryTests {
         #expect(bench.executor.exchanges[0].idleTimeout == .seconds(75))
     }
 
-    @Test("A task that is cancelled in the pause sends nothing more")
+    @Test("A task that is cancelled during the delay sends nothing more")
     func cancelled() async {
         let bench = Bench(ScriptedExecutor([.lost]), onPause: { throw CancellationError() })
 

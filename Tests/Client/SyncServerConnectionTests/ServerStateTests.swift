@@ -6,7 +6,7 @@ import SyncServerConnection
 import Synchronization
 import Testing
 
-@Suite("What replies say about the server")
+@Suite("Server state derived from replies")
 struct ServerStateTests {
     private func bench(_ replies: Result<HTTPReply, TransportFailure>..., minimum: ServerVersion? = nil) -> Bench {
         Bench(
@@ -23,7 +23,7 @@ struct ServerStateTests {
 
     private static let listed = #"{"uploads":[]}"#
 
-    @Test("A server of the least version will do, and a newer one")
+    @Test("A server of the minimum version is accepted, and a newer one")
     func goodVersion() async {
         for version in ["0.25.1", "0.26.0", "1.0.0"] {
             let bench = bench(.success(.reply(200, Self.listed, version: version)), minimum: ServerVersion(0, 25, 1))
@@ -42,7 +42,7 @@ struct ServerStateTests {
         #expect(bench.requestCount == 1, "the second one was not sent")
     }
 
-    @Test("A check that finds a better version lets requests through again")
+    @Test("A check that finds a sufficient version admits requests again")
     func checkAgain() async throws {
         let health = HealthCheckResponse(
             currentServerDateTime: Sample.date, serverUptime: 1, deployedGitTag: "1.0.0")
@@ -78,7 +78,7 @@ struct ServerStateTests {
         #expect(await uploads(old)?.code == .serverVersionTooOld)
     }
 
-    @Test("A closed server is not asked again; why it is closed is asked elsewhere, without credentials")
+    @Test("A closed server gets no more requests; the reason is fetched from another URL, without credentials")
     func maintenance() async throws {
         let bench = bench(
             .success(.error(503, "maintenance", retryable: true, headers: ["Retry-After": "120"])),
@@ -98,7 +98,7 @@ struct ServerStateTests {
         #expect(question.headerFields.isEmpty)
     }
 
-    @Test("Without an answer there the error comes without a text")
+    @Test("Without a reply there the error has no text")
     func noMaintenanceMessage() async {
         for second in [Result<HTTPReply, TransportFailure>.offline, .success(.reply(404, "Not found"))] {
             let bench = bench(.success(.reply(503, "")), second)
@@ -109,7 +109,7 @@ struct ServerStateTests {
         }
     }
 
-    @Test("The least version of the app is said once, and again when it changes")
+    @Test("The minimum version of the app is reported once, and again when it changes")
     func minimumAppVersion() async {
         func reply(_ version: String) -> Result<HTTPReply, TransportFailure> {
             .success(.reply(200, Self.listed, headers: ["syncserver-minimum-ios-client-app-version": version]))
@@ -123,7 +123,7 @@ struct ServerStateTests {
             ])
     }
 
-    @Test("Extensions show in the tag of an index, and in the code of an error; other replies say nothing")
+    @Test("Extensions are detected by the tag of an index, and the code of an error; other replies prove nothing")
     func extensions() async {
         let plain = bench(.success(.reply(200, Self.listed)))
         _ = await uploads(plain)
@@ -141,7 +141,7 @@ struct ServerStateTests {
         #expect(older.recorder.events == [.extensions(.absent)])
     }
 
-    @Test("A log has no secret and no parameter, of whatever ends well or badly")
+    @Test("The log contains no secrets and no parameters, for successes and failures")
     func log() async {
         let lines = Lines()
         let secret = "hush"
@@ -166,7 +166,7 @@ struct ServerStateTests {
         #expect(texts.allSatisfy { $0.contains("duration_ms=") && !$0.contains(secret) })
     }
 
-    @Test("An error's description has what ties it to the server's log, and not the server's sentence")
+    @Test("An error's description has the server's request id, and not the server's sentence")
     func description() async {
         let bench = bench(.success(.error(409, "permission_too_low")))
         let error = await uploads(bench)
@@ -174,7 +174,7 @@ struct ServerStateTests {
         #expect(error?.debugDescription == "\(error?.description ?? ""): Text")
     }
 
-    @Test("Problem details are read as well, and the header's code without any body")
+    @Test("Problem details are decoded as well, and the header's code without any body")
     func problem() async {
         let body = ErrorBody(
             error: "Text", code: "permission_too_low", requestId: "r", retryable: false, status: 409, isProblem: true)

@@ -18,7 +18,7 @@ struct ServerVersionTests {
         #expect(version.rawValue == "0.25.1")
     }
 
-    @Test("Major counts before minor, minor before patch; equal is not less")
+    @Test("Major is compared before minor, minor before patch; equal is not less")
     func order() {
         let ascending = [
             ServerVersion(0, 9, 9), ServerVersion(0, 10, 0), ServerVersion(0, 10, 1), ServerVersion(1, 0, 0),

@@ -88,7 +88,7 @@ struct ClientDatabaseTests {
         return state
     }
 
-    @Test("A store that somebody is still closing is waited for")
+    @Test("Opening waits for a store that is being closed")
     func stillBeingClosed() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "store-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -111,7 +111,7 @@ struct ClientDatabaseTests {
         #expect(try ClientDatabase(path: path).load().groups.count == 1)
     }
 
-    @Test("Every value comes back as it was written, also from a file that is opened again")
+    @Test("Every value round-trips, also from a file that is opened again")
     func roundTrip() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -131,7 +131,7 @@ struct ClientDatabaseTests {
         #expect(try again.setting("userId") == "42")
     }
 
-    @Test("Changed and removed rows follow")
+    @Test("Changed and removed rows are updated")
     func changes() throws {
         var state = fullState()
         let database = try ClientDatabase(path: nil)
@@ -149,7 +149,7 @@ struct ClientDatabaseTests {
         #expect(try database.load().lastIDs.item == 1)
     }
 
-    @Test("Changes that break a rule of the schema are not written at all")
+    @Test("Changes that violate a constraint of the schema are not written at all")
     func atomic() throws {
         var state = fullState()
         let database = try ClientDatabase(path: nil)
@@ -163,7 +163,7 @@ struct ClientDatabaseTests {
         #expect(try database.load() == before)
     }
 
-    @Test("A store of the first schema is brought up to date, and keeps what is in it")
+    @Test("A store with the first schema is migrated, and keeps what is in it")
     func migration() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -210,7 +210,7 @@ struct ClientDatabaseTests {
         }
     }
 
-    @Test("A value that this library does not write is reported, not guessed")
+    @Test("An unknown value is reported as an error, not guessed")
     func corrupt() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -58,7 +58,7 @@ struct AlbumTests {
             ])
     }
 
-    @Test("What somebody does without the network is there at once, and sent later")
+    @Test("Changes made offline are visible at once, and sent later")
     func offline() throws {
         try adaWithPhoto()
         try album("phone", "comment", "1", "Not sent yet.")
@@ -87,7 +87,7 @@ struct AlbumTests {
         if let title, let picture { #expect(title.upperBound <= picture.lowerBound) }
     }
 
-    @Test("Mistakes are named")
+    @Test("Errors are reported")
     func mistakes() throws {
         func complaint(_ arguments: String...) throws -> String {
             let run = try Command(Self.program, arguments + ["--device", "\(folder.path)/phone"])
@@ -102,7 +102,7 @@ struct AlbumTests {
         #expect(try complaint("join", "nonsense").contains("no invitation's code"))
     }
 
-    @Test("Discussions become the same in whatever order they meet")
+    @Test("Discussions converge in any order of merging")
     func merging() {
         var (first, second) = (Discussion(title: "The lake"), Discussion(title: "The lake"))
         first.say("one", author: "Ada")

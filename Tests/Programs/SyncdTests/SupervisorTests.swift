@@ -9,7 +9,7 @@ import Testing
 
 @testable import syncd
 
-@Suite("What the main thread of a process watches over")
+@Suite("What the main thread of a process monitors")
 struct SupervisorTests {
     private func supervisor(of settings: ConnectionSettings) -> Supervisor {
         let pool = ConnectionPool(settings: settings, maximumConnections: 2, leaseTimeout: .seconds(1))
@@ -23,7 +23,7 @@ struct SupervisorTests {
             logger: logger, logFile: .standardError)
     }
 
-    @Test("A process that has lost a thread ends, so that it is started anew, even while there is no database")
+    @Test("A process that has lost a thread exits, so that it is restarted, even while there is no database")
     func deadWorkers() throws {
         let nowhere = ConnectionSettings(
             address: .unixSocket(path: "/nowhere/socket"), user: "", password: "", database: nil)
@@ -33,7 +33,7 @@ struct SupervisorTests {
         }
     }
 
-    @Test("With another schema than its own a process does not begin to work, and says what is wrong")
+    @Test("With an unexpected schema a process does not start working, and says what is wrong")
     func otherSchema() throws {
         let settings = try ScratchDatabase.shared().makeDatabase()
         let begin: () throws -> WorkerPool = { throw ServerError.noSocket }

@@ -7,11 +7,11 @@ import Testing
 
 @testable import syncd
 
-@Suite("Worker threads and what is known of them")
+@Suite("Worker threads and their monitoring")
 struct WorkerPoolTests {
     init() { Signals.prepareWaking() }
 
-    @Test("Time without progress counts while a request is handled, and neither before, after, nor in a phone's time")
+    @Test("Time without progress counts only while a request is handled, and not while waiting for a phone")
     func progress() async throws {
         let steps = (0..<4).map { _ in DispatchSemaphore(value: 0) }
         let pool = try WorkerPool(threads: 1, name: "test") { _, activity, _ in
@@ -36,7 +36,7 @@ struct WorkerPoolTests {
         try await eventually("a thread that has ended is missed") { pool.hasLostWorkers }
     }
 
-    @Test("Threads that were asked to end are not missed; one that does not end in time is told")
+    @Test("Threads that were told to end do not count as lost; one that does not end in time is reported")
     func drain() throws {
         let obstacle = DispatchSemaphore(value: 0)
         let pool = try WorkerPool(threads: 3, name: "test") { index, _, stop in
@@ -50,7 +50,7 @@ struct WorkerPoolTests {
         #expect(!pool.hasLostWorkers)
     }
 
-    @Test("No thread is left in what libraries do at its end once all were asked to end")
+    @Test("After shutdown no thread is left in the libraries' clean-up code")
     func endOfThreads() throws {
         var key = pthread_key_t()
         let isMade = unsafe pthread_key_create(&key) { _ in

@@ -5,7 +5,7 @@ import Testing
 extension SyncdirTests {
     @Suite("Two watched directories that change at random")
     struct ChaosTests {
-        @Test("Both sides end equal, no contents are lost and each conflict is told of, whoever is killed meanwhile")
+        @Test("Both sides end equal, no contents are lost and each conflict is reported, whoever is killed meanwhile")
         func chaos() async throws {
             let settings = ProcessInfo.processInfo.environment
             let changes = settings["SYNCDIR_CHAOS_CHANGES"].flatMap(Int.init) ?? 150

@@ -18,7 +18,7 @@ extension SyncdirTests {
             return (ada, bob, group)
         }
 
-        @Test("Two people make their directories equal, command by command")
+        @Test("Two people synchronise their directories, command by command")
         func twoPeople() throws {
             let (ada, bob, group) = try couple()
             try ada.write("a.txt", "one")
@@ -45,7 +45,7 @@ extension SyncdirTests {
             #expect(try ada.status().pending?.array?.isEmpty == true)
         }
 
-        @Test("A file that the server does not take is named, and keeps no other one back")
+        @Test("A file that the server rejects is reported, and does not block others")
         func tooLarge() throws {
             let (ada, bob, group) = try couple(try TestServer.configuredDifferently())
             try ada.write("large", String(repeating: "a", count: 1_200_000))
@@ -87,7 +87,7 @@ extension SyncdirTests {
             #expect(try bob.status().conflicts?.array?.count == 1)
         }
 
-        @Test("Who may only read gets all, and sends nothing")
+        @Test("A reader gets everything, and sends nothing")
         func readOnly() throws {
             let (ada, bob, group) = try couple(permission: "read")
             try ada.write("a.txt", "one")
@@ -128,7 +128,9 @@ extension SyncdirTests {
             #expect(try ada.run("groups").status == 77)
         }
 
-        @Test("A watch brings changes of both sides within its interval, keeps others away, and ends on request")
+        @Test(
+            "A watch transfers changes of both sides within its interval, excludes other processes, and ends on request"
+        )
         func watching() async throws {
             let (ada, bob, group) = try couple()
             let (atAda, atBob) = (try ada.watch(group: group), try bob.watch(group: group))
@@ -147,7 +149,7 @@ extension SyncdirTests {
             #expect(atAda.events.last?.event?.text == "end")
         }
 
-        @Test("Without the server a watch says so, and ends on request; what changed is sent later")
+        @Test("Without the server a watch reports it, and ends on request; what changed is sent later")
         func offline() async throws {
             let (ada, bob, group) = try couple()
             try ada.succeed("sync", ada.directory.path, "--group", group)

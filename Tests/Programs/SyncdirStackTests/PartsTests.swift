@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Parts of syncdir")
 struct PartsTests {
-    @Test("A progress bar tells direction, share, amount and name, and commands the terminal nothing")
+    @Test("A progress bar shows direction, percentage, amount and name, and has no control characters of names")
     func progressBar() throws {
         let file = try #require(FileUUID(UUID().uuidString))
         func line(_ direction: FileTransfer.Direction, _ completed: Int64, _ total: Int64?) -> String {
@@ -30,7 +30,7 @@ struct PartsTests {
         #expect(throws: Failure.self) { try Folders([:]) }
     }
 
-    @Test("The kind of a file is known by its extension, in any letter case")
+    @Test("The type of a file is determined by its extension, in any letter case")
     func kinds() throws {
         let folders = try Folders(["HOME": "/nowhere"])
         var configuration = try Configuration(folders)
@@ -42,7 +42,7 @@ struct PartsTests {
         #expect(kinds.kind(RelativePath("a.jpg/Makefile")!).rawValue == "text/plain")
     }
 
-    @Test("An alarm that was rung before the wait ends it, and counts once; time ends it as well")
+    @Test("A wake-up before the wait ends it, and counts once; a timeout ends it as well")
     func alarm() async {
         let alarm = Alarm()
         alarm.ring()
@@ -56,7 +56,7 @@ struct PartsTests {
         await waiting
     }
 
-    @Test("Whoever is not signed in, or names an unknown group, is told so")
+    @Test("A missing sign-in, or an unknown group, is reported")
     func unknownNames() throws {
         let folders = try Folders(["HOME": FileManager.default.temporaryDirectory.path])
         #expect(throws: Failure.self) { try AccountFiles(folders, "nobody-\(UUID().uuidString)").load() }
