@@ -1,11 +1,11 @@
 import SyncModel
 import Testing
 
-@Suite("The model: people who leave")
+@Suite("The model: leaving members")
 struct DepartureRulesTests {
     var scene = Scene()
 
-    @Test("An owner who leaves takes the files along; a sharing user may no longer add files, and still reads")
+    @Test("An owner's files are removed on leaving; a sharing user may no longer add files, and still reads")
     mutating func ownerLeaves() {
         scene.letIn(Scene.chris, .admin)
         scene.ask(scene.upload("a", 0, "zero"), Scene.chris)
@@ -32,7 +32,7 @@ struct DepartureRulesTests {
         #expect(scene.commit(Scene.chris).codes == ["owner_removed"])
     }
 
-    @Test("Once its device is told, a new file without owner is in no commit's way")
+    @Test("Once its device has been informed, a new file without owner blocks no commit")
     mutating func toldOfOwner() {
         scene.letIn(Scene.ben)
         scene.letIn(Scene.chris)
@@ -66,7 +66,7 @@ struct DepartureRulesTests {
         #expect(scene.ask(.addUser(group: "I", name: nil, folder: "F"), Scene.anna).isSuccess)
     }
 
-    @Test("The last admin's departure makes somebody admin, those with storage first")
+    @Test("When the last admin leaves a member is promoted, those with storage first")
     mutating func succession() {
         scene.letIn(Scene.chris, .write)
         scene.letIn(Scene.ben, .read)

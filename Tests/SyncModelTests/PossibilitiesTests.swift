@@ -1,12 +1,12 @@
 import SyncModel
 import Testing
 
-@Suite("The model: what lost replies leave open")
+@Suite("The model: possible states after lost replies")
 struct PossibilitiesTests {
     var scene = Scene()
     let anna = Caller(Scene.anna, on: "1")
 
-    @Test("A lost reply leaves two states, and the next look at the group decides")
+    @Test("A lost reply leaves two possible states, and the next reply about the group decides")
     mutating func lostReply() {
         var possibilities = Possibilities(of: scene.world)
         let rename = Request.updateSharingGroup(scene.here, name: "new")
@@ -20,7 +20,7 @@ struct PossibilitiesTests {
         #expect(possibilities.likeliest.groups[Scene.group]?.name == "new")
     }
 
-    @Test("Two requests at once may come in either order, and no other outcome is taken")
+    @Test("Two concurrent requests may be ordered either way, and no other outcome is accepted")
     mutating func simultaneous() {
         let one = Request.updateSharingGroup(scene.here, name: "one")
         let two = Request.updateSharingGroup(scene.here, name: "two")
@@ -41,7 +41,7 @@ struct PossibilitiesTests {
             ]) != [])
     }
 
-    @Test("What the server has chosen must stay the same, and an answer that the rules do not allow is noticed")
+    @Test("Values chosen by the server must not change, and a reply against the rules is detected")
     mutating func choices() {
         var possibilities = Possibilities(of: scene.world)
         func check(_ number: Int, _ serial: Int) -> [String] {

@@ -63,7 +63,7 @@ struct AppMetaDataTests {
         }
     }
 
-    @Test("Contents are limited by the header that sends them back")
+    @Test("Contents are limited by the header that returns them")
     func escapedSize() throws {
         let escape = #"\u0001"#
         let largest = String(repeating: escape, count: 40_000)
@@ -73,7 +73,7 @@ struct AppMetaDataTests {
         }
     }
 
-    @Test("Any contents survive being written and parsed", arguments: 0..<100 as Range<UInt64>)
+    @Test("Any contents round-trip", arguments: 0..<100 as Range<UInt64>)
     func roundTrip(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let metadata = AppMetaData(

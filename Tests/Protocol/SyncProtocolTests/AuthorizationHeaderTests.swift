@@ -1,7 +1,7 @@
 import SyncProtocol
 import Testing
 
-@Suite("What comes along with an authorization code")
+@Suite("Parameters of an authorization code")
 struct AuthorizationHeaderTests {
     @Test(
         "A redirect URI on loopback is taken apart",
@@ -35,7 +35,7 @@ struct AuthorizationHeaderTests {
         #expect(LoopbackRedirectURI(text) == nil)
     }
 
-    @Test("A verifier has 43 to 128 unreserved characters, and does not print")
+    @Test("A verifier has 43 to 128 unreserved characters, and is not printed")
     func verifier() throws {
         let plain = String(repeating: "aZ09-._~", count: 16)
 

@@ -9,7 +9,7 @@ struct CheckSumTests {
         #expect(CheckSum("b10a8db164e0754105b7a99be72e3fe5") != CheckSum("b10a8db164e0754105b7a99be72e3fe6"))
     }
 
-    @Test("Each storage has its flavour, and each flavour its canonical letter case")
+    @Test("Each storage has its checksum kind, and each kind its canonical letter case")
     func canonicalForm() {
         let sha1 = CheckSum("0a4d55a8d778e5022fab701977c5d840bbc486d0")
         #expect(CloudStorageType.microsoft.checkSumFlavour == .sha1)
@@ -20,7 +20,7 @@ struct CheckSumTests {
         #expect(md5?.canonical(as: CloudStorageType.dropbox.checkSumFlavour) == nil)
     }
 
-    @Test("A digest is written down in the form of its flavour, or refused if it has another length")
+    @Test("A digest is written in the form of its kind, or rejected if it has another length")
     func digest() {
         let bytes = [UInt8](repeating: 0xAB, count: 20)
         #expect(CheckSum(digest: bytes, flavour: .sha1)?.rawValue == String(repeating: "AB", count: 20))
@@ -28,7 +28,9 @@ struct CheckSumTests {
         #expect(CheckSum(digest: bytes[..<16], flavour: .md5)?.rawValue == String(repeating: "ab", count: 16))
     }
 
-    @Test("What is not hexadecimal, empty or too long is no checksum", arguments: ["", "xyz", "0x12", "12 ", "é"])
+    @Test(
+        "A text that is not hexadecimal, empty or too long is not a checksum",
+        arguments: ["", "xyz", "0x12", "12 ", "é"])
     func malformed(text: String) {
         #expect(CheckSum(text) == nil)
         #expect(CheckSum(String(repeating: "0", count: 129)) == nil)

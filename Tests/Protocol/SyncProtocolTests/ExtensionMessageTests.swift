@@ -23,7 +23,7 @@ struct ExtensionMessageTests {
         text.utf8.map { "%" + [$0].map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }.joined()
     }
 
-    @Test("Requests survive encoding and decoding")
+    @Test("Requests round-trip")
     func requests() throws {
         try survives(
             DoneUploadsRequest(
@@ -67,7 +67,7 @@ struct ExtensionMessageTests {
                 appMetaData: AppMetaData(version: .first, contents: Sample.nasty), batch: plain))
     }
 
-    @Test("A batch's message arrives beside metadata that hold anything, since its & is encoded")
+    @Test("A batch's message is decoded next to any metadata, since its & is encoded")
     func batchMessage() throws {
         let request = try UploadFileRequest(
             query: """
@@ -80,7 +80,7 @@ struct ExtensionMessageTests {
         #expect(request.batch == batch)
     }
 
-    @Test("A batch's message survives in the unambiguous form, whatever it holds")
+    @Test("Any message of a batch round-trips in the unambiguous form")
     func unambiguousBatchMessage() throws {
         let request = UploadDeletionRequest(
             fileUUID: Sample.file, fileVersion: FileVersion(2), masterVersion: MasterVersion(5),
@@ -88,7 +88,7 @@ struct ExtensionMessageTests {
         #expect(try UploadDeletionRequest(query: request.encodedQuery(.unambiguous)) == request)
     }
 
-    @Test("Replies survive encoding and decoding")
+    @Test("Replies round-trip")
     func replies() throws {
         let date = try #require(WireDate("2020-05-01 09:30:00"))
         try survives(

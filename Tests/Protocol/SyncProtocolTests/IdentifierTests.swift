@@ -5,7 +5,7 @@ import Testing
 struct IdentifierTests {
     static let uuid = "0a1B2c3D-4e5F-6071-8293-A4b5C6d7E8f9"
 
-    @Test("A UUID keeps its letter case and equals itself in any other")
+    @Test("A UUID keeps its letter case and is compared without regard to it")
     func letterCase() throws {
         let mixed = try #require(FileUUID(Self.uuid))
         let upper = try #require(FileUUID(Self.uuid.uppercased()))
@@ -54,7 +54,7 @@ struct IdentifierTests {
         #expect(names.sorted().map(\.rawValue) == ["A", "a1", "b", "C"])
     }
 
-    @Test("Versions count up by one, and stop at the end of their width")
+    @Test("Versions are incremented by one, up to the maximum of their width")
     func versions() {
         #expect(MasterVersion.initial.next == MasterVersion(1))
         #expect(MasterVersion(.max).next == MasterVersion(.max))

@@ -43,7 +43,7 @@ struct JSONWriterTests {
         #expect(Self.text { $0.value(number) } == "\(number)")
     }
 
-    @Test("Numbers with a fraction are JSON, and what JSON has no word for is null")
+    @Test("Numbers with a fraction are JSON; those that JSON cannot express are null")
     func fractions() {
         #expect(Self.text { $0.value(12.5) } == "12.5")
         #expect(Self.text { $0.value(3.0) } == "3.0")
@@ -88,7 +88,7 @@ struct JSONWriterTests {
         }
     }
 
-    @Test("Whatever needs an escape is found in every place of a column's text")
+    @Test("Characters that need escaping are found at every position of a text")
     func everyPlace() throws {
         for special in ["\"", "\\", "\0", "\u{1F}", "\n", "é", "!", "#", "[", "]", "\u{7F}"] {
             for place in 0..<20 {
@@ -100,7 +100,7 @@ struct JSONWriterTests {
         }
     }
 
-    @Test("Broken UTF-8 from outside never makes broken JSON in the header form")
+    @Test("Invalid UTF-8 never produces invalid JSON in the header form")
     func repairsUTF8() throws {
         let bytes: [UInt8] = [0x61, 0xC3, 0x28, 0xFF, 0xED, 0xA0, 0x80]
         let text = Self.copied(bytes, .asciiOnly)
@@ -108,7 +108,7 @@ struct JSONWriterTests {
         #expect(text.hasPrefix(#""a\ufffd("#))
     }
 
-    @Test("What was drained is handed over once, and writing goes on")
+    @Test("Drained bytes are returned once, and writing continues")
     func draining() {
         var writer = JSONWriter()
         var pieces: [[UInt8]] = []

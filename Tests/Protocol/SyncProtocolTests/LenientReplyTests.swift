@@ -2,7 +2,7 @@ import Foundation
 import SyncProtocol
 import Testing
 
-@Suite("Replies that are not as our server writes them")
+@Suite("Replies of other servers")
 struct LenientReplyTests {
     private func read<Message: Decodable>(_ json: String, as type: Message.Type = Message.self) throws -> Message {
         try JSONDecoder().decode(type, from: Data(json.utf8))
@@ -35,7 +35,7 @@ struct LenientReplyTests {
         #expect(throws: DecodingError.self) { try read(#"{"userId":"\#(text)"}"#, as: UserIDResponse.self) }
     }
 
-    @Test("What deployed clients do without may be missing or null")
+    @Test("Members that deployed clients do not need may be missing or null")
     func missing() throws {
         let index: IndexResponse = try read(
             """
@@ -58,7 +58,7 @@ struct LenientReplyTests {
         #expect(group.cloudStorageType == nil)
     }
 
-    @Test("An unknown word in gone is overlooked, as deployed clients do, and contentsChanged may be missing")
+    @Test("An unknown value of gone is ignored, as by deployed clients, and contentsChanged may be missing")
     func unknownGone() throws {
         let reply: DownloadFileResponse = try read(
             #"{"gone":"movedToMars","cloudStorageType":"Google","checkSum":"0a"}"#)
@@ -69,7 +69,7 @@ struct LenientReplyTests {
                     contentsChanged: false))
     }
 
-    @Test("An unknown permission makes a reply unreadable: it cannot be guessed what the caller may do")
+    @Test("An unknown permission makes a reply unreadable, since its meaning cannot be guessed")
     func unknownPermission() {
         #expect(throws: DecodingError.self) {
             try read(
@@ -78,7 +78,7 @@ struct LenientReplyTests {
         }
     }
 
-    @Test("An error body is read whatever of it is there")
+    @Test("An error body is decoded even if members are missing")
     func errorBodies() throws {
         let ours = ErrorBody(
             error: "no", code: "not_a_member", requestId: "ab", retryable: false, goneReason: .userRemoved, status: 410,

@@ -29,7 +29,7 @@ struct MessageTests {
         #expect(message.headerText.utf8.allSatisfy { (0x20...0x7E).contains($0) })
     }
 
-    @Test("All requests survive encoding and decoding, with every parameter and with as few as possible")
+    @Test("All requests round-trip, with every parameter and with as few as possible")
     func requests() throws {
         try survives(HealthCheckRequest())
         try survives(CheckPrimaryCredsRequest())
@@ -92,7 +92,7 @@ struct MessageTests {
                 pushNotificationToken: "0a", pushNotificationKind: .apns, pushNotificationEnvironment: .sandbox))
     }
 
-    @Test("All replies survive encoding and decoding, as a body and as a header")
+    @Test("All replies round-trip, as a body and as a header")
     func replies() throws {
         let date = try #require(WireDate("2020-05-01 09:30:00"))
         try survives(EmptyResponse())
@@ -159,7 +159,7 @@ struct MessageTests {
                 """)
     }
 
-    @Test("An upload with nested metadata and all options survives encoding and decoding [325]")
+    @Test("An upload with nested metadata and all options round-trips [325]")
     func nestedMetadata() throws {
         try survives(
             UploadFileRequest(
@@ -216,7 +216,7 @@ struct MessageTests {
                 == #"{"appMetaData":"\u00e4\n","cloudStorageType":"Google","checkSum":"0a","contentsChanged":false}"#)
     }
 
-    @Test("Replies look as the protocol's examples do")
+    @Test("Replies match the protocol's examples")
     func exactReplies() throws {
         let date = try #require(WireDate("2020-05-01 09:30:00"))
         #expect(

@@ -232,7 +232,7 @@ struct QueryDecodingTests {
         #expect(DecodingCase.decode(Array(example.query.utf8), example.parameters) == example.outcome)
     }
 
-    @Test("App metadata goes on until its JSON is complete", arguments: nested)
+    @Test("App metadata absorbs pieces until its JSON is complete", arguments: nested)
     func completesMetadata(example: DecodingCase) {
         #expect(DecodingCase.decode(Array(example.query.utf8), example.parameters) == example.outcome)
     }

@@ -59,7 +59,7 @@ struct QueryPropertyTests {
         }
     }
 
-    @Test("Names with `&` arrive as they were typed", arguments: 0..<500 as Range<UInt64>)
+    @Test("Names with `&` are decoded unchanged", arguments: 0..<500 as Range<UInt64>)
     func ampersands(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let request = UpdateSharingGroupRequest(
@@ -73,7 +73,7 @@ struct QueryPropertyTests {
         #expect(decoded == request)
     }
 
-    @Test("Folder and group names with `&` both arrive as they were typed", arguments: 0..<300 as Range<UInt64>)
+    @Test("Folder and group names with `&` are both decoded unchanged", arguments: 0..<300 as Range<UInt64>)
     func twoFreeTexts(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let request = AddUserRequest(
@@ -83,7 +83,7 @@ struct QueryPropertyTests {
         #expect(try AddUserRequest(query: request.encodedQuery) == request)
     }
 
-    @Test("An upload with any metadata arrives as it was sent [325]", arguments: 0..<500 as Range<UInt64>)
+    @Test("An upload with any metadata is decoded unchanged [325]", arguments: 0..<500 as Range<UInt64>)
     func uploads(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var contents = random.text(maximumCharacters: 60, ampersands: true)

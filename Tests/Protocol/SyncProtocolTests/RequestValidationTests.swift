@@ -117,7 +117,7 @@ struct RequestValidationTests {
         .init(RedeemSharingInvitationRequest.self, "cloudFolderName=x", .missing(.sharingInvitationUUID)),
     ]
 
-    @Test("What is missing, malformed or out of range is refused with the parameter's name", arguments: refused)
+    @Test("Missing, malformed and out-of-range parameters are rejected by name", arguments: refused)
     func refuses(example: RefusedCase) {
         #expect(throws: example.error) { try example.run() }
     }
@@ -167,7 +167,7 @@ struct RequestValidationTests {
         }
     }
 
-    @Test("Omitted options of an invitation are true and 1 [267]")
+    @Test("Omitted options of an invitation default to true and 1 [267]")
     func invitationDefaults() throws {
         let request = try CreateSharingInvitationRequest(query: "permission=read&\(Self.group)")
         #expect(request.allowSocialAcceptance)
@@ -183,7 +183,7 @@ struct RequestValidationTests {
         #expect(request.allowSocialAcceptance == value)
     }
 
-    @Test("Names of 255 characters are taken, however many bytes they have")
+    @Test("Names of 255 characters are accepted, however many bytes they have")
     func longestName() throws {
         let name = String(repeating: "😀", count: 255)
         let request = CreateSharingGroupRequest(sharingGroupUUID: Sample.group, sharingGroupName: name)
@@ -196,7 +196,7 @@ struct RequestValidationTests {
         #expect(try CreateSharingGroupRequest(query: Self.group).sharingGroupName == nil)
     }
 
-    @Test("An odd sharing group is taken where the tables do not ask for a UUID")
+    @Test("Any text is accepted as a sharing group where the tables do not require a UUID")
     func oddGroup() throws {
         #expect(try IndexRequest(query: "sharingGroupUUID=../etc").sharingGroupUUID?.rawValue == "../etc")
     }

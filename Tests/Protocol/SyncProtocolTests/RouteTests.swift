@@ -21,7 +21,7 @@ struct RouteTests {
         #expect(RouteLookup(method: "GET", path: path) == .unknownPath)
     }
 
-    @Test("A known path with another method says which one is allowed")
+    @Test("A known path with another method reports the allowed one")
     func wrongMethod() {
         #expect(RouteLookup(method: "POST", path: "/Index/") == .methodNotAllowed(allowed: .get))
         #expect(RouteLookup(method: "get", path: "/Index/") == .methodNotAllowed(allowed: .get))
@@ -96,7 +96,7 @@ struct RouteTests {
         #expect(header.rawValue == header.rawValue.lowercased())
     }
 
-    @Test("An error body has the members that clients and people need")
+    @Test("An error body has the members that clients and developers need")
     func errorBody() throws {
         let body = ErrorBody(
             error: "owner is no longer on the system", code: "owner_removed", requestId: "abc", retryable: false,

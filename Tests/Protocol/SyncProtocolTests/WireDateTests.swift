@@ -48,7 +48,7 @@ struct WireDateTests {
         }
     }
 
-    @Test("Dates beyond the years 1 to 9999 become the nearest that can be written")
+    @Test("Dates beyond the years 1 to 9999 are clamped")
     func clamps() {
         #expect(WireDate(secondsSince1970: .max) == .latest)
         #expect(WireDate(secondsSince1970: .min) == .earliest)

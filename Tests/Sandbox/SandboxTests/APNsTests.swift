@@ -51,7 +51,7 @@ struct APNsTests {
 
     private func reason(_ response: SandboxResponse) throws -> String? { try response.json()["reason"]?.string }
 
-    @Test("A notification is taken, answered with its id, and shown")
+    @Test("A notification is accepted, answered with its id, and listed")
     func delivered() throws {
         let response = try push()
 
@@ -64,7 +64,7 @@ struct APNsTests {
         #expect(try sandbox.violations() == [])
     }
 
-    @Test("An alert may have a body of its own; a notification without an id gets one")
+    @Test("An alert may be an object with a body; a notification without an id gets one")
     func body() throws {
         let response = try push(
             changes: ["apns-id": nil], payload: #"{"aps":{"alert":{"title":"T","body":"Body"}}}"#)
@@ -74,7 +74,7 @@ struct APNsTests {
         #expect(try sandbox.pushes(to: Self.device).compactMap { $0["text"]?.string } == ["Body"])
     }
 
-    @Test("What a client does wrong is refused as Apple would, and noted; nothing arrives")
+    @Test("Client errors are rejected as by Apple, and recorded; nothing is delivered")
     func headers() throws {
         let wrong: [([String: String?], Int, String)] = [
             (["apns-topic": nil], 400, "MissingTopic"), (["apns-topic": "com.example.other"], 400, "TopicDisallowed"),
@@ -92,7 +92,7 @@ struct APNsTests {
         #expect(try sandbox.pushes(to: Self.device).isEmpty)
     }
 
-    @Test("Only a provider token of the team, signed with its key and at most an hour old, is good")
+    @Test("Only a provider token of the team, signed with its key and at most an hour old, is accepted")
     func providerToken() throws {
         let refused = [
             nil, "bearer x", "bearer " + (try token(key: try PrivateKey(generating: .es256))),
@@ -130,7 +130,7 @@ struct APNsTests {
         #expect(try push(payload: text(4_096)).status == 200)
     }
 
-    @Test("A test says what becomes of a device: gone since when, never there, too many, of one world only")
+    @Test("A test sets the outcome for a device: unregistered since, invalid, rate limited, one environment only")
     func outcomes() throws {
         try script(["outcome": "unregistered", "sinceSecondsAgo": 60])
         let gone = try push()

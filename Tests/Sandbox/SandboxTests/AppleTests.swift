@@ -74,7 +74,7 @@ struct AppleTests {
         #expect(token.claims["exp"] == .int(Self.now + 600))
     }
 
-    @Test("Three keys are published, and each change lets the next one sign; nobody is surprised by a new one")
+    @Test("Three keys are published, and each rotation signs with the next one, already published")
     func keys() throws {
         func names() throws -> [JSONValue] {
             try sandbox.send("GET", "appleid.apple.com/auth/keys").json()["keys"]?.array?.compactMap { $0["kid"] } ?? []
@@ -97,7 +97,7 @@ struct AppleTests {
         #expect(try again.server.appleKeys.published() == sandbox.server.appleKeys.published())
     }
 
-    @Test("A code works once, and brings a refresh token and an identity token")
+    @Test("A code works once, and yields a refresh token and an identity token")
     func codes() throws {
         let account = try account()
         let reply = try exchange(account["authorizationCode"]?.string)
@@ -112,7 +112,7 @@ struct AppleTests {
         #expect(try sandbox.violations() == ["code-reused"])
     }
 
-    @Test("Codes end after five minutes, and those of another app are refused")
+    @Test("Codes expire after five minutes, and those of another app are rejected")
     func badCodes() throws {
         let account = try account()
         let foreign = try sandbox.account(["provider": "apple", "audience": "com.example.other"])
@@ -133,7 +133,7 @@ struct AppleTests {
         #expect(try late.json()["error"] == "invalid_grant")
     }
 
-    @Test("Client secrets that Apple would refuse are refused, and noted")
+    @Test("Client secrets that Apple would reject are rejected, and recorded")
     func clientSecrets() throws {
         let der: (PrivateKey, [UInt8]) throws -> [UInt8] = { key, message in
             let signature = try key.signature(over: message)
@@ -158,7 +158,7 @@ struct AppleTests {
         #expect(try sandbox.violations() == wrong.map { _ in "client-secret" })
     }
 
-    @Test("A refresh token may be checked once a day; whoever asks more often breaks a rule")
+    @Test("A refresh token may be checked once a day; more often is a violation")
     func checks() throws {
         let account = try account()
         let token = try #require(
@@ -179,7 +179,7 @@ struct AppleTests {
         #expect(try sandbox.violations() == ["refresh-check"])
     }
 
-    @Test("Whoever is revoked is not confirmed again; revoking is 200 even for unknown tokens")
+    @Test("A revoked account is not confirmed again; revoking is 200 even for unknown tokens")
     func revoked() throws {
         let account = try account()
         let token = try #require(
@@ -192,7 +192,7 @@ struct AppleTests {
         #expect(try check.json()["error"] == "invalid_grant")
     }
 
-    @Test("Odd identity tokens and notices can be had for tests")
+    @Test("Invalid identity tokens and notifications can be created for tests")
     func oddities() throws {
         let id = try #require(try account()["id"]?.string)
         func make(_ action: String, _ json: JSONValue) throws -> JSONValue {

@@ -136,7 +136,7 @@ struct ConsentBrowser {
 struct ConsentTests {
     static let providers: [Provider] = [.google, .dropbox, .microsoft]
 
-    @Test("The page lists accounts and scopes, and goes back to itself", arguments: providers)
+    @Test("The page lists accounts and scopes, and posts to itself", arguments: providers)
     func page(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
         _ = try browser.sandbox.account(["provider": "facebook", "name": "Elsewhere"])
@@ -151,7 +151,7 @@ struct ConsentTests {
         #expect(try browser.sandbox.violations() == [])
     }
 
-    @Test("Consent brings code and state to the redirect URI, once, and tokens for a program", arguments: providers)
+    @Test("Consent redirects with code and state, once, and yields tokens for a program", arguments: providers)
     func program(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
         let consent = browser.decide(browser.program)
@@ -170,7 +170,7 @@ struct ConsentTests {
         #expect(try browser.sandbox.violations() == ["code-reused"])
     }
 
-    @Test("A program refreshes what it got, and its tokens open no storage", arguments: providers)
+    @Test("A program can refresh its tokens, and they do not permit access to storage", arguments: providers)
     func refresh(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
         let tokens = try browser.redeem(try browser.code(browser.program), browser.program).json()
@@ -195,7 +195,7 @@ struct ConsentTests {
         #expect((refreshed["id_token"] != nil) == (provider == .microsoft))
     }
 
-    @Test("The server's code is redeemed with its secret, and opens the storage", arguments: providers)
+    @Test("The server's code is redeemed with its secret, and permits access to storage", arguments: providers)
     func server(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
 
@@ -208,7 +208,7 @@ struct ConsentTests {
         #expect(try browser.sandbox.violations() == [])
     }
 
-    @Test("Whoever says no sends the app away, with its state", arguments: providers)
+    @Test("Denial redirects to the app with an error, and its state", arguments: providers)
     func denial(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
 
@@ -267,7 +267,7 @@ struct ConsentTests {
         #expect(right.status == 200)
     }
 
-    @Test("A code lives for ten minutes", arguments: providers)
+    @Test("A code is valid for ten minutes", arguments: providers)
     func expiry(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
         let code = try browser.code(browser.program)
@@ -287,7 +287,7 @@ struct ConsentTests {
         #expect(browser.redeem(try browser.code(asked), asked).status == 200)
     }
 
-    @Test("A verifier without a challenge is refused, as the code may be somebody else's", arguments: providers)
+    @Test("A verifier without a challenge is rejected, as the code may be another's", arguments: providers)
     func needlessVerifier(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
         var asked = browser.server
@@ -299,7 +299,7 @@ struct ConsentTests {
         #expect(browser.redeem(code, asked, change: ["code_verifier": nil]).status == 200)
     }
 
-    @Test("What the device of the account has is not touched by a program", arguments: providers)
+    @Test("The device's tokens are not affected by a program", arguments: providers)
     func device(provider: Provider) throws {
         let browser = try ConsentBrowser(provider)
         let before = try browser.sandbox.send("GET", "/sandbox/accounts/\(browser.id)").json()["headers"]
@@ -331,7 +331,7 @@ struct ConsentTests {
 
 @Suite("Sandbox: consent, each provider's own rules")
 struct ConsentRuleTests {
-    @Test("Google: a web client's refresh token comes with offline access, at the first consent or when prompted")
+    @Test("Google: a web client gets a refresh token with offline access, at the first consent or when prompted")
     func googleOffline() throws {
         let browser = try ConsentBrowser(.google)
         var online = browser.server
@@ -349,7 +349,7 @@ struct ConsentRuleTests {
         #expect(try hasRefreshToken(browser.program))
     }
 
-    @Test("Google: a web client goes only where it is registered, a desktop client to any port of loopback")
+    @Test("Google: a web client uses registered redirect URIs only, a desktop client any port of loopback")
     func googleRedirects() throws {
         let browser = try ConsentBrowser(.google)
         var asked = browser.server
@@ -368,7 +368,7 @@ struct ConsentRuleTests {
         }
     }
 
-    @Test("Google: what was asked for is all that the token permits, and a desktop client needs what it calls a secret")
+    @Test("Google: a token has only the requested scopes, and a desktop client needs its secret")
     func googleScopes() throws {
         let browser = try ConsentBrowser(.google)
         let code = try browser.code(browser.program)
@@ -395,7 +395,7 @@ struct ConsentRuleTests {
         #expect(tokens["account_id"]?.string == browser.id)
     }
 
-    @Test("Dropbox: without a redirect the person carries the code by hand")
+    @Test("Dropbox: without a redirect URI the page shows the code to be copied")
     func dropboxByHand() throws {
         let browser = try ConsentBrowser(.dropbox)
         var asked = browser.program
@@ -409,7 +409,7 @@ struct ConsentRuleTests {
         #expect(browser.redeem(String(code), asked).status == 200)
     }
 
-    @Test("Microsoft: the platform of the redirect URI decides whether a secret is needed or forbidden")
+    @Test("Microsoft: the platform of the redirect URI decides whether a secret is required or forbidden")
     func microsoftPlatforms() throws {
         let browser = try ConsentBrowser(.microsoft)
         let native = try browser.code(browser.program)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The control interface and Facebook")
 struct ControlTests {
-    @Test("Only this machine, under a loopback name, with JSON, may drive it")
+    @Test("Only this machine, with a loopback host name and JSON, may use it")
     func safety() throws {
         let sandbox = try TestSandbox()
         func status(_ host: String, peer: String, type: String, site: String? = nil) -> Int {
@@ -50,7 +50,7 @@ struct ControlTests {
         #expect(try exchange.json()["expires_in"] == 5_184_000)
     }
 
-    @Test("Expired, revoked and foreign Facebook tokens are told apart")
+    @Test("Expired, revoked and foreign Facebook tokens are distinguished")
     func facebookRefusals() throws {
         let sandbox = try TestSandbox()
         func subcode(_ token: String) throws -> JSONValue? {
@@ -75,7 +75,7 @@ struct ControlTests {
         #expect(try debug.status == 400 && debug.json()["error"]?["code"] == 100)
     }
 
-    @Test("Every token that was handed out is listed, those that accounts have forgotten and Apple's too")
+    @Test("Every issued token is listed, including replaced ones and Apple's")
     func tokens() throws {
         let sandbox = try TestSandbox()
         let (google, apple) = (try sandbox.account(), try sandbox.account(["provider": "apple"]))

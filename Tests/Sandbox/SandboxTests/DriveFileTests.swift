@@ -13,7 +13,7 @@ struct DriveFileTests {
         #expect(try user.search("name = 'Images'") == ["Images", "Images"])
     }
 
-    @Test("An app sees what it made, and neither the user's own files nor those of other apps")
+    @Test("An app sees its own files, and neither the user's own nor those of other apps")
     func visibility() throws {
         let user = try DriveUser(try TestSandbox())
         let put = user.sandbox.send(
@@ -30,7 +30,7 @@ struct DriveFileTests {
         #expect(listed.array?.compactMap { $0["folder"]?.string } == ["", "Images"])
     }
 
-    @Test("Ids made in advance work once, and others never")
+    @Test("Ids generated in advance work once, and others never")
     func generatedIDs() throws {
         let user = try DriveUser(try TestSandbox())
         let reply = try user.sandbox.send("GET", DriveUser.files + "/generateIds?count=2", token: user.token).json()
@@ -49,7 +49,7 @@ struct DriveFileTests {
         #expect(try user.sandbox.violations() == ["file-id"])
     }
 
-    @Test("Pages follow each other until all is listed")
+    @Test("Pages are returned until everything is listed")
     func paging() throws {
         let user = try DriveUser(try TestSandbox())
         for number in 0..<5 { _ = try user.create(["name": .string("f\(number)")]) }

@@ -34,7 +34,7 @@ struct DriveQueryTests {
         #expect(try user.search("name contains 'hello'") == ["say hello", "hello.txt"])
     }
 
-    @Test("A quote ends a text even if an accent stands on the next character, or on it")
+    @Test("A quote ends a text even if a combining accent follows")
     func combiningAccents() throws {
         #expect(throws: DriveError.invalid("q")) { try DriveQuery("name = '\u{301}a'\u{301}") }
         #expect(try DriveQuery("name = '\u{301}a'") == .name(.equal, "\u{301}a"))

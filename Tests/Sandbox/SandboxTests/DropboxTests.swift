@@ -74,7 +74,7 @@ struct DropboxTests {
     static let bytes = Array("Hello World".utf8)
     static let hash = "42a873ac3abd02122d27e80486c6fa1ef78694e8505fcec9cbcc8a7728ba8949"
 
-    @Test("A file goes up, is described, listed and read, and its owner sees it")
+    @Test("A file is uploaded, described, listed and read, and its owner sees it")
     func roundTrip() throws {
         let user = try DropboxUser(TestSandbox())
 
@@ -94,7 +94,7 @@ struct DropboxTests {
         #expect(try user.sandbox.violations() == [])
     }
 
-    @Test("What the state directory holds is there after a restart, an upload in progress included")
+    @Test("The state directory survives a restart, an upload in progress included")
     func restart() throws {
         let first = try TestSandbox()
         let user = try DropboxUser(first)
@@ -147,7 +147,7 @@ struct DropboxTests {
         #expect(try user.sandbox.violations() == [rule])
     }
 
-    @Test("An access token lives 14,400 seconds, and its end has a tag of its own")
+    @Test("An access token is valid for 14,400 seconds, and its expiry has its own tag")
     func tokenLife() throws {
         let user = try DropboxUser(TestSandbox())
         let usage = { user.call("users/get_space_usage", .null) }
@@ -164,7 +164,7 @@ struct DropboxTests {
         #expect(try DropboxUser.tags(revoked) == ["invalid_access_token"])
     }
 
-    @Test("Anybody's token may ask about any account, but has one of its own")
+    @Test("Any token may query any account, but belongs to one")
     func accounts() throws {
         let sandbox = try TestSandbox()
         let (alice, bob) = (try DropboxUser(sandbox), try DropboxUser(sandbox))
@@ -174,7 +174,7 @@ struct DropboxTests {
         #expect(try alice.call("users/get_current_account", .null).json()["account_id"]?.string == alice.id)
     }
 
-    @Test("A session says where it stands, and ends with a file; it lives for seven days")
+    @Test("A session reports its offset, and ends with a file; it expires after seven days")
     func sessions() throws {
         let user = try DropboxUser(TestSandbox())
         let id = try user.send("upload_session/start", [:], Self.bytes).json()["session_id"] ?? .null
@@ -209,7 +209,7 @@ struct DropboxTests {
         #expect(try done.json()["size"]?.int == 23)
     }
 
-    @Test("Of two writes at once one is told to come again")
+    @Test("Of two concurrent writes one is told to retry")
     func namespaceLock() throws {
         let second = Mutex<SandboxResponse?>(nil)
         let again = Mutex<(@Sendable () -> SandboxResponse)?>(nil)
@@ -246,7 +246,7 @@ struct DropboxTests {
         #expect(write("/b").status == 200)
     }
 
-    @Test("A full storage takes no more, and a fault speaks Dropbox's words")
+    @Test("A full storage rejects uploads, and a fault uses Dropbox's errors")
     func quotaAndFaults() throws {
         let user = try DropboxUser(TestSandbox(), ["provider": "dropbox", "name": "Full", "quotaBytes": 10])
         let full = user.send("upload", ["path": "/a"], Self.bytes)
@@ -266,7 +266,7 @@ struct DropboxTests {
         #expect(text.header("Retry-After") == "7" && text.header("Content-Type")?.hasPrefix("text/plain") == true)
     }
 
-    @Test("A code is exchanged once, by the app that it was made for, with the proof that it was made with")
+    @Test("A code is exchanged once, by the app for which it was issued, with its PKCE verifier")
     func codes() throws {
         let user = try DropboxUser(TestSandbox())
         let (token, code) = (user.tokens, user.newCode)
@@ -293,7 +293,7 @@ struct DropboxTests {
                 == "invalid_grant")
     }
 
-    @Test("A revocation ends one grant: its refresh token and the access tokens of that, and nothing that others have")
+    @Test("A revocation ends one grant: its refresh token and that one's access tokens, and nothing else")
     func revocation() throws {
         let user = try DropboxUser(TestSandbox())
         func grant() throws -> (access: String, refresh: String) {

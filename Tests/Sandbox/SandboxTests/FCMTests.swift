@@ -51,7 +51,7 @@ struct FCMTests {
         try response.json()["error"]?["details"]?.array?.first?["errorCode"]?.string
     }
 
-    @Test("A message is taken, gets a name, and is shown with its tag")
+    @Test("A message is accepted, gets a name, and is listed with its tag")
     func delivered() throws {
         let response = try send(Self.message)
 
@@ -82,7 +82,7 @@ struct FCMTests {
         #expect(try grant(["scope": .string(scopes)]).status == 200)
     }
 
-    @Test("An access token is good for less than an hour; without a good one the answer is 401")
+    @Test("An access token is valid for less than an hour; without a valid one the reply is 401")
     func accessTokens() throws {
         let token = try accessToken()
         #expect(try send(Self.message, token: "ya29.other").status == 401)
@@ -92,7 +92,7 @@ struct FCMTests {
         #expect(try send(Self.message, token: token).status == 401)
     }
 
-    @Test("A message without a token, without a text, with data that is no text, or too large is refused and noted")
+    @Test("A message without a token or text, with non-text data, or too large is rejected and recorded")
     func messages() throws {
         let wrong: [JSONValue] = [
             ["notification": ["body": "Hi"]], ["token": "a"],
@@ -110,7 +110,7 @@ struct FCMTests {
         #expect(try sandbox.violations().last == "unknown-route")
     }
 
-    @Test("A test says what becomes of a device: gone, never there, too many")
+    @Test("A test sets the outcome for a device: unregistered, invalid, rate limited")
     func outcomes() throws {
         script("unregistered")
         let gone = try send(Self.message)

@@ -8,7 +8,7 @@ struct FaultTests {
         #expect(user.sandbox.send("POST", "/sandbox/faults", json: json).status == 201)
     }
 
-    @Test("A rule skips, strikes as often as told, and goes")
+    @Test("A rule skips requests, applies as often as configured, and is removed")
     func counting() throws {
         let user = try DriveUser(try TestSandbox())
         fault(user, ["host": "www.googleapis.com", "pathPrefix": "/drive/v3/", "status": 503, "skip": 1, "times": 2])
@@ -19,7 +19,7 @@ struct FaultTests {
         #expect(try user.sandbox.send("GET", "/sandbox/faults").json() == [])
     }
 
-    @Test("Host, path and method must all fit")
+    @Test("Host, path and method must all match")
     func matching() throws {
         let user = try DriveUser(try TestSandbox())
         fault(user, ["host": "oauth2.googleapis.com", "status": 500])
@@ -30,7 +30,7 @@ struct FaultTests {
         #expect(user.sandbox.token([:]).status == 500)
     }
 
-    @Test("afterEffect does the work and loses the answer")
+    @Test("afterEffect performs the request and loses the reply")
     func afterEffect() throws {
         let user = try DriveUser(try TestSandbox())
         fault(user, ["method": "POST", "afterEffect": true, "times": 1])
@@ -67,7 +67,7 @@ struct FaultTests {
         #expect(user.sandbox.waitedMilliseconds == 500)
     }
 
-    @Test("The same seed strikes the same requests")
+    @Test("The same seed affects the same requests")
     func probability() throws {
         func pattern(_ seed: Int) throws -> [Int] {
             let user = try DriveUser(try TestSandbox())
@@ -90,7 +90,7 @@ struct FaultTests {
         #expect(response.status == 400)
     }
 
-    @Test("The log counts what the providers were asked, without secrets")
+    @Test("The log counts requests to the providers, without secrets")
     func log() throws {
         let user = try DriveUser(try TestSandbox())
         user.sandbox.send("GET", "www.googleapis.com/oauth2/v3/userinfo?access_token=" + user.token)

@@ -68,7 +68,7 @@ struct GraphTests {
         return Data(hash.digest()).base64EncodedString()
     }
 
-    @Test("Nothing can be uploaded before the app's folder was looked at")
+    @Test("Nothing can be uploaded before the app's folder was read")
     func lazyFolder() throws {
         let user = try GraphUser()
         #expect(user.graph("PUT", "/special/approot:/a.txt:/content", body: [1]).status == 403)
@@ -90,7 +90,9 @@ struct GraphTests {
         #expect(renamed["name"]?.string == "a 1.txt")
     }
 
-    @Test("Names that OneDrive does not take are refused and noted", arguments: ["a%2Ab", "a%3Fb", "CON", "a.", "~$x"])
+    @Test(
+        "Names that OneDrive does not accept are rejected and recorded",
+        arguments: ["a%2Ab", "a%3Fb", "CON", "a.", "~$x"])
     func names(name: String) throws {
         let user = try GraphUser()
         user.openFolder()
@@ -128,7 +130,7 @@ struct GraphTests {
         #expect(try user.sandbox.violations() == ["authorization"])
     }
 
-    @Test("Fragments that break a rule are refused and noted")
+    @Test("Fragments that violate a rule are rejected and recorded")
     func brokenRules() throws {
         let user = try GraphUser()
         user.openFolder()
@@ -150,7 +152,7 @@ struct GraphTests {
         #expect(user.sandbox.send("GET", url).status == 404)
     }
 
-    @Test("A name taken meanwhile is a conflict at the last fragment, and the session lives on")
+    @Test("A name taken meanwhile is a conflict at the last fragment, and the session stays open")
     func lateConflict() throws {
         let user = try GraphUser()
         user.openFolder()
@@ -160,7 +162,7 @@ struct GraphTests {
         #expect(user.sandbox.send("GET", url).status == 200)
     }
 
-    @Test("A full drive says 507 when a session begins")
+    @Test("A full drive returns 507 when a session is created")
     func quota() throws {
         let user = try GraphUser(
             try TestSandbox(), ["provider": "microsoft", "name": "Mia", "quotaBytes": 1_000])
@@ -171,7 +173,7 @@ struct GraphTests {
         #expect(user.graph("PUT", "/special/approot:/a:/content", body: bytes(2_000)).status == 507)
     }
 
-    @Test("DELETE below special/approot/items takes the whole folder, and is noted")
+    @Test("DELETE below special/approot/items deletes the whole folder, and is recorded")
     func trap() throws {
         let user = try GraphUser()
         user.openFolder()
@@ -197,7 +199,7 @@ struct GraphTests {
         #expect(reply["responses"]?.array?.compactMap { $0["status"]?.int } == [200, 404])
     }
 
-    @Test("Hashes come as they are set: late, or of all kinds")
+    @Test("Hashes are reported as configured: delayed, or of all kinds")
     func hashes() throws {
         let user = try GraphUser()
         user.openFolder()
@@ -211,7 +213,7 @@ struct GraphTests {
         #expect(try user.graph("GET", "/special/approot:/a").json()["file"]?["hashes"] != nil)
     }
 
-    @Test("What was stored is there after a restart")
+    @Test("Stored files survive a restart")
     func restart() throws {
         let user = try GraphUser()
         user.openFolder()
@@ -224,7 +226,7 @@ struct GraphTests {
 
 @Suite("Emulated Microsoft: tokens")
 struct MicrosoftOAuthTests {
-    @Test("On behalf of a user: the id token buys tokens, an opaque one does not, and each refresh brings a new one")
+    @Test("On behalf of a user: the id token yields tokens, an opaque one does not, and each refresh a new one")
     func onBehalfOf() throws {
         let user = try GraphUser()
         let fields = [
@@ -246,7 +248,7 @@ struct MicrosoftOAuthTests {
         #expect(revoked["error"]?.string == "invalid_grant" && revoked["error_codes"]?.array == [50173])
     }
 
-    @Test("A wrong secret is refused in Microsoft's words, and noted")
+    @Test("A wrong secret is rejected with Microsoft's error, and recorded")
     func wrongSecret() throws {
         let user = try GraphUser()
         let reply = user.token(["grant_type": "refresh_token", "refresh_token": "x"], secret: "wrong")

@@ -13,7 +13,7 @@ struct OAuthTests {
         return sandbox.token(secret.merging(fields) { $1 }.merging(more) { $1 })
     }
 
-    @Test("A code works once, and only the first consent brings a refresh token")
+    @Test("A code works once, and only the first consent yields a refresh token")
     func codes() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account()
@@ -39,7 +39,7 @@ struct OAuthTests {
         #expect(try sandbox.violations() == ["code-reused"])
     }
 
-    @Test("A wrong client secret is invalid_client, and noted")
+    @Test("A wrong client secret is invalid_client, and recorded")
     func wrongSecret() throws {
         let sandbox = try TestSandbox()
         let code = try #require(try sandbox.account()["authorizationCode"]?.string)
@@ -51,7 +51,7 @@ struct OAuthTests {
         #expect(try sandbox.violations() == ["client-secret"])
     }
 
-    @Test("A token dies after 3,599 seconds of the providers' clock, and a refresh gives another")
+    @Test("A token expires after 3,599 seconds of the providers' clock, and a refresh yields another")
     func expiry() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account()
@@ -73,7 +73,7 @@ struct OAuthTests {
         #expect(try sandbox.account(["provider": "google"])["accessToken"] != account["accessToken"])
     }
 
-    @Test("After a revocation no refresh works, and whoever asks for headers gets new ones that do")
+    @Test("After a revocation no refresh works, and a request for headers returns new, valid ones")
     func revocation() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account()
@@ -93,7 +93,7 @@ struct OAuthTests {
         #expect(sandbox.send("GET", "oauth2.googleapis.com/tokeninfo?access_token=" + token).status == 200)
     }
 
-    @Test("A token of a foreign app says so in tokeninfo, and its code is not for our server")
+    @Test("tokeninfo shows the app of a foreign token, and its code is not valid for our server")
     func foreignApp() throws {
         let sandbox = try TestSandbox()
         let account = try sandbox.account(["provider": "google", "audience": "999-app.apps.googleusercontent.com"])

@@ -49,7 +49,7 @@ struct ResumableUploadTests {
         #expect(one.header("Range") == "bytes=0-262143")
     }
 
-    @Test("What breaks a rule is refused and noted")
+    @Test("A violation is rejected and recorded")
     func violations() throws {
         let user = try DriveUser(try TestSandbox())
         let url = try user.startUpload(["name": "a"], headers: [("X-Upload-Content-Length", "600000")])
@@ -67,7 +67,7 @@ struct ResumableUploadTests {
             ])
     }
 
-    @Test("A break of the sandbox takes any chunk, which a check has to notice")
+    @Test("With --break any chunk is accepted, which a check has to detect")
     func anyChunk() throws {
         let user = try DriveUser(try TestSandbox(breaks: [.acceptAnyChunk]))
         let url = try user.startUpload(["name": "a"])
@@ -75,7 +75,7 @@ struct ResumableUploadTests {
         #expect(user.put(url, "bytes 0-99/*", bytes(100)).status == 308)
     }
 
-    @Test("A lost connection leaves whole pieces of 256 KiB, from which the upload goes on")
+    @Test("A lost connection leaves whole pieces of 256 KiB, after which the upload continues")
     func cut() throws {
         let user = try DriveUser(try TestSandbox())
         let content = bytes(700_000)
@@ -126,7 +126,7 @@ struct ResumableUploadTests {
         #expect(second.send("PUT", other, headers: [("Content-Range", "bytes */*")]).status == 404)
     }
 
-    @Test("A token that expires between chunks is refused, a fresh one goes on")
+    @Test("A token that expires between chunks is rejected, a fresh one continues")
     func tokenExpiry() throws {
         let user = try DriveUser(try TestSandbox())
         let url = try user.startUpload(["name": "a"])
@@ -142,7 +142,7 @@ struct ResumableUploadTests {
         #expect(done.status == 200)
     }
 
-    @Test("A quota that is too small refuses at the start if the length is known, else at the end")
+    @Test("A quota that is too small rejects at the start if the length is known, else at the end")
     func quota() throws {
         let user = try DriveUser(try TestSandbox(), ["provider": "google", "quotaBytes": 100])
         let announced = user.sandbox.send(

@@ -4,9 +4,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("What libcurl would do unless told otherwise")
+@Suite("libcurl's defaults that are overridden")
 struct EnvironmentTests {
-    @Test("A proxy that the environment names gets no connection, and the request its answer")
+    @Test("A proxy from the environment is not used, and the request succeeds")
     func proxy() throws {
         let proxy = try LocalHTTPServer { peer in _ = peer.readRequest() }
         let server = try LocalHTTPServer { peer in if peer.readRequest() != nil { peer.respond(body: "direct") } }

@@ -14,7 +14,7 @@ struct FailureTests {
         }
     }
 
-    @Test("Where nobody listens, nothing was sent")
+    @Test("Without a listener, nothing was sent")
     func nobodyListens() throws {
         let port: UInt16
         do { port = try LocalHTTPServer { _ in }.port }
@@ -48,7 +48,7 @@ struct FailureTests {
         #expect(try handle.perform(upload).head.status == 200)
     }
 
-    @Test("A server that does not speak HTTP/2 where nothing else will do has answered nothing")
+    @Test("A server without HTTP/2 where it is required has sent no reply")
     func otherVersion() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -62,7 +62,7 @@ struct FailureTests {
         #expect(error?.mayHaveBeenSent == true)
     }
 
-    @Test("A connection that is closed without an answer leaves the outcome open", arguments: [true, false])
+    @Test("A connection that is closed without a reply leaves the outcome unknown", arguments: [true, false])
     func closedWithoutAnswer(isReset: Bool) throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -75,7 +75,7 @@ struct FailureTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("A reset in the middle of an upload leaves the outcome open")
+    @Test("A reset in the middle of an upload leaves the outcome unknown")
     func resetDuringUpload() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.read(upTo: 50_000)
@@ -87,7 +87,7 @@ struct FailureTests {
         #expect(error?.kind == "interrupted")
     }
 
-    @Test("A kept connection that the server has closed meanwhile is replaced before anything is sent")
+    @Test("A reused connection that the server has closed meanwhile is replaced before anything is sent")
     func closedWhileIdle() throws {
         let server = try LocalHTTPServer { peer in
             if peer.readRequest() != nil { peer.respond() }
@@ -100,7 +100,7 @@ struct FailureTests {
         #expect(server.requests.count == 5)
     }
 
-    @Test("On a kept connection that dies on the request libcurl repeats it; on a fresh one it does not")
+    @Test("On a reused connection that fails on the request libcurl repeats it; on a fresh one it does not")
     func repetition() throws {
         let server = try LocalHTTPServer { peer in
             // Answers the first request of each connection, and takes the second without an answer.
@@ -130,7 +130,7 @@ struct FailureTests {
         #expect(error?.kind == "partial")
     }
 
-    @Test("A server that does not answer is timed out; with a slow one the low-speed rule decides")
+    @Test("A server that does not reply times out; a slow one is ended by the low-speed limit")
     func timeouts() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -185,7 +185,7 @@ struct FailureTests {
         #expect(failure(of: Request(url: server.url()), on: &handle) == .responseTooLarge(limitBytes: 256 * 1024))
     }
 
-    @Test("A closure that returns false stops the transfer, and the handle goes on")
+    @Test("A closure that returns false stops the transfer, and the handle stays usable")
     func cancelled() throws {
         let server = try LocalHTTPServer { peer in
             while peer.readRequest() != nil { peer.respond(body: String(repeating: "x", count: 500_000)) }
@@ -200,7 +200,7 @@ struct FailureTests {
         #expect(try handle.perform(Request(url: server.url())).body.count == 500_000)
     }
 
-    @Test("An answer that comes before the upload is over is the response")
+    @Test("A reply before the end of the upload is the response")
     func earlyAnswer() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.read(upTo: 1000)
@@ -212,7 +212,7 @@ struct FailureTests {
         #expect(try handle.perform(request).status == 413)
     }
 
-    @Test("A peer that speaks no TLS is a TLS error, and nothing was sent")
+    @Test("A peer without TLS is a TLS error, and nothing was sent")
     func noTLS() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.read(upTo: 1000)

@@ -9,7 +9,7 @@ struct TransferTests {
         try LocalHTTPServer { peer in while peer.readRequest() != nil { peer.respond() } }
     }
 
-    @Test("Ten requests travel over one connection")
+    @Test("Ten requests use one connection")
     func connectionReuse() throws {
         let server = try makeServer()
         var handle = try EasyHandle(allowsPlainHTTP: true)
@@ -23,7 +23,7 @@ struct TransferTests {
         #expect(server.requests[9].body == Array("body 9".utf8))
     }
 
-    @Test("A request that asks for a fresh connection gets one")
+    @Test("A request that requires a fresh connection gets one")
     func freshConnection() throws {
         let server = try makeServer()
         var handle = try EasyHandle(allowsPlainHTTP: true)
@@ -104,7 +104,7 @@ struct TransferTests {
         #expect(response.body == Array("ok".utf8))
     }
 
-    @Test("A chunked body is put together, and its trailers are no headers")
+    @Test("A chunked body is assembled, and its trailers are not headers")
     func chunked() throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
@@ -117,7 +117,7 @@ struct TransferTests {
         #expect(response.value(of: "X-Late") == nil)
     }
 
-    @Test("A streamed response comes head first and then piece by piece")
+    @Test("A streamed response delivers its head first and then the body in pieces")
     func streaming() throws {
         let body = String(repeating: "0123456789", count: 100_000)
         let server = try LocalHTTPServer { peer in
@@ -146,7 +146,7 @@ struct TransferTests {
         #expect(bytes == 1_000_000)
     }
 
-    @Test("What would not arrive as one request with exactly these fields is refused unsent")
+    @Test("Invalid fields, which could change the request, are rejected before sending")
     func invalidRequests() throws {
         let server = try makeServer()
         var handle = try EasyHandle(allowsPlainHTTP: true)
@@ -177,7 +177,7 @@ struct TransferTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test("A routing sends every host to one place, and the request still names its own host")
+    @Test("A connection override sends all hosts to one address, and the request keeps its own host")
     func routing() throws {
         let server = try makeServer()
         var handle = try EasyHandle(routing: Routing(connectTo: "127.0.0.1:\(server.port)"), allowsPlainHTTP: true)

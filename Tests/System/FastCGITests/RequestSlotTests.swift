@@ -122,7 +122,7 @@ struct RequestSlotTests {
         #expect(responder.end())
     }
 
-    @Test("A peer that hangs up in the middle of the body is noticed, and the thread serves the next one")
+    @Test("A peer that disconnects in the middle of the body is detected, and the thread serves the next one")
     func hangUp() throws {
         let outcomes = Outcomes()
         let responder = try Responder { echo(&$0, outcomes) }
@@ -194,7 +194,7 @@ struct RequestSlotTests {
         #expect(outcomes.all == Array(repeating: "whole", count: 200))
     }
 
-    @Test("Who writes only when 64 KiB are taken at once never waits for a peer that does not read, and loses nothing")
+    @Test("Writing only when 64 KiB are accepted at once never waits for a slow peer, and loses nothing")
     func writingWithoutWaiting() throws {
         let outcomes = Outcomes()
         let chunk = [UInt8](repeating: 7, count: 64 * 1024)
@@ -218,7 +218,7 @@ struct RequestSlotTests {
         #expect(client.reply() == header + Array(repeating: chunk, count: chunks).joined())
     }
 
-    @Test("Who writes to a peer that has hung up is told so")
+    @Test("Writing to a disconnected peer is an error")
     func writingToNobody() throws {
         let outcomes = Outcomes()
         let chunk = [UInt8](repeating: 7, count: 64 * 1024)
@@ -239,7 +239,7 @@ struct RequestSlotTests {
         #expect(outcomes.all != ["written"])
     }
 
-    @Test("Who reads what arrives gets it at once, byte by byte if it comes so, and notices the end and a hang-up")
+    @Test("Reading returns available bytes at once, and detects the end and a disconnect")
     func readingArriving() throws {
         let outcomes = Outcomes()
         let responder = try Responder { slot in
@@ -279,7 +279,7 @@ struct RequestSlotTests {
         #expect(responder.end())
     }
 
-    @Test("A reply before the end of the body arrives although the peer goes on sending until it has it")
+    @Test("A reply before the end of the body arrives although the peer is still sending")
     func finishingUnread() throws {
         let responder = try Responder { slot in
             try? slot.write(Array("Status: 401\r\n\r\n".utf8))
@@ -311,7 +311,7 @@ struct RequestSlotTests {
         client.hangUp()
     }
 
-    @Test("A peer that takes nothing is given up after the limit")
+    @Test("A peer that accepts nothing times out after the limit")
     func limitedWriting() throws {
         let outcomes = Outcomes()
         let responder = try Responder { slot in
@@ -334,7 +334,7 @@ struct RequestSlotTests {
         client.hangUp()
     }
 
-    @Test("An abandoned reply ends without the end that a whole one has")
+    @Test("An aborted reply has no end-of-request record")
     func abandon() throws {
         let responder = try Responder { slot in
             try? slot.write(Array("Status: 200\r\n\r\nhalf".utf8))
@@ -348,7 +348,7 @@ struct RequestSlotTests {
         #expect(client.reply() == nil)
     }
 
-    @Test("Opening, failing and closing over and over loses neither memory nor descriptors")
+    @Test("Opening, failing and closing in a loop leaks neither memory nor descriptors")
     func loop() throws {
         let outcomes = Outcomes()
         let responder = try Responder { echo(&$0, outcomes) }

@@ -55,7 +55,7 @@ struct ConnectionPoolTests {
         #expect(try connectionID(pool) > 0)
     }
 
-    @Test("Many threads share few connections, and each gets its turn")
+    @Test("Many threads share few connections, and each gets one")
     func manyThreads() async throws {
         let settings = try ScratchDatabase.shared().makeDatabase()
         let pool = ConnectionPool(settings: settings, maximumConnections: 3, leaseTimeout: .seconds(30))
@@ -135,7 +135,7 @@ struct ConnectionPoolTests {
         #expect(pool.statistics.connectionsMade == 4)
     }
 
-    @Test("A server that says nothing fails a statement after the read timeout, and a connect after its own")
+    @Test("A server that does not reply fails a statement after the read timeout, and a connect after its own")
     func frozen() throws {
         let database = try ScratchDatabase()
         var settings = database.settings(database: nil)
@@ -159,7 +159,7 @@ struct ConnectionPoolTests {
 
 extension ConnectionPoolTests {
     /// A frozen server keeps its end open: only asking it tells.
-    @Test("An idle connection is asked for a sign of life, and dropped if none comes", arguments: [true, false])
+    @Test("An idle connection is pinged, and dropped without a reply", arguments: [true, false])
     func idle(isAsked: Bool) throws {
         let database = try ScratchDatabase()
         var settings = database.settings(database: nil)

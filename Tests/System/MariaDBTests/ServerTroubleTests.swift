@@ -3,7 +3,7 @@ import MariaDB
 import TestSupport
 import Testing
 
-@Suite("Servers in trouble")
+@Suite("Server failures")
 struct ServerTroubleTests {
     /// What an error means for whoever asked.
     enum Meaning: String {
@@ -48,7 +48,7 @@ struct ServerTroubleTests {
         }
     }
 
-    @Test("A statement that the server cannot adapt or has lost is prepared anew; one that met a conflict is kept")
+    @Test("A statement that the server cannot adapt or has lost is prepared again; one with a conflict is kept")
     func preparedAnew() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         #expect(throws: MariaDBError.self) {
@@ -64,7 +64,7 @@ struct ServerTroubleTests {
         #expect(connection.preparedStatementCount == 1)
     }
 
-    @Test("A server never gets a file of this host, whatever a statement says")
+    @Test("A server never gets a local file, whatever a statement says")
     func localFile() throws {
         let settings = try ScratchDatabase.shared().makeDatabase()
         var connection = try Connection(settings)
@@ -83,7 +83,7 @@ struct ServerTroubleTests {
         #expect(rows == 0)
     }
 
-    @Test("A server that became read-only, as the loser of a failover does, is unavailable, and so is its connection")
+    @Test("A server that became read-only, as after a failover, is unavailable, and so is its connection")
     func readOnly() throws {
         let server = try ScratchDatabase()
         var settings = try server.makeDatabase()
@@ -115,7 +115,7 @@ struct ServerTroubleTests {
         try next.execute("INSERT INTO item VALUES (2)")
     }
 
-    @Test("A server whose disk is full is unavailable to whoever writes, and still reads")
+    @Test("A server whose disk is full is unavailable for writes, and still reads")
     func fullDisk() throws {
         let server = try ScratchDatabase(options: [
             "--innodb-data-file-path=ibdata1:12M:autoextend:max:40M", "--innodb-file-per-table=0",

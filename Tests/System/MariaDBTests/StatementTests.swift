@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Statements and rows")
 struct StatementTests {
-    @Test("Values come back as they went in")
+    @Test("Values round-trip")
     func roundTrip() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         try connection.executeScript(
@@ -84,7 +84,7 @@ struct StatementTests {
         }
     }
 
-    @Test("Empty text, empty bytes and NULL stay three different things")
+    @Test("Empty text, empty bytes and NULL stay distinct")
     func emptyValues() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         try connection.query(
@@ -110,7 +110,7 @@ struct StatementTests {
         #expect(connection.preparedStatementCount == 1)
     }
 
-    @Test("When the row closure throws, the rest is dropped and the connection goes on")
+    @Test("When the row closure throws, the rest is discarded and the connection stays usable")
     func stoppedByClosure() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         var rows = 0
@@ -128,14 +128,14 @@ struct StatementTests {
         #expect(rows == 5000)
     }
 
-    @Test("A wrong number of values is our own mistake, and the connection goes on")
+    @Test("A wrong number of values is a programming error, and the connection stays usable")
     func wrongNumberOfValues() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         #expect(throws: MariaDBError.self) { try connection.execute("DO ?", []) }
         try connection.execute("DO ?", [.int(1)])
     }
 
-    @Test("A table altered under a prepared statement is read in its new form")
+    @Test("A table altered after a statement was prepared is read with its new definition")
     func alteredTable() throws {
         let settings = try ScratchDatabase.shared().makeDatabase()
         var connection = try Connection(settings)

@@ -27,7 +27,7 @@ struct TransactionTests {
         return count
     }
 
-    @Test("The session is strict, in UTC, in utf8mb4 and repeatable, whatever the server's defaults are")
+    @Test("The session is strict, UTC, utf8mb4 and repeatable read, whatever the server's defaults are")
     func sessionSettings() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
         try connection.query(
@@ -46,7 +46,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("What was rolled back is gone, what was committed stays")
+    @Test("Rolled-back changes are gone, committed ones stay")
     func commitAndRollback() throws {
         let settings = try makeItems()
         var connection = try Connection(settings)
@@ -65,7 +65,7 @@ struct TransactionTests {
         #expect(try count(&other) == 3)
     }
 
-    @Test("A read-only transaction refuses changes, and with a snapshot it sees the state of its start")
+    @Test("A read-only transaction rejects changes, and with a snapshot it sees the state of its start")
     func readOnly() throws {
         let settings = try makeItems()
         var connection = try Connection(settings)
@@ -90,7 +90,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("Values that break the schema are told apart from wrong statements")
+    @Test("Values that violate the schema are distinguished from invalid statements")
     func constraints() throws {
         var connection = try Connection(makeItems())
         func code(_ sql: StaticString, _ values: [Value] = []) -> String {
@@ -113,7 +113,7 @@ struct TransactionTests {
         #expect(code("NONSENSE") == "programming 1064")
     }
 
-    @Test("A lock that another holds is contention after the lock timeout, and the transaction can be rolled back")
+    @Test("A lock held by another is contention after the lock timeout, and the transaction can be rolled back")
     func lockTimeout() throws {
         let settings = try makeItems()
         var connection = try Connection(settings)
@@ -203,7 +203,7 @@ struct TransactionTests {
         if case .contention(code: 1213, _)? = errors.first {} else { Issue.record("\(errors)") }
     }
 
-    @Test("A wrong password is refused access, and says so without naming anybody")
+    @Test("A wrong password is access denied, and the error names no account")
     func accessDenied() throws {
         let database = try ScratchDatabase.shared()
         var settings = database.settings(database: nil)
@@ -222,7 +222,7 @@ struct TransactionTests {
         #expect(!dumped.contains("secret-secret"))
     }
 
-    @Test("Where nobody listens, connecting fails at once")
+    @Test("Without a listener, connecting fails at once")
     func nobodyListens() throws {
         var settings = try ScratchDatabase.shared().settings(database: nil)
         settings.address = .unixSocket(path: "/nowhere/socket")

@@ -77,7 +77,7 @@ struct DigestTests {
         #expect(contentHash.finish().hexLowercase == hash)
     }
 
-    @Test("Making and dropping digests 1,000 times, finished or not, leaks nothing")
+    @Test("Creating and releasing digests 1,000 times, finished or not, leaks nothing")
     func openFailClose() {
         for round in 0..<1000 {
             var digest = IncrementalDigest(.sha256)

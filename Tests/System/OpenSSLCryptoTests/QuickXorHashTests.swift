@@ -45,7 +45,7 @@ struct QuickXorHashTests {
         return digest
     }
 
-    @Test("Any length, in any pieces, is what the definition says")
+    @Test("Any length, in any pieces, matches the definition")
     func pieces() {
         for length in Array(0...330) + [1_599, 1_600, 1_601, 10_007] {
             let input = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ $0 / 13) }
@@ -64,7 +64,7 @@ struct QuickXorHashTests {
         }
     }
 
-    @Test("A digest that was looked at goes on")
+    @Test("A digest can be continued after it was read")
     func goesOn() {
         var hash = QuickXorHash()
         hash.update(Array("Hello".utf8))

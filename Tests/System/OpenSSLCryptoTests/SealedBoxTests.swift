@@ -7,7 +7,7 @@ struct SealedBoxTests {
 
     private func makeKey() throws -> SealingKey { try SealingKey(RandomBytes.generate(count: 32)) }
 
-    @Test("What was sealed opens again, and is as long as stated", arguments: [0, 1, 15, 16, 17, 1000, 100_000])
+    @Test("A sealed record opens again, and has the stated length", arguments: [0, 1, 15, 16, 17, 1000, 100_000])
     func roundTrip(length: Int) throws {
         let key = try makeKey()
         let plaintext = [UInt8](repeating: 0x5A, count: length)
@@ -20,7 +20,7 @@ struct SealedBoxTests {
         #expect(try SealedBox.seal(plaintext, key: key, additionalData: place) != record)
     }
 
-    @Test("A change of any one bit is noticed")
+    @Test("A change of any bit is detected")
     func tampered() throws {
         let key = try makeKey()
         let record = try SealedBox.seal(Array("secret".utf8), key: key, additionalData: place)
@@ -46,7 +46,7 @@ struct SealedBoxTests {
         }
     }
 
-    @Test("Cut records are malformed or do not authenticate")
+    @Test("Truncated records are malformed or fail authentication")
     func cut() throws {
         let key = try makeKey()
         let record = try SealedBox.seal(Array("secret".utf8), key: key, additionalData: place)
@@ -58,7 +58,7 @@ struct SealedBoxTests {
         }
     }
 
-    @Test("A record of another version is none of ours, whatever the rest of it is", arguments: [0, 2, 255] as [UInt8])
+    @Test("A record of another version is rejected, whatever the rest of it is", arguments: [0, 2, 255] as [UInt8])
     func otherVersion(version: UInt8) throws {
         let key = try makeKey()
         var record = try SealedBox.seal(Array("secret".utf8), key: key, additionalData: place)
@@ -113,7 +113,7 @@ struct SealedBoxTests {
         #expect(hmacSHA256(key: [], message: []).hexLowercase.hasPrefix("b613679a0814d9ec772f95d778c35fc5"))
     }
 
-    @Test("Hexadecimal text, and what is none")
+    @Test("Valid and invalid hexadecimal text")
     func hexadecimal() {
         #expect([UInt8](hexadecimal: "00ffA5") == [0, 255, 165])
         for wrong in ["0", "0g", " 00", "é0"] { #expect([UInt8](hexadecimal: wrong) == nil) }

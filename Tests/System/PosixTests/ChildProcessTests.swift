@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Running other programs")
 struct ChildProcessTests {
-    @Test("Status and everything written come back; a signal counts as 128 and its number")
+    @Test("Status and output are returned; a signal counts as 128 and its number")
     func outcome() throws {
         let said = try ChildProcess.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
         let killed = try ChildProcess.run(["sh", "-c", "kill -KILL $$"])
@@ -15,7 +15,7 @@ struct ChildProcessTests {
         #expect(killed.status == 128 + 9)
     }
 
-    @Test("A program that does not exist is an error, and one that reads gets nothing")
+    @Test("A program that does not exist is an error, and one that reads gets end of file")
     func missing() throws {
         #expect(throws: PosixError.self) { try ChildProcess.run(["no-such-program-anywhere"]) }
         #expect(try ChildProcess.run(["cat"]).output == "")
@@ -26,7 +26,7 @@ struct ChildProcessTests {
         #expect(try ChildProcess.run(["head", "-c", "3000000", "/dev/zero"]).output.utf8.count >= 1 << 20)
     }
 
-    @Test("One that goes on is seen running, takes a signal, and its end may be asked for again")
+    @Test("A running program is reported as such, can be signalled, and its end can be queried again")
     func goesOn() throws {
         let input = Pipe()
         let program = try ChildProcess(["cat"], input: input.fileHandleForReading.fileDescriptor)
@@ -41,7 +41,7 @@ struct ChildProcessTests {
         try input.fileHandleForWriting.close()
     }
 
-    @Test("A signal that the starting thread has blocked ends a program all the same")
+    @Test("A signal blocked in the starting thread still ends a program")
     func signalMask() throws {
         var usual = sigset_t()
         var blocked = sigset_t()
@@ -56,7 +56,7 @@ struct ChildProcessTests {
         #expect(killed.output.isEmpty)
     }
 
-    @Test("The end of a program is known although a child of it goes on and keeps what it had open")
+    @Test("The end of a program is detected although a child of it keeps its descriptors open")
     func grandchild() throws {
         let input = Pipe()
         let output = Pipe()
@@ -85,7 +85,7 @@ struct ChildProcessTests {
         #expect(open == "0\n1\n2\n")
     }
 
-    @Test("Many at once come to their end while others begin and stay")
+    @Test("Many end at once while others start and continue")
     func manyAtOnce() throws {
         let input = Pipe()
         let outcomes = concurrently(4) { number -> [ChildProcess] in

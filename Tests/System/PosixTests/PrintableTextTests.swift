@@ -29,12 +29,12 @@ struct PrintableTextTests {
         #expect(PrintableText.json("\"\(text)\"") == "\"\(text)\"")
     }
 
-    @Test("Lines stay as many as they were")
+    @Test("The number of lines is unchanged")
     func lines() {
         #expect(PrintableText.lines(["one\nor two", "", "three"]) == "one\\u{a}or two\n\nthree")
     }
 
-    @Test("JSON means the same afterwards, also above the first plane")
+    @Test("JSON keeps its meaning, also beyond the Basic Multilingual Plane")
     func json() throws {
         let value = ["name": "\u{1b}[31m\u{7f}\u{9b}\n\u{202e}\u{e0041}é"]
         let json = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
