@@ -14,7 +14,7 @@ CONTROL_GROUPS = ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/c
 
 
 class Container:
-    """From `boot` to `halt`. Only processes that it has started are ever touched."""
+    """A running container, from `boot` to `halt`. Only its own processes are ever signalled."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -50,7 +50,7 @@ class Container:
             remove_group(group)
 
     def run(self, *command: str, check: bool = True, text_input: str | None = None) -> subprocess.CompletedProcess:
-        """Runs a command inside, as root, and returns when it has ended; its output has both of its streams."""
+        """Runs a command inside, as root, and waits for it; stdout and stderr are combined."""
         done = subprocess.run(
             ["nsenter", "--target", str(self.leader), "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--",
              "/usr/bin/env", "--ignore-environment", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/root",
@@ -98,7 +98,7 @@ class Container:
                 self.groups.append(group)
 
     def _prepare_launcher(self) -> None:
-        """In the new process: it shuts the container down when this one has ended, however that was (prctl(2))."""
+        """In the new process: shuts the container down when the parent process ends for any reason (prctl(2))."""
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         for group in self.groups:
             (group / "cgroup.procs").write_text(str(os.getpid()))

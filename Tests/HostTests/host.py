@@ -1,4 +1,4 @@
-"""A host of SyncServer as an operator sets it up: our packages with Debian's nginx and MariaDB, and the sandbox."""
+"""A host of SyncServer set up as by an operator: our packages with Debian's nginx and MariaDB, and the sandbox."""
 
 import json
 import os
@@ -78,7 +78,7 @@ class Host:
     # MARK: What an operator does and sees
 
     def configure(self, values: dict) -> None:
-        """Writes the configuration; who may read the file stays as it was."""
+        """Writes the configuration; the file's permissions are unchanged."""
         path = self.container.path(CONFIGURATION)
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
         self.write(CONFIGURATION, json.dumps(values, indent=2) + "\n", mode)
@@ -108,7 +108,7 @@ class Host:
         return self.show(unit, "ActiveState")[0] == "active"
 
     def outside(self, pid: int) -> int:
-        """The number by which this machine knows a process of the container."""
+        """The pid on the host of a process of the container."""
         for status in Path("/proc").glob("[0-9]*/status"):
             try:
                 numbers = next(line for line in status.read_text().splitlines() if line.startswith("NSpid:")).split()[1:]

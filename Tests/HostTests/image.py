@@ -43,7 +43,7 @@ def sources() -> list[str]:
 
 
 def archive(folder: Path) -> Path:
-    """The image as an archive; made anew if it is missing or old, which takes a minute or two."""
+    """The image as an archive; created again if it is missing or old, which takes a minute or two."""
     kept = folder / "debian.tar"
     if kept.exists() and time.time() - kept.stat().st_mtime < DAYS_TO_KEEP * 86_400:
         return kept

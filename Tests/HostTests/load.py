@@ -1,4 +1,4 @@
-"""Phones that use a server all the time, and notice every request that fails."""
+"""Phones that use a server continuously, and record every failed request."""
 
 import threading
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ CONTENTS = bytes(range(256)) * 2_000
 
 
 class Load:
-    """Some people with a group of their own each; a thread for each of them."""
+    """Some users, each with their own group and thread."""
 
     def __init__(self, people: int = 4):
         self.server = Website(URL, str(CA_FILE))
@@ -39,7 +39,7 @@ class Load:
                 thread.join()
 
     def wait_for_rounds(self, count: int) -> None:
-        """Returns when so many more rounds of requests are over."""
+        """Returns when this many more rounds of requests have completed."""
         for _ in range(count):
             if not self._rounds.acquire(timeout=60):
                 raise AssertionError(f"The load stands still: {self.failures}")

@@ -64,7 +64,7 @@ class HostTests(unittest.TestCase):
         self.assertIn("everything arrived as it was sent", self.host.demonstrate())
 
     def test_exposure(self) -> None:
-        """systemd-analyze security finds little to say about any unit of ours."""
+        """systemd-analyze security reports a low exposure level for each of our units."""
         for unit in UNITS:
             verdict = self.inside("systemd-analyze", "security", "--no-pager", unit_name(unit)).stdout
             exposure = float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", verdict)[1])
@@ -72,7 +72,7 @@ class HostTests(unittest.TestCase):
             self.assertLessEqual(exposure, EXPOSURE, verdict)
 
     def test_memory_and_start(self) -> None:
-        """A responder that has just started is small, and was ready soon."""
+        """A responder uses little memory after its start, and is ready quickly."""
         for instance in RESPONDERS:
             milliseconds = []
             for _ in range(5):  # the machine may be busy with other things at one time
@@ -97,7 +97,7 @@ class HostTests(unittest.TestCase):
         self.assert_all_new(before)
 
     def test_reload_of_one_instance(self) -> None:
-        """An instance can be reloaded by itself; systemctl comes back when it serves again, with new secrets."""
+        """A single instance can be reloaded; systemctl returns when it serves again, with new secrets."""
         before = self.host.pids()
         secret = self.host.container.path("/etc/syncd/secrets/facebook-client-secret").read_text(encoding="ascii")
         # Ends of lines at the end do not count: the secret works as before.
@@ -112,7 +112,7 @@ class HostTests(unittest.TestCase):
             "/run/credentials/syncd-api@2.service/secret_facebook-client-secret")
 
     def test_least_privilege(self) -> None:
-        """Each role gets the secrets that it needs, and its own account; private networks are kept away."""
+        """Each role gets only the secrets that it needs, and its own account; private networks are denied."""
         shared = {"sealing-key", "google-client-secret", "dropbox-app-secret", "microsoft-client-secret"}
         expected = {
             "api": shared | {"facebook-client-secret"}, "transfer": shared | {"facebook-client-secret"}, "jobs": shared,
@@ -129,7 +129,7 @@ class HostTests(unittest.TestCase):
         self.assertEqual(doctor.count("may do what its role needs, and no more"), 3, doctor)
 
     def test_connections_of_nginx(self) -> None:
-        """A stock nginx takes few; the commands that setup prints are pasted, and doctor is content."""
+        """A stock nginx accepts few; after the commands printed by setup, doctor reports no problem."""
         connections = "each of nginx's processes takes {} connections"
         self.assertIn(connections.format(768), self.inside("syncctl", "doctor", check=False).stdout)
         told = self.inside("syncctl", "setup", "--unattended", "--sandbox", "--host", "localhost", "--dry-run").stdout
@@ -142,7 +142,7 @@ class HostTests(unittest.TestCase):
         self.assertRegex(limits, r"Max open files +8192 ")
 
     def test_reload_with_a_mistake(self) -> None:
-        """A broken configuration is refused with its text, and what runs goes on."""
+        """An invalid configuration is rejected with a message, and running instances continue."""
         good = self.host.configuration()
         before = self.host.pids()
         self.host.configure(good | {"apiThraeds": 3})
@@ -160,7 +160,7 @@ class HostTests(unittest.TestCase):
     # MARK: Trouble
 
     def test_killed(self) -> None:
-        """A responder that is killed is back within two seconds."""
+        """A killed responder is restarted within two seconds."""
         for instance in INSTANCES:
             before = self.host.pid(instance)
             self.inside("kill", "-KILL", str(before))
@@ -171,7 +171,7 @@ class HostTests(unittest.TestCase):
         self.assert_serving()
 
     def test_hung(self) -> None:
-        """The watchdog ends a responder that stands still, and systemd starts another."""
+        """The watchdog ends a hung responder, and systemd restarts it."""
         drop_in = "/etc/systemd/system/syncd-api@1.service.d"
         self.host.write(f"{drop_in}/watchdog.conf", "[Service]\nWatchdogSec=2\n")
         self.inside("systemctl", "daemon-reload")
@@ -229,7 +229,7 @@ class HostTests(unittest.TestCase):
         return found
 
     def test_no_secret_anywhere(self) -> None:
-        """Planted secrets are in no environment, command line, unit, log or core dump."""
+        """Secrets are in no environment, command line, unit, log or core dump."""
         kill(self.host.outside(self.host.pid("syncd-api@1")), signal.SIGABRT)
         self.wait_until_active()
         texts = list(self.host.planted.values())
@@ -257,7 +257,7 @@ class HostTests(unittest.TestCase):
             self.assertRegex(limits, r"Max core file size\s+0\s+0\s")
 
     def metrics(self) -> str:
-        """What the host's own monitoring reads; nothing if the server keeps no numbers."""
+        """What the host's own monitoring reads; empty if the server has no metrics."""
         if not self.host.container.path("/etc/nginx/syncd/syncd-metrics.conf").exists():
             return ""
         reply = Website(METRICS_URL).call("GET", "/metrics")
@@ -305,7 +305,7 @@ class HostTests(unittest.TestCase):
             self.assertEqual(self.host.container.path(path).read_bytes(), contents, path)
 
     def test_upgrade_with_another_schema(self) -> None:
-        """Where the schema does not fit, the instances go on as they are, and apt's output says why."""
+        """If the schema does not match, the instances keep running unchanged, and apt's output says why."""
         before = self.host.pids()
         self.inside("mariadb", "syncserver", "-e", "CREATE TABLE kept AS SELECT * FROM schema_migrations; "
                     "DELETE FROM schema_migrations ORDER BY version DESC LIMIT 1")
@@ -316,7 +316,7 @@ class HostTests(unittest.TestCase):
         self.inside("mariadb", "syncserver", "-e", "REPLACE INTO schema_migrations SELECT * FROM kept; DROP TABLE kept")
 
     def test_remove_and_purge(self) -> None:
-        """Removal stops everything and leaves the configuration; purge takes that, too, and leaves the database."""
+        """Removal stops everything and keeps the configuration; purge removes that, too, and keeps the database."""
         self.inside("eatmydata", "apt-get", "remove", "--yes", "syncserver")
         self.assertEqual(self.running_units(), "")
         self.inside("test", "-e", CONFIGURATION, "-a", "-e", "/etc/syncd/secrets/sealing-key")
@@ -349,7 +349,7 @@ def newer_package(package: Path, version: str, folder: Path) -> Path:
 
 
 def load_tests(loader: unittest.TestLoader, _tests, _pattern) -> unittest.TestSuite:
-    """In the order in which they stand above: each leaves the host as the next one needs it."""
+    """In the order of the source: each leaves the host as the next one needs it."""
     del loader
     names = [name for name in vars(HostTests) if name.startswith("test_")]
     return unittest.TestSuite(map(HostTests, names))

@@ -28,7 +28,7 @@ def new_key():
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """Every name and port leads to the sandbox; TLS still asks for the name."""
+    """Every name and port resolves to the sandbox; TLS still uses the name."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Whether the emulated APNs of these checks would notice a client that does not keep to the rules.
+"""Whether the emulated APNs of these checks detects a client that breaks the rules.
 
 usage: apns_judge.py     Speaks to the server without TLS, over a pair of sockets; prints a line for each rule.
 """
@@ -28,7 +28,7 @@ def token(issued_seconds_ago: int, key=KEY, key_id: str = KEY_ID) -> str:
 
 
 class Client:
-    """Keeps to all rules but for what it is told."""
+    """Obeys all rules except those that it is told to break."""
 
     def __init__(self, server: APNsServer):
         ours, theirs = socket.socketpair()
@@ -41,7 +41,7 @@ class Client:
         self.http.initiate_connection()
 
     def send(self, changes: dict | None = None, payload: object = None, token: str | None = None) -> None:
-        """One notification; waits for the answer. A change to None leaves a header out."""
+        """Sends one notification and waits for the reply. A change to None omits a header."""
         headers = {
             ":method": "POST", ":scheme": "https", ":authority": HOST, ":path": "/3/device/0a1b",
             "authorization": "bearer " + (token or self.token), "apns-topic": TOPIC, "apns-push-type": "alert", "apns-priority": "10",
@@ -72,7 +72,7 @@ class Client:
 
 
 def violations(send) -> list[str]:
-    """What the server notes about a client."""
+    """The violations that the server records for a client."""
     server = APNsServer(KEY.public_key(), KEY_ID, TEAM_ID, TOPIC)
     client = Client(server)
     try:

@@ -1,4 +1,4 @@
-"""A whole server, and in the place of Apple's a server that knows every frame: what is pushed, how often, and how.
+"""A whole server, and an APNs emulation at the level of HTTP/2 frames: what is pushed, how often, and how.
 
 usage: apns_push.py STACK-SCRIPT DIR BUILD
 """

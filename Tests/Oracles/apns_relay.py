@@ -1,4 +1,4 @@
-"""The one address that a stack's syncd connects to: Apple's push host leads to a server of ours, the rest to the sandbox.
+"""The address that a stack's syncd connects to: passes Apple's push host to a server of ours, the rest to the sandbox.
 
 Hosts are told apart by the name in the TLS ClientHello (RFC 6066, section 3), which is not encrypted.
 """
@@ -18,7 +18,7 @@ class Relay:
         self._serve = None
 
     def lead(self, sandbox_port: int, host: str, serve) -> None:
-        """From now on `serve(socket)` gets connections to `host`, the sandbox all others."""
+        """From now on connections to `host` are passed to `serve(socket)`, all others to the sandbox."""
         self._sandbox_port, self._host, self._serve = sandbox_port, host.encode(), serve
         threading.Thread(target=self._run, daemon=True).start()
 
@@ -48,7 +48,7 @@ class Relay:
 
 
 def _client_hello(connection: socket.socket) -> bytes:
-    """The first TLS record, left in the socket for whoever reads it next."""
+    """The first TLS record, which stays in the socket's buffer."""
     wanted = 5
     while len(peeked := connection.recv(wanted, socket.MSG_PEEK | socket.MSG_WAITALL)) < wanted:
         if not peeked:

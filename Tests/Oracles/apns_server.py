@@ -1,4 +1,4 @@
-"""Apple's push service at the level of HTTP/2 frames: says what a script tells it, and notes what clients do wrong.
+"""Apple's push service at the level of HTTP/2 frames: replies as scripted, and records clients' violations.
 
 https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns; RFC 9113.
 """
@@ -49,7 +49,7 @@ class Attempt:
 
 
 class APNsServer:
-    """Serves connections that it is handed, each with a thread of its own.
+    """Serves the given connections, each in its own thread.
 
     `script[device]` is what happens to the attempts at a device, one after the other; then all are accepted. An action:
     ("accept",) · ("status", code, reason, more headers) · ("refuse",) and ("reset",): RST_STREAM · ("hang up",): the
@@ -70,7 +70,7 @@ class APNsServer:
         self._lock = threading.Lock()
 
     def serve(self, connection: socket.socket, context: ssl.SSLContext) -> None:
-        """Speaks on an accepted connection until one side has enough of it."""
+        """Serves an accepted connection until one side closes it."""
         with self._lock:
             self.connections += 1
             number = self.connections
@@ -93,7 +93,7 @@ class APNsServer:
             self.violations.append(sentence)
 
     def of(self, device: str) -> list[Attempt]:
-        """What was tried for a device, in order."""
+        """The attempts for a device, in order."""
         with self._lock:
             return [attempt for attempt in self.attempts if attempt.device == device]
 
@@ -117,7 +117,7 @@ class APNsServer:
         self._check_token(attempt.headers.get("authorization", ""))
 
     def ends(self, connection: int) -> None:
-        """The client has been told to go, and has had time to read it: its acknowledgement of a PING came after."""
+        """The client has received GOAWAY: its acknowledgement of a later PING has arrived."""
         with self._lock:
             self.ended.add(connection)
 
@@ -291,7 +291,7 @@ def provider_token(key, key_id: str, team_id: str, issued_at: int) -> str:
 
 
 def server_context(certificate: str, key: str) -> ssl.SSLContext:
-    """TLS as Apple's servers speak it: HTTP/2 or nothing."""
+    """TLS as at Apple's servers: HTTP/2 only."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     context.set_alpn_protocols(["h2"])

@@ -1,4 +1,4 @@
-"""A small HTTP proxy for clients whose servers cannot be named: CONNECT to any host's port 443 leads to the sandbox.
+"""A small HTTP proxy for clients whose servers cannot be configured: CONNECT to any host:443 reaches the sandbox.
 
 TLS passes through untouched, so the client still checks the sandbox's certificate against the name it asked for.
 """
@@ -43,7 +43,7 @@ def _copy(source, sink):
 
 
 class ConnectProxy(socketserver.ThreadingTCPServer):
-    """Use as a context: it serves from a thread of its own; `url` is its address, `hosts` who was asked for."""
+    """Use as a context: it serves from its own thread; `url` is its address, `hosts` the requested hosts."""
 
     allow_reuse_address = True
     daemon_threads = True

@@ -221,7 +221,7 @@ def check_codes(account):
 
 
 def check_rules(account):
-    """What the client never does; so this speaks to the server directly."""
+    """What the client never does, so this sends requests to the server directly."""
     headers = {"Authorization": "Bearer " + account["accessToken"]}
     download = "https://content.dropboxapi.com/2/files/download"
     argument = {"Dropbox-API-Arg": json.dumps({"path": "/free"})}

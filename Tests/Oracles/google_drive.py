@@ -114,7 +114,7 @@ def check_tokens(account, credentials):
 
 
 def check_chunk_rule(credentials):
-    """The client does not enforce Google's rule; so this speaks to the server directly."""
+    """The client does not enforce Google's rule, so this sends requests to the server directly."""
     transport = google.auth.transport.requests.Request()
     headers = {"Authorization": "Bearer " + credentials.token, "Content-Type": "application/json"}
     start = transport("https://www.googleapis.com/upload/drive/v3/files?uploadType=resumable", "POST", b"{}", headers)

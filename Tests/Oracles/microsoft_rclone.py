@@ -8,7 +8,7 @@ CLIENT = {"client_id": "5a0d31c6-0b7e-4f5d-9c1e-2f6a7b8c9d0e", "client_secret": 
 
 
 def options(account):
-    """rclone is told the drive; it asks for nothing else about it."""
+    """rclone is given the drive; it queries nothing else about it."""
     return {**CLIENT, "drive_id": account["driveId"], "drive_type": "personal"}
 
 

@@ -1,4 +1,4 @@
-"""What gixy and sslyze say about nginx's site for production; called by scripts/check-nginx."""
+"""Checks nginx's production site with gixy and sslyze; called by scripts/check-nginx."""
 
 import os
 import subprocess

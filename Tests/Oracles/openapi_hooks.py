@@ -53,7 +53,7 @@ class Person:
 
 
 class World:
-    """An owner with a group, a guest in it, and files: one live, one with metadata, one deleted."""
+    """An owner with a group, a sharing user in it, and files: one live, one with metadata, one deleted."""
 
     def __init__(self) -> None:
         self.known: dict | None = None
@@ -76,7 +76,7 @@ class World:
         return reply.json()["sharingInvitationUUID"]
 
     def index(self) -> dict:
-        """The group as it is; asked for only if something may have changed it."""
+        """The current state of the group; queried only if something may have changed it."""
         if self.known is None:
             reply = self.owner.call("GET", "Index", sharingGroupUUID=self.group)
             reply.raise_for_status()
@@ -106,7 +106,7 @@ world: World | None = None
 
 
 def present_world() -> World:
-    """The world, made anew if a request has destroyed it."""
+    """The world, created again if a request has destroyed it."""
     global world
     try:
         if world is not None:

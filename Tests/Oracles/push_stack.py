@@ -1,4 +1,4 @@
-"""What the checks of push share: a stack of their own, people who use it, and a list of what was found wrong."""
+"""What the checks of push share: a private stack, its users, and a list of failures."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ failures = 0
 
 
 def check(what: str, holds: bool, found: object = "") -> None:
-    """Notes whether what the sentence says is so."""
+    """Records whether the sentence is true."""
     global failures
     print(f"ok: {what}" if holds else f"not ok: {what}: {found}", flush=True)
     failures += 0 if holds else 1
@@ -60,7 +60,7 @@ class Stack:
         subprocess.run([self.script, "down", str(self.folder)], check=False, stdout=subprocess.DEVNULL)
 
     def logs(self) -> bytes:
-        """All that any of its programs has written."""
+        """The output of all its programs."""
         return b"".join(path.read_bytes() for path in (self.folder / "log").rglob("*") if path.is_file())
 
 

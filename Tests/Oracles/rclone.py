@@ -1,4 +1,4 @@
-"""rclone, unmodified and with production URLs, against the sandbox: a client that meets the real providers daily."""
+"""rclone, unmodified and with production URLs, against the sandbox: a client used daily with the real providers."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class Rclone:
 
     @property
     def hosts(self):
-        """The hosts that were asked for so far."""
+        """The hosts requested so far."""
         return self._proxy.hosts
 
     def token(self):
@@ -65,6 +65,6 @@ class Rclone:
         return result.returncode == 0, result.stdout.decode(errors="replace")
 
     def listing(self, path="remote:", *arguments):
-        """What lies at `path`: rclone's own description of each entry, by path."""
+        """The entries at `path`: rclone's own description of each, by path."""
         ok, output = self.run("lsjson", path, "--hash", *arguments)
         return {entry["Path"]: entry for entry in json.loads(output)} if ok else None

@@ -1,4 +1,4 @@
-"""What all oracles share: where the sandbox is, its control interface, and a list of what was found wrong.
+"""What all oracles share: the sandbox's address, its control interface, and a list of failures.
 
 Environment: SANDBOX_URL (control interface), SANDBOX_TLS_PORT, SANDBOX_CA,
 SANDBOX_STATE (its state directory, for keys that the app maker has registered).
@@ -25,7 +25,7 @@ failures = []
 
 
 def control(method, path, value=None):
-    """Asks the control interface; the JSON of its answer, or None if that is empty."""
+    """Sends a request to the control interface; the JSON of its reply, or None if that is empty."""
     data = None if value is None else json.dumps(value).encode()
     request = urllib.request.Request(CONTROL + path, data, {"Content-Type": "application/json"}, method=method)
     with urllib.request.urlopen(request) as reply:
@@ -34,7 +34,7 @@ def control(method, path, value=None):
 
 
 def put_file(account, name, data, query=""):
-    """Lets the account's owner write a file; what the control interface says about it."""
+    """Writes a file as the account's owner; the control interface's reply."""
     request = urllib.request.Request(
         f"{CONTROL}/sandbox/accounts/{account['id']}/files/{urllib.parse.quote(name)}{query}", data,
         {"Content-Type": "text/plain"}, method="PUT")
@@ -65,7 +65,7 @@ def random_bytes(size, seed):
 
 
 def check(condition, sentence):
-    """Notes whether what the sentence says is so."""
+    """Records whether the sentence is true."""
     if not condition:
         failures.append(sentence)
         print("not ok:", sentence)
@@ -74,7 +74,7 @@ def check(condition, sentence):
 
 
 def run(main):
-    """Runs an oracle and ends the process: 0 if all is as the provider would do it."""
+    """Runs an oracle and ends the process: 0 if everything behaves like the provider."""
     try:
         main()
     except Exception:  # pylint: disable=broad-except  a crash of the client is a finding as well

@@ -1,4 +1,4 @@
-"""A whole server, and moto's SNS in the place of Amazon's: devices register, a commit is announced, and moto has it.
+"""A whole server, and moto's SNS in place of Amazon's: devices register, a commit is announced, and moto receives it.
 
 usage: sns_push.py STACK-SCRIPT DIR BUILD
 """

@@ -1,4 +1,4 @@
-"""Documents that repeat what the code says: they must say the same.
+"""Documents that repeat facts of the code must agree with it.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -37,7 +37,7 @@ def table(heading: str) -> list[list[str]]:
 
 class ArchitectureTests(unittest.TestCase):
     def test_modules(self) -> None:
-        """The table of modules has each of them with what it imports."""
+        """The table of modules lists each of them with its imports."""
         modules = {name: target for name, target in targets().items()
                    if target["type"] in ("regular", "executable") and not (target.get("path") or "").startswith("Tests")}
         written = {CODE.findall(name)[0]: set(CODE.findall(imports)) for name, imports, _ in table("Module")}
@@ -62,7 +62,7 @@ class ArchitectureTests(unittest.TestCase):
         self.assertEqual(shown, present - {("Programs", "simulate")})
 
     def test_tests_have_rooms(self) -> None:
-        """Tests of a module stand in the room of the same name."""
+        """Tests of a module are in the directory of the same name."""
         for name, target in targets().items():
             path = Path(target.get("path") or "")
             if target["type"] == "test" and len(path.parts) > 2:
@@ -70,7 +70,7 @@ class ArchitectureTests(unittest.TestCase):
                     self.assertTrue((REPOSITORY / "Sources" / path.parts[1]).is_dir())
 
     def test_tables(self) -> None:
-        """The table of the database's tables has each that the migrations make."""
+        """The table of the database's tables lists each that the migrations create."""
         migrations = (REPOSITORY / "Sources/Server/Store/Migrations").glob("*.sql")
         made = set().union(*(
             re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", file.read_text(encoding="utf-8")) for file in migrations))

@@ -1,4 +1,4 @@
-"""The list of planted faults, Tests/Mutations, and how they are switched (scripts/lib/mutation).
+"""The list of injected faults, Tests/Mutations, and how they are switched (scripts/lib/mutation).
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """

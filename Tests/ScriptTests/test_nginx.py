@@ -1,4 +1,4 @@
-"""nginx with our include files: what it answers by itself, and what it passes on.
+"""nginx with our include files: its own replies, and what it forwards.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 
@@ -44,7 +44,7 @@ PARAMS, STDIN, STDOUT, END_REQUEST = 4, 5, 6, 3  # record types of the FastCGI s
 
 
 class Responder(socketserver.StreamRequestHandler):
-    """One FastCGI request: reads all of it, answers with its parameters and the length of its body as JSON."""
+    """One FastCGI request: reads all of it, replies with its parameters and the length of its body as JSON."""
 
     def handle(self) -> None:
         with self.server.counting():
@@ -120,7 +120,7 @@ class ResponderServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer
                 ResponderServer.in_progress -= 1
 
     def handle_error(self, request, client_address) -> None:
-        """A phone that hung up is no error of a test."""
+        """A phone that disconnected is not a test failure."""
         if not isinstance(sys.exc_info()[1], BrokenPipeError):
             super().handle_error(request, client_address)
 
@@ -303,7 +303,7 @@ class WebServerTests(unittest.TestCase):
         self.assertEqual((reply.status, body.decode()), (401, REFUSAL))
 
     def test_a_refused_upload_without_a_length_gets_its_reply(self) -> None:
-        """Seen: 502 for 3 of 40, as the responder did not read the body."""
+        """Regression: 502 for 3 of 40, as the responder did not read the body."""
         for _ in range(40):
             connection = self.connect("127.0.0.1")
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -321,7 +321,7 @@ class WebServerTests(unittest.TestCase):
             hidden.rename(self.layout.api_socket)
 
     def test_half_requests_of_large_headers_cost_little(self) -> None:
-        """340 MB for 500 of them, once."""
+        """Regression: 340 MB for 500 of them."""
         workers = WebServer(self.layout).pids()[1:]
         def memory() -> int:
             return sum(int(re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
@@ -362,7 +362,7 @@ class WebServerTests(unittest.TestCase):
             hidden.rename(self.layout.api_socket)
 
     def statuses(self, address: str, target: str, count: int) -> list[int]:
-        """The statuses of so many requests, one after the other on one connection."""
+        """The statuses of consecutive requests on one connection."""
         connection = self.connect(address)
         found = []
         for _ in range(count):
@@ -412,7 +412,7 @@ class WebServerTests(unittest.TestCase):
         self.assertLessEqual(found[b"502"], 2_001 + 200 * (seconds + 1))
 
     def at_once(self, address: str, connections: int, requests: int) -> collections.Counter:
-        """How often each status was the answer to requests that are on their way before the first reply is read."""
+        """How often each status was returned to requests that were sent before the first reply is read."""
         request = b"GET /Index/ HTTP/1.1\r\nHost: a\r\n"
         text = (request + b"\r\n") * (requests - 1) + request + b"Connection: close\r\n\r\n"
         opened = [socket.create_connection(("127.0.0.1", self.ports["http"]), 60, (address, 0))
@@ -429,7 +429,7 @@ class WebServerTests(unittest.TestCase):
         self.assertEqual(set(self.statuses("127.0.0.1", "/AddUser/", 300)), {200})
 
     def hold(self, address: str, count: int, head: str) -> list[socket.socket]:
-        """So many requests in progress, none of which is answered."""
+        """Keeps this many requests in progress, none of which is answered."""
         held = []
         for number in range(count):
             connection = socket.create_connection(("127.0.0.1", self.ports["http"]), 20, (address, 0))
@@ -464,7 +464,7 @@ class WebServerTests(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, "a place did not become free")
 
     def wait_for(self, count: int) -> None:
-        """Waits until responders have so many requests in progress."""
+        """Waits until responders have this many requests in progress."""
         deadline = time.monotonic() + 120
         while ResponderServer.in_progress != count:
             self.assertLess(time.monotonic(), deadline, f"{ResponderServer.in_progress} instead of {count}")
@@ -480,7 +480,7 @@ class WebServerTests(unittest.TestCase):
         self.expect_limit("127.0.3.2", 128, head, "/DownloadFile/")
 
     def test_transfers_of_one_token_in_progress_are_limited(self) -> None:
-        """A token longer than nginx's keys counts too, and others that end otherwise do not count with it."""
+        """A token longer than nginx's keys is limited too, and others with a different end are counted separately."""
         headers = {"X-token-type": "GoogleToken", "access_token": "long" * 300}
         head = "".join([
             "GET /DownloadFile/?hold HTTP/1.1\r\nHost: a\r\n", *(f"{name}: {value}\r\n" for name, value in headers.items()),
@@ -552,7 +552,7 @@ http {{
 
 
 class NetworkTests(unittest.TestCase):
-    """Which addresses count as one."""
+    """Which addresses are grouped as one."""
 
     def test_an_ipv6_address_counts_with_its_network(self) -> None:
         folder = tempfile.TemporaryDirectory()

@@ -40,7 +40,7 @@ class ModuleMapTests(unittest.TestCase):
                 self.assertEqual(imported(target) & known - declared(target), set())
 
     def test_declared_is_imported(self) -> None:
-        """And none declares one that it does not import; tests may name a program, so that it is built for them."""
+        """No module declares one that it does not import; tests may name a program, so that it is built for them."""
         for target in self.targets:
             with self.subTest(target["name"]):
                 self.assertEqual(declared(target) - imported(target) - self.programs, set())

@@ -35,7 +35,7 @@ class SlowPhoneTests(unittest.TestCase):
         return SlowPhones(self.stack, PERSON, count, BYTES_PER_SECOND)
 
     def body_bytes(self) -> int:
-        """What the phone that was the next to connect has sent of its file."""
+        """The bytes of the file sent by the next phone that connects."""
         connection, _ = self.listener.accept()
         connection.settimeout(PATIENCE_SECONDS)
         received = b""

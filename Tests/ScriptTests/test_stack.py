@@ -1,4 +1,4 @@
-"""scripts/stack, with directories in which no stack can be.
+"""scripts/stack, with unusable directories.
 
 usage: /usr/bin/python3 -m unittest discover Tests/ScriptTests
 """
@@ -25,7 +25,7 @@ class DirectoryTests(unittest.TestCase):
             (self.programs / program).touch(mode=0o755)
 
     def refusal(self, verb: str, directory: Path) -> str:
-        """What is said on standard error, one line."""
+        """The message on standard error, one line."""
         ended = subprocess.run(
             [STACK, verb, directory], env=os.environ | {"SYNC_BIN_DIR": str(self.programs)}, capture_output=True,
             text=True, timeout=60, check=False)
@@ -34,18 +34,18 @@ class DirectoryTests(unittest.TestCase):
         return ended.stderr
 
     def test_file(self) -> None:
-        """A file in the directory's place is named."""
+        """A file in the directory's place is reported."""
         path = self.folder / "file"
         path.touch()
         for verb in ("up", "env", "down"):
             self.assertIn(f"stack: {path}", self.refusal(verb, path))
 
     def test_impossible(self) -> None:
-        """So is a directory that cannot be made."""
+        """A directory that cannot be created is reported."""
         self.assertIn("stack: /proc/stack: No such file or directory", self.refusal("up", Path("/proc/stack")))
 
     def test_empty(self) -> None:
-        """Where there is no stack, env says how to make one."""
+        """Without a stack, env says how to create one."""
         self.assertIn("scripts/stack up makes one", self.refusal("env", self.folder))
 
 

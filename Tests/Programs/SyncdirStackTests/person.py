@@ -59,7 +59,7 @@ def register(sandbox: str, provider: str, page: str) -> None:
 
 
 def browse(page: str) -> None:
-    """Allows all that is asked for, until a page asks for nothing."""
+    """Grants every request for consent, until a page has none."""
     authority, sandbox, provider, account = json.loads(os.environ["PERSON"])
     if provider != "microsoft":
         register(sandbox, provider, page)

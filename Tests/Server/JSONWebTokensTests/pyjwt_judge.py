@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What PyJWT says of tokens, and tokens that it signs: a third implementation beside ours and jwt-kit.
+"""Verifies and signs tokens with PyJWT: a third implementation besides ours and jwt-kit.
 
 usage: pyjwt_judge.py FILE
 
@@ -19,7 +19,7 @@ OPTIONS = {"verify_exp": False, "verify_aud": False}
 
 
 def payload(token: str, keys: list[dict]) -> dict | None:
-    """What a token says if a published key of its name has signed it."""
+    """The payload of a token if it is signed by the published key that it names."""
     try:
         name = jwt.get_unverified_header(token)["kid"]
         key = next(key for key in keys if key["kid"] == name)
