@@ -116,7 +116,7 @@ struct BadInputTests {
         if statuses.contains(reply.status) { expectError(reply, oneOf: statuses) }
     }
 
-    @Test("After all that the group is as it was")
+    @Test("After all invalid requests the group is unchanged")
     func nothingChanged() throws {
         let people = try Self.people.get()
 

@@ -111,7 +111,7 @@ extension PrivateStackTests {
             try await expectUpload(by: alice, TestFile(randomBytes: 3_000_000))
         }
 
-        @Test("A bit that flips on the way to the cloud never becomes a file")
+        @Test("A bit flipped on the way to the cloud never results in a file")
         func corruptUpload() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 200_000)

@@ -144,7 +144,7 @@ struct DownloadTests {
         #expect(try carol.index().files.count == 2)
     }
 
-    @Test("60 KB of metadata come back through nginx [237]")
+    @Test("60 KB of metadata are returned through nginx [237]")
     func longMetadata() throws {
         let alice = try server.signUpOwningUser()
         let file = TestFile()

@@ -135,7 +135,7 @@ struct MicrosoftTests {
         expectDownload(try mia.download(file, masterVersion: 1), of: file)
     }
 
-    @Test("The next version replaces the object, and the deletion goes by id [358]")
+    @Test("The next version replaces the object, and the deletion is by id [358]")
     func nextVersion() async throws {
         let mia = try signUp()
         let file = TestFile(randomBytes: 500_000)

@@ -71,7 +71,7 @@ struct ConflictTests {
         #expect(try tablet.leftovers() == [])
     }
 
-    @Test("Without an answer the sync ends, and the question comes again", arguments: ServerKind.allCases)
+    @Test("Without an answer the sync ends, and the question is repeated", arguments: ServerKind.allCases)
     func deferred(kind: ServerKind) async throws {
         let (_, tablet, file) = try await clash(kind)
         tablet.app.change { $0.answer = { _, _ in nil } }

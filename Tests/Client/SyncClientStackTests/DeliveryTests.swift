@@ -49,7 +49,9 @@ struct DeliveryTests {
         #expect(try tablet.leftovers() == [])
     }
 
-    @Test("New contents come with the new text; a new text alone without contents", arguments: ServerKind.allCases)
+    @Test(
+        "New contents are delivered with the new text; a new text alone without contents",
+        arguments: ServerKind.allCases)
     func nextVersions(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let tablet = try await phone.another()

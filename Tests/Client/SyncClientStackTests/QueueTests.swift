@@ -38,7 +38,7 @@ struct QueueTests {
         #expect(Set(received.map(\.bytes)) == [Data("text".utf8), link, Data(), Data("temporary".utf8)])
     }
 
-    @Test("A copy is sent as it was, whatever becomes of the original", arguments: ServerKind.allCases)
+    @Test("A copy is sent unchanged, whatever happens to the original", arguments: ServerKind.allCases)
     func copy(kind: ServerKind) async throws {
         let phone = try await Device.signedUp(server, kind)
         let original = try phone.file(Data("before".utf8))

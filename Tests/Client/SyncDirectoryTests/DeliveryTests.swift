@@ -129,7 +129,7 @@ struct DeliveryTests {
         #expect(try desk.work().isEmpty)
     }
 
-    @Test("A deletion by others deletes; an edit makes the file stay as a new one")
+    @Test("A deletion by others deletes the file; an edited one is kept as a new file")
     func deletions() throws {
         let desk = try Desk()
         let (first, second) = (try desk.publish("x/a.txt", "one"), try desk.publish("b.txt", "two"))
@@ -145,7 +145,7 @@ struct DeliveryTests {
         #expect(work.count == 1 && work[0].file.fileUUID != second.fileUUID)
     }
 
-    @Test("New contents by others win over a deletion here, a new path does not")
+    @Test("New contents by others override a local deletion, a new path does not")
     func deletedHere() throws {
         let desk = try Desk()
         let file = try desk.publish("a.txt", "one")
@@ -176,7 +176,7 @@ struct DeliveryTests {
         #expect(desk.keeper.takeConflicts().map(\.kind) == [.samePath])
     }
 
-    @Test("Two files of the same contents at one path become one", arguments: [true, false])
+    @Test("Two files with the same contents at one path are merged", arguments: [true, false])
     func duplicates(_ isReversed: Bool) throws {
         let desk = try Desk()
         let order = isReversed ? [2, 1] : [1, 2]

@@ -72,7 +72,7 @@ struct ClientSupportTests {
         #expect(driver.engine.pendingContent(of: Driver.file(1)).file?.path == "merged")
     }
 
-    @Test("What was closed is sent without the open queue being closed; nothing happens without, or during a sync")
+    @Test("Closed queues are sent without closing the open one; nothing happens without any, or during a sync")
     func resume() throws {
         var driver = try Driver.member()
         let before = driver.engine.resumePendingUploads(at: Driver.now)

@@ -107,7 +107,7 @@ struct ConflictTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.fileVersion == FileVersion(1))
     }
 
-    @Test("What is kept is sent as the version after the rejected one, then the deletion")
+    @Test("Kept uploads are sent as the version after the rejected one, then the deletion")
     func keptVersions() throws {
         var driver = try clash(.contentAndDeletion, .file)
         driver.answer(.rejectContentDownload(.keepAll))
@@ -327,7 +327,7 @@ struct DeletionConflictTests {
         driver.replyIndex()
     }
 
-    @Test("Rejecting one deletion of a file group rejects them all; a later upload brings the other back too")
+    @Test("Rejecting one deletion of a file group rejects all; a later upload restores the other too")
     func fileGroup() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         var driver = try clash({ try $0.upload(Driver.attributes(1)) }, fileGroup: fileGroup, files: 1...2)

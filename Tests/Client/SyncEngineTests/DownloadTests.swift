@@ -97,7 +97,7 @@ struct DownloadTests {
         #expect(driver.deliveries.last?.first?.attributes.appMetaData == text)
     }
 
-    @Test("Versions of a file come in the order in which they were committed, each once")
+    @Test("Versions of a file are delivered in commit order, each once")
     func versions() throws {
         var driver = try Driver.member()
         for version in Int32(0)...3 {
@@ -215,7 +215,7 @@ struct FileGroupDeliveryTests {
         #expect(Set(driver.deliveries[0].map(\.attributes.fileUUID)).count == 10)
     }
 
-    @Test("A text and an image of one file group come with their own contents, unchanged in the cloud")
+    @Test("A text and an image of one file group have their own contents, unchanged in the cloud")
     func textAndImage() throws {
         var driver = try Driver.member()
         var image = Driver.row(2, fileGroup: Driver.fileGroup(1))

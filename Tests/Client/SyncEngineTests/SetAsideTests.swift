@@ -150,7 +150,7 @@ struct SetAsideTests {
         #expect(upload.source.path == "smaller" && upload.appMetaData?.contents == "text")
     }
 
-    @Test("A text of a file whose contents were refused is set aside with them, and goes out with them")
+    @Test("Metadata of a file whose contents were rejected are set aside and retried with them")
     func textBehind() throws {
         var driver = try Driver.member()
         try driver.upload(Driver.attributes(1), "large")
@@ -170,7 +170,7 @@ struct SetAsideTests {
         #expect(driver.fileUploads.last?.appMetaData?.contents == "text" && driver.engine.state.items.isEmpty)
     }
 
-    @Test("Queued again, it is the file's last change, whose text is the newest; a text under way comes before it")
+    @Test("Queued again, it is the file's last change, with the newest text; a text in progress precedes it")
     func retriedBehindText() throws {
         var driver = try refusedChange()
         try driver.uploadText(Driver.attributes(1, text: "first"))

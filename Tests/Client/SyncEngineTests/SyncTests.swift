@@ -51,7 +51,7 @@ struct SyncTests {
         #expect(driver.engine.state.directory[Driver.file(1)]?.fileVersion == FileVersion(0))
     }
 
-    @Test("Files of a file group come together, others alone")
+    @Test("Files of a file group are delivered together, others alone")
     func fileGroups() throws {
         let fileGroup = FileGroupUUID("55555555-0000-4000-8000-000000000001")
         var driver = try Driver.member()

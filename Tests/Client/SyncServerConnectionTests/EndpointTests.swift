@@ -282,7 +282,7 @@ struct EndpointTests {
         }
     }
 
-    @Test("What is gone is a result, with its reason and the server's code")
+    @Test("410 with a reason is a result, with the server's code")
     func gone() async throws {
         for (code, reason) in [
             ("not_a_member", GoneReason.userRemoved), ("owner_removed", .userRemoved),

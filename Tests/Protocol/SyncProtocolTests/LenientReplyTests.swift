@@ -8,7 +8,7 @@ struct LenientReplyTests {
         try JSONDecoder().decode(type, from: Data(json.utf8))
     }
 
-    @Test("Numbers may come as text, and unknown members are ignored")
+    @Test("Numbers may be strings, and unknown members are ignored")
     func numbersAsText() throws {
         #expect(try read(#"{"userId":"7","new":{"a":[1]}}"#, as: UserIDResponse.self).userId == UserID(7))
         #expect(
@@ -30,7 +30,7 @@ struct LenientReplyTests {
         #expect(invitations.sharingInvitations[0].numberOfAcceptors == 2)
     }
 
-    @Test("Text that is no number is refused", arguments: ["seven", "", "7.5", "99999999999999999999"])
+    @Test("A string that is not a number is rejected", arguments: ["seven", "", "7.5", "99999999999999999999"])
     func noNumber(text: String) {
         #expect(throws: DecodingError.self) { try read(#"{"userId":"\#(text)"}"#, as: UserIDResponse.self) }
     }

@@ -242,7 +242,7 @@ struct QueryDecodingTests {
         #expect(DecodingCase.decode(Array(example.query.utf8), example.parameters) == example.outcome)
     }
 
-    @Test("Bytes that are no UTF-8 are an error also when they come unencoded")
+    @Test("Invalid UTF-8 is an error also when it is not percent-encoded")
     func rawBytes() {
         let query = Array("sharingGroupName=".utf8) + [0xFF]
         #expect(DecodingCase.decode(query, Self.create) == .error(.invalidUTF8))

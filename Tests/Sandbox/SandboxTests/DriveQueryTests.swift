@@ -22,7 +22,7 @@ struct DriveQueryTests {
         #expect(query == .both(.either(.starred(true), .name(.equal, "a")), .not(.trashed(true))))
     }
 
-    @Test("Quotes and backslashes are escaped, names compare without regard to case, contains finds word beginnings")
+    @Test("Quotes and backslashes are escaped, names ignore case, contains matches beginnings of words")
     func names() throws {
         let user = try DriveUser(try TestSandbox())
         for name in ["Valentine's \\ Day", "hello.txt", "say hello", "othello"] {

@@ -102,7 +102,7 @@ final class MetricsDirectoryTests: Sendable {
         withExtendedLifetime(old) {}
     }
 
-    @Test("Additions of many threads are all counted, and a sum never goes back while processes come and go")
+    @Test("Concurrent additions are all counted, and a sum never decreases while processes start and end")
     func concurrency() throws {
         let rounds = 2_000
         let writers = try (0..<4).map { _ in try process() }

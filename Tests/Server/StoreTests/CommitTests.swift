@@ -179,7 +179,7 @@ struct CommitTests {
         #expect(try masterVersion == 1)
     }
 
-    @Test("A guest's new file goes to the owner's storage; the owner of a file never changes")
+    @Test("A sharing user's new file is stored with the owner; the owner of a file never changes")
     func guest() throws {
         let guest = try fixture.addGuest(of: owner)
         let file = someFile()

@@ -73,7 +73,7 @@ struct QuotaTests {
         #expect(try outcomes.filter { try $0.get() }.count == 3)
     }
 
-    @Test("Staged changes are counted with the bytes of their metadata, also when they are staged anew")
+    @Test("Staged changes are counted with the bytes of their metadata, also when staged again")
     func staged() throws {
         let alice = try fixture.addOwner()
         var change = StagedChange(fileUUID: FileUUID("F0F0F0F0-0000-4000-8000-000000000001")!, kind: .deletion)

@@ -73,7 +73,7 @@ struct GroupAdministrationTests {
         #expect(members().map { $0["permission"] as? String } == ["admin", "admin"])
     }
 
-    @Test("The last admin stays admin, whoever asks, and stays a member [F53]")
+    @Test("The last admin can be neither demoted nor removed, by anyone [F53]")
     func lastAdmin() throws {
         let bob = try server.join(alice, as: "bob", .admin)
         #expect(try update(alice, to: .write, by: bob).status == 200)

@@ -231,7 +231,7 @@ struct TransactionTests {
         #expect(ContinuousClock.now - start < .seconds(1))
     }
 
-    @Test("A connection killed in a transaction is unavailable, outside of one its outcome is in doubt")
+    @Test("A connection killed in a transaction is unavailable, outside of one the outcome is unknown")
     func killed() throws {
         let settings = try makeItems()
         var killer = try Connection(settings)
