@@ -1,4 +1,5 @@
 import Foundation
+import SyncProtocol
 import Testing
 
 @testable import Configuration
@@ -33,6 +34,40 @@ struct CatalogTests {
 
         #expect(SettingCatalog.all.subtracting(documented).sorted() == [])
         #expect(documented.subtracting(SettingCatalog.all).sorted() == [])
+    }
+
+    /// The row of the operator's page about a setting.
+    private func row(_ key: String) throws -> [String] {
+        let line = operations.split(separator: "\n").first { $0.hasPrefix("| `\(key)` |") }
+        return try #require(line, "\(key)").split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
+    @Test("docs/operations.md gives the default of every number, and the range of threads and connections")
+    func numbers() throws {
+        let configuration = try ConfigurationFolder().read(ConfigurationFolder.smallest)
+        for setting in NumberSetting.all where setting.key != "maximumRequestsPerUser" {
+            #expect(try row(setting.key)[1] == Self.written(setting.read(configuration)), "\(setting.key)")
+        }
+        for setting in NumberSetting.all {
+            let column = try row(setting.key)[2].replacing(" seconds", with: "")
+            guard column.contains("–") else { continue }
+            #expect(column == Self.written(setting.range.lowerBound) + "–" + Self.written(setting.range.upperBound))
+        }
+        for quota in Quota.allCases {
+            let key = "quotas.\(quota.rawValue)"
+            #expect(try row(key)[1] == Self.written(try #require(configuration.quotas[quota])), "\(key)")
+        }
+    }
+
+    /// A number as the page has it.
+    private static func written(_ number: Int) -> String {
+        var digits = String(number)
+        var groups: [String] = []
+        while digits.count > 3 {
+            groups.insert(String(digits.suffix(3)), at: 0)
+            digits.removeLast(3)
+        }
+        return ([digits] + groups).joined(separator: ",")
     }
 
     @Test("Every setting of the list is read")

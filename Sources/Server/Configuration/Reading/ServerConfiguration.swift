@@ -3,7 +3,8 @@ import Posix
 public import Providers
 public import SyncProtocol
 
-/// What the server reads from its JSON file at start; immutable afterwards. docs/operations.md explains each key.
+/// What the server reads from its JSON file at start; immutable afterwards. docs/operations.md explains each key, and a
+/// test compares its defaults with these.
 public struct ServerConfiguration: Sendable {
     public struct WarningFile: Sendable {
         public var name: String
@@ -40,29 +41,35 @@ public struct ServerConfiguration: Sendable {
     /// The push services in use, by the sections of the file, with the values of their settings.
     public var push: [String: SettingValues]
     public var warningFile: WarningFile?
-    public var maximumUploadBytes: Int64
-    /// Threads of an `api` process, 1 to 1,024.
-    public var apiThreads: Int
-    /// Threads of a `transfer` process, 1 to 4,096.
-    public var transferThreads: Int
+    /// The largest file.
+    public var maximumUploadBytes: Int64 = 5 << 30
+    /// Threads of an `api` process.
+    public var apiThreads = 16
+    /// Threads of a `transfer` process.
+    public var transferThreads = 1_024
     /// Uploads and downloads of one user that a `transfer` process has in progress at once.
-    public var maximumTransfersPerUser: Int
-    /// Requests of one user that an `api` process has in progress at once; others wait.
-    public var maximumRequestsPerUser: Int
+    public var maximumTransfersPerUser = 32
+    /// Requests of one user that an `api` process has in progress at once; others wait. Half of ``apiThreads`` unless set.
+    public var maximumRequestsPerUser: Int {
+        get { givenRequestsPerUser ?? max(1, apiThreads / 2) }
+        set { givenRequestsPerUser = newValue }
+    }
+    private var givenRequestsPerUser: Int?
     /// In bytes per second; `nil` if transfers may be arbitrarily slow.
-    public var minimumTransferRate: Int?
+    public var minimumTransferRate: Int? = 4_096
     /// How long a transfer may stall at its beginning.
-    public var transferGraceTime: Duration
-    /// Connections of one process, 1 to 256; its threads share them, leased one transaction at a time.
-    public var databaseConnections: Int
-    public var signInTokenTimeToLive: Duration
+    public var transferGraceTime: Duration = .seconds(30)
+    /// Connections of one process; its threads share them, leased one transaction at a time.
+    public var databaseConnections = 8
+    /// How long a successful sign-in is cached.
+    public var signInTokenTimeToLive: Duration = .seconds(300)
     /// How many tokens from one address (IPv6: one /64 network) providers may reject per minute, for each process.
-    public var failedSignInsPerMinute: Int
+    public var failedSignInsPerMinute = 60
     /// What each user may have and do.
-    public var quotas: Quotas
+    public var quotas = Quotas.standard
     public var minimumIOSClientVersion: String?
     /// Number of days without a commit after which staged changes are withdrawn.
-    public var stagingLifetimeDays: Int
+    public var stagingLifetimeDays = 7
     public var sandbox: Sandbox?
     /// Where the processes of this host keep their metrics; `nil` if nothing is counted.
     public var metricsDirectory: String?
@@ -122,37 +129,16 @@ public struct ServerConfiguration: Sendable {
         self = result
     }
 
+    /// What has no default; everything else has one.
     init(
         database: ConnectionSettings, sealingKey: Secret, formerSealingKeys: [Secret],
-        accounts: [AccountType: SettingValues], push: [String: SettingValues], warningFile: WarningFile?,
-        maximumUploadBytes: Int64, apiThreads: Int, transferThreads: Int,
-        maximumTransfersPerUser: Int, maximumRequestsPerUser: Int, minimumTransferRate: Int?,
-        transferGraceTime: Duration,
-        databaseConnections: Int, signInTokenTimeToLive: Duration, failedSignInsPerMinute: Int, quotas: Quotas,
-        minimumIOSClientVersion: String?, stagingLifetimeDays: Int, sandbox: Sandbox?,
-        metricsDirectory: String?, log: Log
+        accounts: [AccountType: SettingValues], push: [String: SettingValues], log: Log
     ) {
         self.database = database
         self.sealingKey = sealingKey
         self.formerSealingKeys = formerSealingKeys
         self.accounts = accounts
         self.push = push
-        self.warningFile = warningFile
-        self.maximumUploadBytes = maximumUploadBytes
-        self.apiThreads = apiThreads
-        self.transferThreads = transferThreads
-        self.maximumTransfersPerUser = maximumTransfersPerUser
-        self.maximumRequestsPerUser = maximumRequestsPerUser
-        self.minimumTransferRate = minimumTransferRate
-        self.transferGraceTime = transferGraceTime
-        self.databaseConnections = databaseConnections
-        self.signInTokenTimeToLive = signInTokenTimeToLive
-        self.failedSignInsPerMinute = failedSignInsPerMinute
-        self.quotas = quotas
-        self.minimumIOSClientVersion = minimumIOSClientVersion
-        self.stagingLifetimeDays = stagingLifetimeDays
-        self.sandbox = sandbox
-        self.metricsDirectory = metricsDirectory
         self.log = log
     }
 }

@@ -7,6 +7,7 @@ enum SettingCatalog {
     /// Settings whose values are in the file itself.
     static let plain = others.union(Company.signIns.map(\.enablingKey))
         .union(companySettings.filter { !$0.isSecret }.map(\.key))
+        .union(NumberSetting.all.map(\.key))
         .union(Quota.allCases.map { "quotas.\($0.rawValue)" })
         .union(ServerRole.allCases.map { "database.roles.\($0.rawValue).user" })
 
@@ -14,9 +15,7 @@ enum SettingCatalog {
         "database.socket", "database.host", "database.port", "database.name", "database.user",
         "redirectURIs",
         "owningUserAccountCreation.initialFileName", "owningUserAccountCreation.initialFileContents",
-        "maximumUploadBytes", "apiThreads", "transferThreads", "databaseConnections", "maximumTransfersPerUser",
-        "maximumRequestsPerUser", "minimumTransferRate", "transferGraceTime", "signInTokenTimeToLive",
-        "failedSignInsPerMinute", "iOSMinimumClientVersion", "stagingLifetimeDays",
+        "iOSMinimumClientVersion",
         "sealing.formerKeyFiles", "metrics.directory", "log.file", "log.level", "sandbox.connectTo", "sandbox.caFile",
     ]
 

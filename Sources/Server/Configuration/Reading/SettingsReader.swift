@@ -25,25 +25,18 @@ struct SettingsReader {
         let formerSealingKeys = secrets("sealing.formerKeyFiles")
         let accounts = accounts()
         let push = push()
-        let apiThreads = reader.integer("apiThreads", in: 1...1_024) ?? 16
-        let minimumTransferRate = reader.integer("minimumTransferRate", in: 0...1_048_576) ?? 4_096
         var result = ServerConfiguration(
-            database: database, sealingKey: sealingKey, formerSealingKeys: formerSealingKeys,
-            accounts: accounts, push: push, warningFile: warningFile(),
-            maximumUploadBytes: Int64(reader.integer("maximumUploadBytes", in: 1...(1 << 42)) ?? 5 << 30),
-            apiThreads: apiThreads,
-            transferThreads: reader.integer("transferThreads", in: 1...4_096) ?? 1_024,
-            maximumTransfersPerUser: reader.integer("maximumTransfersPerUser", in: 1...4_096) ?? 32,
-            maximumRequestsPerUser: reader.integer("maximumRequestsPerUser", in: 1...1_024) ?? max(1, apiThreads / 2),
-            minimumTransferRate: minimumTransferRate == 0 ? nil : minimumTransferRate,
-            transferGraceTime: .seconds(reader.integer("transferGraceTime", in: 1...600) ?? 30),
-            databaseConnections: reader.integer("databaseConnections", in: 1...256) ?? 8,
-            signInTokenTimeToLive: .seconds(reader.integer("signInTokenTimeToLive", in: 0...86_400) ?? 300),
-            failedSignInsPerMinute: reader.integer("failedSignInsPerMinute", in: 1...1_000_000) ?? 60,
-            quotas: quotas(),
-            minimumIOSClientVersion: minimumVersion(),
-            stagingLifetimeDays: reader.integer("stagingLifetimeDays", in: 1...3_650) ?? 7, sandbox: sandbox(),
-            metricsDirectory: metricsDirectory(), log: log())
+            database: database, sealingKey: sealingKey, formerSealingKeys: formerSealingKeys, accounts: accounts,
+            push: push,
+            log: log())
+        result.warningFile = warningFile()
+        for setting in NumberSetting.all {
+            if let number = reader.integer(setting.key, in: setting.range) { setting.write(&result, number) }
+        }
+        result.quotas = quotas()
+        result.minimumIOSClientVersion = minimumVersion()
+        result.sandbox = sandbox()
+        result.metricsDirectory = metricsDirectory()
         result.roleAccounts = roleAccounts
         result.redirectURIs = redirectURIs(accounts)
         return result
