@@ -157,15 +157,15 @@ struct SetupOptions: ParsableArguments {
             "awssns.accessKeyId": snsAccessKeyId, "awssns.region": snsRegion,
             "awssns.platformApplicationArn": snsPlatformApplicationArn,
         ]
-        for (key, text) in texts { named[key] = text.map { .text($0) } }
-        if !googleAppClientId.isEmpty { named["googleClientIds"] = .list(googleAppClientId) }
+        for (key, text) in texts { named[Self.known(key)] = text.map { .text($0) } }
+        if !googleAppClientId.isEmpty { named[Self.known("googleClientIds")] = .list(googleAppClientId) }
         let files = [
             "GoogleServerClientSecret": googleClientSecretFile, "DropboxAppSecret": dropboxAppSecretFile,
             "MicrosoftClientSecret": microsoftClientSecretFile, "FacebookClientSecret": facebookAppSecretFile,
             "appleSignIn.privateKey": applePrivateKeyFile, "apns.privateKey": apnsPrivateKeyFile,
             "fcm.serviceAccount": fcmServiceAccountFile, "awssns.secretKey": snsSecretKeyFile,
         ]
-        for (key, file) in files { named[key] = file.map { .secret(.file($0)) } }
+        for (key, file) in files { named[Self.known(key)] = file.map { .secret(.file($0)) } }
         for text in set {
             guard let (setting, value) = Self.assignment(text), let question = setting.question else { continue }
             named[setting.key] = SetupAnswers.Answer(value, to: question)
@@ -187,6 +187,12 @@ struct SetupOptions: ParsableArguments {
             return nil
         }
         return (setting, String(text[text.index(after: sign)...]))
+    }
+
+    /// The key of an option, which must be that of a setting.
+    private static func known(_ key: String) -> String {
+        precondition(settings.contains { $0.key == key }, "\(key) is not a setting that setup asks for")
+        return key
     }
 
     /// What may be given with `--set`.

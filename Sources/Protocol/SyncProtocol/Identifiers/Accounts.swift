@@ -21,16 +21,19 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
         case sharing
     }
 
-    /// The value of the request header `X-token-type` for this account type.
-    public var tokenType: String {
+    /// What the protocol says about each type, in one row.
+    private var row: (tokenType: String, storage: CloudStorageType?) {
         switch self {
-        case .google: "GoogleToken"
-        case .dropbox: "DropboxToken"
-        case .facebook: "FacebookToken"
-        case .microsoft: "MicrosoftToken"
-        case .appleSignIn: "AppleSignInToken"
+        case .google: ("GoogleToken", .google)
+        case .dropbox: ("DropboxToken", .dropbox)
+        case .facebook: ("FacebookToken", nil)
+        case .microsoft: ("MicrosoftToken", .microsoft)
+        case .appleSignIn: ("AppleSignInToken", nil)
         }
     }
+
+    /// The value of the request header `X-token-type` for this account type.
+    public var tokenType: String { row.tokenType }
 
     /// Creates an account type from the value of `X-token-type`, which is case-sensitive.
     public init?(tokenType: String) {
@@ -39,14 +42,7 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
     }
 
     /// The storage that comes with an account of this type; nil for sharing types.
-    public var cloudStorageType: CloudStorageType? {
-        switch self {
-        case .google: .google
-        case .dropbox: .dropbox
-        case .microsoft: .microsoft
-        case .facebook, .appleSignIn: nil
-        }
-    }
+    public var cloudStorageType: CloudStorageType? { row.storage }
 
     /// Owning if the type has storage. An owning account remains owning when it joins another user's group.
     public var userType: UserType {
