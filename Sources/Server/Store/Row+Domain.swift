@@ -1,67 +1,118 @@
 internal import MariaDB
 internal import SyncProtocol
 
+/// A column of a row: by its name, or by its position where a statement has only a few.
+enum ColumnReference: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
+    case name(String)
+    case position(Int)
+
+    init(stringLiteral name: String) { self = .name(name) }
+    init(integerLiteral position: Int) { self = .position(position) }
+}
+
 // Reads columns as domain values; a value that cannot be decoded is damaged data, reported by table and column.
 extension Row {
     borrowing func identifier<ID: CasePreservingIdentifier>(
-        _ column: Int, as type: ID.Type = ID.self, _ table: String, _ name: String
+        _ column: ColumnReference, as type: ID.Type = ID.self
     ) throws(StoreError) -> ID {
-        guard let text = optionalText(column), let value = ID(text) else {
-            throw .corrupt(table: table, column: name)
-        }
+        let column = try position(column)
+        guard let text = optionalText(column), let value = ID(text) else { throw corrupt(column) }
         return value
     }
 
     borrowing func optionalIdentifier<ID: CasePreservingIdentifier>(
-        _ column: Int, as type: ID.Type = ID.self, _ table: String, _ name: String
+        _ column: ColumnReference, as type: ID.Type = ID.self
     ) throws(StoreError) -> ID? {
-        guard !isNull(column) else { return nil }
-        return try identifier(column, table, name)
+        try isNull(column) ? nil : try identifier(column)
     }
 
     /// An enumeration value that the database stores as text.
     borrowing func word<Word: RawRepresentable<String>>(
-        _ column: Int, as type: Word.Type = Word.self, _ table: String, _ name: String
+        _ column: ColumnReference, as type: Word.Type = Word.self
     ) throws(StoreError) -> Word {
-        guard let text = optionalText(column), let value = Word(rawValue: text) else {
-            throw .corrupt(table: table, column: name)
-        }
+        let column = try position(column)
+        guard let text = optionalText(column), let value = Word(rawValue: text) else { throw corrupt(column) }
         return value
     }
 
     borrowing func optionalWord<Word: RawRepresentable<String>>(
-        _ column: Int, as type: Word.Type = Word.self, _ table: String, _ name: String
+        _ column: ColumnReference, as type: Word.Type = Word.self
     ) throws(StoreError) -> Word? {
-        guard !isNull(column) else { return nil }
-        return try word(column, table, name)
+        try isNull(column) ? nil : try word(column)
     }
 
-    borrowing func date(_ column: Int, _ table: String, _ name: String) throws(StoreError) -> WireDate {
-        guard let text = optionalText(column), let value = WireDate(text) else {
-            throw .corrupt(table: table, column: name)
-        }
+    borrowing func permission(_ column: ColumnReference) throws(StoreError) -> Permission {
+        let column = try position(column)
+        guard let text = optionalText(column), let value = Permission(queryText: text) else { throw corrupt(column) }
         return value
     }
 
-    borrowing func number(_ column: Int) throws(StoreError) -> Int64 {
+    borrowing func date(_ column: ColumnReference) throws(StoreError) -> WireDate {
+        let column = try position(column)
+        guard let text = optionalText(column), let value = WireDate(text) else { throw corrupt(column) }
+        return value
+    }
+
+    borrowing func optionalDate(_ column: ColumnReference) throws(StoreError) -> WireDate? {
+        try isNull(column) ? nil : try date(column)
+    }
+
+    borrowing func number(_ column: ColumnReference) throws(StoreError) -> Int64 {
+        let column = try position(column)
         do { return try int(column) } catch { throw StoreError(error) }
     }
 
-    borrowing func optionalNumber(_ column: Int) throws(StoreError) -> Int64? {
+    borrowing func optionalNumber(_ column: ColumnReference) throws(StoreError) -> Int64? {
+        let column = try position(column)
         do { return try optionalInt(column) } catch { throw StoreError(error) }
     }
 
-    borrowing func number32(_ column: Int, _ table: String, _ name: String) throws(StoreError) -> Int32 {
-        guard let value = Int32(exactly: try number(column)) else { throw .corrupt(table: table, column: name) }
+    borrowing func number32(_ column: ColumnReference) throws(StoreError) -> Int32 {
+        let column = try position(column)
+        guard let value = Int32(exactly: try number(.position(column))) else { throw corrupt(column) }
         return value
     }
 
-    borrowing func string(_ column: Int) throws(StoreError) -> String {
+    borrowing func optionalNumber32(_ column: ColumnReference) throws(StoreError) -> Int32? {
+        try isNull(column) ? nil : try number32(column)
+    }
+
+    borrowing func string(_ column: ColumnReference) throws(StoreError) -> String {
+        let column = try position(column)
         do { return try text(column) } catch { throw StoreError(error) }
     }
 
-    borrowing func flag(_ column: Int) throws(StoreError) -> Bool {
+    borrowing func optionalString(_ column: ColumnReference) throws(StoreError) -> String? {
+        optionalText(try position(column))
+    }
+
+    borrowing func optionalData(_ column: ColumnReference) throws(StoreError) -> [UInt8]? {
+        optionalBytes(try position(column))
+    }
+
+    borrowing func flag(_ column: ColumnReference) throws(StoreError) -> Bool {
         try number(column) != 0
+    }
+
+    borrowing func isNull(_ column: ColumnReference) throws(StoreError) -> Bool {
+        isNull(try position(column))
+    }
+
+    /// The error for a value that cannot be decoded.
+    borrowing func corrupt(_ column: ColumnReference) throws(StoreError) -> StoreError {
+        corrupt(try position(column))
+    }
+
+    private borrowing func corrupt(_ column: Int) -> StoreError {
+        let origin = origin(of: column)
+        return .corrupt(table: origin.table, column: origin.column)
+    }
+
+    borrowing func position(_ column: ColumnReference) throws(StoreError) -> Int {
+        switch column {
+        case .position(let position): return position
+        case .name(let name): do { return try position(of: name) } catch { throw StoreError(error) }
+        }
     }
 }
 

@@ -38,7 +38,7 @@ extension StoreError: CustomStringConvertible, CustomDebugStringConvertible {
         case .busy: MariaDBError.poolExhausted.description
         case .alreadyExists(let key): "A row with this \(key) exists already."
         case .notFound: "The row does not exist."
-        case .corrupt(let table, let column): "A value in \(table).\(column) is damaged."
+        case .corrupt(let table, let column): "A value in \(table.isEmpty ? column : "\(table).\(column)") is damaged."
         }
     }
 

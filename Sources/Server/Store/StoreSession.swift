@@ -37,18 +37,18 @@ public struct StoreSession: ~Copyable {
     /// Runs a statement that changes rows.
     /// - Returns: how many rows it changed; rows that already had the new values do not count.
     @discardableResult
-    mutating func execute(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int {
+    mutating func execute(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int {
         do { return Int(try connection.execute(sql, values).affectedRows) } catch { throw StoreError(error) }
     }
 
     /// Runs an INSERT and returns the number that AUTO_INCREMENT gave to the row.
-    mutating func insert(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int64 {
+    mutating func insert(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int64 {
         do { return Int64(try connection.execute(sql, values).lastInsertID) } catch { throw StoreError(error) }
     }
 
     /// Runs an INSERT of the result of a query, one row at most, and returns the number that AUTO_INCREMENT gave to the
     /// row; `nil` if the query returned none.
-    mutating func insertSelected(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int64? {
+    mutating func insertSelected(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int64? {
         do {
             let result = try connection.execute(sql, values)
             return result.affectedRows == 0 ? nil : result.lastInsertID
@@ -59,7 +59,7 @@ public struct StoreSession: ~Copyable {
 
     /// The first row that a query returns, decoded.
     mutating func first<Decoded>(
-        _ sql: StaticString, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded
+        _ sql: SQL, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded
     ) throws(StoreError) -> Decoded? {
         var found: Decoded?
         try connection.query(sql, values) { row throws(StoreError) in
@@ -70,7 +70,7 @@ public struct StoreSession: ~Copyable {
 
     /// All rows that a query returns, decoded.
     mutating func all<Decoded>(
-        _ sql: StaticString, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded
+        _ sql: SQL, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded
     ) throws(StoreError) -> [Decoded] {
         var found: [Decoded] = []
         try connection.query(sql, values) { row throws(StoreError) in

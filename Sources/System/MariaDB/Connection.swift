@@ -47,7 +47,7 @@ public struct Connection: ~Copyable {
     /// - Throws: any ``MariaDBError`` except `poolExhausted`; ``MariaDBError/inDoubt(code:message:)`` if the connection
     ///   broke outside a transaction.
     @discardableResult
-    public mutating func execute(_ sql: StaticString, _ values: [Value] = []) throws(MariaDBError) -> ExecutionResult {
+    public mutating func execute(_ sql: SQL, _ values: [Value] = []) throws(MariaDBError) -> ExecutionResult {
         let isInTransaction = isInTransaction
         do throws(MariaDBError) {
             let statement = try prepared(sql)
@@ -65,14 +65,14 @@ public struct Connection: ~Copyable {
     /// waits. If `body` throws, the remaining rows are dropped and the connection stays usable.
     /// - Throws: any ``MariaDBError`` except `poolExhausted`, or what `body` throws.
     public mutating func query(
-        _ sql: StaticString, _ values: [Value] = [], _ body: (borrowing Row) throws(MariaDBError) -> Void
+        _ sql: SQL, _ values: [Value] = [], _ body: (borrowing Row) throws(MariaDBError) -> Void
     ) throws(MariaDBError) {
         try run(sql, values, body)
     }
 
     /// The same for a `body` that throws a higher layer's error.
     public mutating func query<Failure: MariaDBErrorConvertible>(
-        _ sql: StaticString, _ values: [Value] = [], _ body: (borrowing Row) throws(Failure) -> Void
+        _ sql: SQL, _ values: [Value] = [], _ body: (borrowing Row) throws(Failure) -> Void
     ) throws(Failure) {
         try run(sql, values, body)
     }
@@ -164,7 +164,7 @@ public struct Connection: ~Copyable {
     // MARK: Private detail
 
     private mutating func run<Failure: MariaDBErrorConvertible>(
-        _ sql: StaticString, _ values: [Value], _ body: (borrowing Row) throws(Failure) -> Void
+        _ sql: SQL, _ values: [Value], _ body: (borrowing Row) throws(Failure) -> Void
     ) throws(Failure) {
         let statement: Statement
         do throws(MariaDBError) {
@@ -189,7 +189,7 @@ public struct Connection: ~Copyable {
         if let bodyFailure { throw bodyFailure }
     }
 
-    private mutating func prepared(_ sql: StaticString) throws(MariaDBError) -> Statement {
+    private mutating func prepared(_ sql: SQL) throws(MariaDBError) -> Statement {
         try requireUsable()
         return unsafe try statements.statement(for: sql, on: handle)
     }
@@ -218,7 +218,7 @@ public struct Connection: ~Copyable {
     }
 
     /// Updates the state of this connection after an error, and returns the error to throw.
-    private mutating func note(_ error: MariaDBError, of sql: StaticString?, mayHaveCommitted: Bool) -> MariaDBError {
+    private mutating func note(_ error: MariaDBError, of sql: SQL?, mayHaveCommitted: Bool) -> MariaDBError {
         switch error {
         case .unavailable(let code, let message):
             isUsable = false

@@ -36,11 +36,21 @@ final class ResultColumn {
     private static let keptTextBytes = 64 * 1024
 
     let kind: Kind
+    /// The column's name in the result, and that of the table it is from: the alias, if it has one.
+    let name: String
+    let table: String
+    /// The names of both in the schema; empty for a computed column.
+    let schemaName: String
+    let schemaTable: String
     private let cell: UnsafeMutablePointer<Cell>
     private var text: UnsafeMutableRawBufferPointer
 
     init(_ field: MYSQL_FIELD) {
         kind = unsafe Kind(field)
+        unsafe name = String(cString: field.name)
+        unsafe table = String(cString: field.table)
+        unsafe schemaName = String(cString: field.org_name)
+        unsafe schemaTable = String(cString: field.org_table)
         unsafe cell = .allocate(capacity: 1)
         unsafe cell.initialize(to: Cell())
         let capacity = unsafe kind == .text ? min(max(Int(field.length), 32), Self.initialTextBytes) : 0

@@ -1,11 +1,36 @@
 /// One row of a result, valid while the closure that received it runs.
 ///
-/// Columns are numbered from 0 in the order of the SELECT. Integer columns and ``withText(_:_:)`` cost no heap
-/// allocation.
+/// Columns are numbered from 0 in the order of the SELECT, and can be found by name. Integer columns and
+/// ``withText(_:_:)`` cost no heap allocation.
 public struct Row: ~Copyable {
     private let columns: [ResultColumn]
+    /// The table whose columns are found by name; `nil` for all.
+    private let table: String?
 
-    init(columns: [ResultColumn]) { self.columns = columns }
+    init(columns: [ResultColumn], of table: String? = nil) {
+        self.columns = columns
+        self.table = table
+    }
+
+    /// The same row, in which only the columns of one table are found by name.
+    /// - Parameter table: the table's name in the statement: the alias, if it has one.
+    public borrowing func columns(of table: StaticString) -> Row { Row(columns: columns, of: table.description) }
+
+    /// The number of the first column with a name; it is the same in all rows of a statement.
+    /// - Throws: ``MariaDBError/programming(code:message:)`` if there is none.
+    public borrowing func position(of name: String) throws(MariaDBError) -> Int {
+        for (index, column) in columns.enumerated() where column.name == name {
+            if table == nil || column.table == table { return index }
+        }
+        throw .programming(code: 0, message: "the statement returns no column \(table.map { $0 + "." } ?? "")\(name)")
+    }
+
+    /// The table and the name that a column has in the schema; for a computed column, the name that it has in the
+    /// statement.
+    public borrowing func origin(of column: Int) -> (table: String, column: String) {
+        let found = columns[column]
+        return found.schemaName.isEmpty ? (found.table, found.name) : (found.schemaTable, found.schemaName)
+    }
 
     /// The number of columns.
     public var columnCount: Int { columns.count }

@@ -11,17 +11,30 @@ final class Statement {
     private var columns: [ResultColumn] = []
 
     /// Prepares `sql` on the connection (mysql_stmt_prepare(3)).
-    init(_ sql: StaticString, on connection: UnsafeMutablePointer<MYSQL>) throws(MariaDBError) {
+    init(_ sql: SQL, on connection: UnsafeMutablePointer<MYSQL>) throws(MariaDBError) {
         guard let handle = unsafe mysql_stmt_init(connection) else {
             throw .unavailable(code: UInt32(CR_OUT_OF_MEMORY), message: "out of memory")
         }
         unsafe self.connection = unsafe connection
         unsafe self.handle = unsafe handle
-        let text = unsafe UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self)
-        guard unsafe mysql_stmt_prepare(handle, text, UInt(sql.utf8CodeUnitCount)) == 0 else { throw failure }
+        let status =
+            switch sql.text {
+            case .literal(let text):
+                unsafe Self.prepare(handle, UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+            case .composed(var text): text.withUTF8 { unsafe Self.prepare(handle, $0) }
+            }
+        guard status == 0 else { throw failure }
     }
 
     deinit { unsafe _ = mysql_stmt_close(handle) }
+
+    private static func prepare(
+        _ handle: UnsafeMutablePointer<MYSQL_STMT>, _ text: UnsafeBufferPointer<UInt8>
+    ) -> Int32 {
+        unsafe UnsafeRawBufferPointer(text).withMemoryRebound(to: CChar.self) { text in
+            unsafe mysql_stmt_prepare(handle, text.baseAddress, UInt(text.count))
+        }
+    }
 
     /// Sends the values and runs the statement; a result, if any, must then be fetched.
     func execute(_ values: [Value]) throws(MariaDBError) {

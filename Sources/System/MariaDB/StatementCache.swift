@@ -1,22 +1,26 @@
 internal import CMariaDB
 
-/// The prepared statements of one connection, by the address of their SQL.
+/// The prepared statements of one connection, by their SQL: a literal by its address, since the same address and length
+/// in the program's read-only memory mean the same text; a composed one by its text.
 ///
-/// A `StaticString` is a literal in the program's read-only memory: the same address and length mean the same text.
 /// Bounded; evicts the least recently used statement.
 final class StatementCache {
     /// Maximum number of prepared statements kept; the server's own limit over all connections
     /// (`max_prepared_stmt_count`) is 16,382 by default.
     static let capacity = 256
 
-    private struct Key: Hashable {
-        let address: UInt
-        let count: Int
+    private enum Key: Hashable {
+        case literal(address: UInt, count: Int)
+        case composed(String)
 
-        init(_ sql: StaticString) {
-            precondition(sql.hasPointerRepresentation, "SQL has more than one character")
-            address = unsafe UInt(bitPattern: sql.utf8Start)
-            count = sql.utf8CodeUnitCount
+        init(_ sql: SQL) {
+            switch sql.text {
+            case .literal(let text):
+                precondition(text.hasPointerRepresentation, "SQL has more than one character")
+                self = unsafe .literal(address: UInt(bitPattern: text.utf8Start), count: text.utf8CodeUnitCount)
+            case .composed(let text):
+                self = .composed(text)
+            }
         }
     }
 
@@ -33,7 +37,7 @@ final class StatementCache {
 
     /// The statement for `sql`; prepared now if it is not cached.
     func statement(
-        for sql: StaticString, on connection: UnsafeMutablePointer<MYSQL>
+        for sql: SQL, on connection: UnsafeMutablePointer<MYSQL>
     ) throws(MariaDBError) -> Statement {
         uses += 1
         let key = Key(sql)
@@ -50,7 +54,7 @@ final class StatementCache {
     }
 
     /// Drops the statement for `sql`, so that it is prepared again next time.
-    func remove(_ sql: StaticString) { entries[Key(sql)] = nil }
+    func remove(_ sql: SQL) { entries[Key(sql)] = nil }
 
     /// Closes all statements; called before their connection is closed.
     func removeAll() { entries.removeAll() }

@@ -39,7 +39,9 @@ struct StoreFixture: Sendable {
     func count(_ sql: StaticString, _ values: [Value] = []) throws -> Int {
         var connection = try Connection(settings)
         var count = -1
-        try connection.query(sql, values) { (row) throws(MariaDBError) in count = Int(try row.int(0)) }
+        try connection.query(SQL(stringLiteral: sql), values) { (row) throws(MariaDBError) in
+            count = Int(try row.int(0))
+        }
         return count
     }
 

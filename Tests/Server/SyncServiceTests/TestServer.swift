@@ -124,7 +124,7 @@ struct TestServer: Sendable {
     func count(_ sql: StaticString) throws -> Int {
         var connection = try Connection(settings!)
         var count = -1
-        try connection.query(sql) { (row) throws(MariaDBError) in count = Int(try row.int(0)) }
+        try connection.query(SQL(stringLiteral: sql)) { (row) throws(MariaDBError) in count = Int(try row.int(0)) }
         return count
     }
 

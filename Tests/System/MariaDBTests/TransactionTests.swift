@@ -93,7 +93,7 @@ struct TransactionTests {
     @Test("Values that violate the schema are distinguished from invalid statements")
     func constraints() throws {
         var connection = try Connection(makeItems())
-        func code(_ sql: StaticString, _ values: [Value] = []) -> String {
+        func code(_ sql: SQL, _ values: [Value] = []) -> String {
             do { try connection.execute(sql, values) } catch {
                 switch error {
                 case .constraint(let code, _): return "constraint \(code)"
@@ -144,7 +144,7 @@ struct TransactionTests {
     @Test("Of two transactions in a deadlock one gets contention")
     func deadlock() async throws {
         let settings = try makeItems()
-        let updates: @Sendable (StaticString, StaticString, DispatchSemaphore, DispatchSemaphore) -> MariaDBError? = {
+        let updates: @Sendable (SQL, SQL, DispatchSemaphore, DispatchSemaphore) -> MariaDBError? = {
             first, second, mine, theirs in
             do throws(MariaDBError) {
                 var connection = try Connection(settings)
@@ -161,8 +161,8 @@ struct TransactionTests {
         }
         let a = DispatchSemaphore(value: 0)
         let b = DispatchSemaphore(value: 0)
-        let one: StaticString = "UPDATE item SET name = 'y' WHERE id = 1"
-        let two: StaticString = "UPDATE item SET name = 'z' WHERE id = 2"
+        let one: SQL = "UPDATE item SET name = 'y' WHERE id = 1"
+        let two: SQL = "UPDATE item SET name = 'z' WHERE id = 2"
 
         async let left = onThread { updates(one, two, a, b) }
         async let right = onThread { updates(two, one, b, a) }
@@ -175,7 +175,7 @@ struct TransactionTests {
     @Test("Of two transactions in a deadlock of locking reads one gets contention")
     func deadlockOfReads() async throws {
         let settings = try makeItems()
-        let reads: @Sendable (StaticString, StaticString, DispatchSemaphore, DispatchSemaphore) -> MariaDBError? = {
+        let reads: @Sendable (SQL, SQL, DispatchSemaphore, DispatchSemaphore) -> MariaDBError? = {
             first, second, mine, theirs in
             do throws(MariaDBError) {
                 var connection = try Connection(settings)
@@ -192,8 +192,8 @@ struct TransactionTests {
         }
         let a = DispatchSemaphore(value: 0)
         let b = DispatchSemaphore(value: 0)
-        let one: StaticString = "SELECT name FROM item WHERE id = 1 FOR UPDATE"
-        let two: StaticString = "SELECT name FROM item WHERE id = 2 FOR UPDATE"
+        let one: SQL = "SELECT name FROM item WHERE id = 1 FOR UPDATE"
+        let two: SQL = "SELECT name FROM item WHERE id = 2 FOR UPDATE"
 
         async let left = onThread { reads(one, two, a, b) }
         async let right = onThread { reads(two, one, b, a) }

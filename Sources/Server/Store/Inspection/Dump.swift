@@ -35,8 +35,8 @@ extension StoreSession {
             for (index, column) in columns.enumerated() {
                 switch column.kind {
                 case _ where row.isNull(index): values.append(.null)
-                case .integer: values.append(.integer(try row.number(index)))
-                case .text: values.append(.text(try row.string(index)))
+                case .integer: values.append(.integer(try row.number(.position(index))))
+                case .text: values.append(.text(try row.string(.position(index))))
                 case .bytes: values.append(.bytes(row.optionalBytes(index) ?? []))
                 }
             }

@@ -77,6 +77,15 @@ public struct FileEvidence: Equatable, Sendable, Encodable {
     public var outbox: [ListedWork]
 }
 
+extension FileEvidence.Person {
+    /// A person with the name and account in a row, where both are NULL if the person has left the server.
+    fileprivate init(_ userID: UserID, _ row: borrowing Row) throws(StoreError) {
+        self.init(
+            userID: userID, name: try row.optionalString("display_name"),
+            accountType: try row.optionalWord("account_type"))
+    }
+}
+
 extension StoreSession {
     /// Everything known about a file, in all groups; call in a snapshot.
     public mutating func evidence(of file: FileUUID, at now: WireDate) throws(StoreError) -> FileEvidence {
@@ -88,12 +97,10 @@ extension StoreSession {
     private mutating func committed(_ file: FileUUID) throws(StoreError) -> [FileEvidence.Committed] {
         var found = try all(
             """
-            SELECT f.file_uuid, f.file_version, f.is_deleted, f.mime_type, f.size_bytes, f.owning_user_id,
-                   f.storage_type, f.created_at, f.updated_at, f.changed_at_master_version,
-                   g.sharing_group_uuid, g.name, g.master_version, g.is_deleted, f.device_uuid, f.file_group_uuid,
-                   u.display_name, u.account_type, f.check_sum, f.object_id, f.app_metadata_version,
-                   m.user_id IS NOT NULL, g.sharing_group_id,
-                   EXISTS (SELECT 1 FROM imported_groups i WHERE i.sharing_group_id = g.sharing_group_id)
+            SELECT \(ListedFile.columns, of: "f"), f.device_uuid, f.file_group_uuid, f.check_sum, f.object_id,
+                   f.app_metadata_version, g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version,
+                   g.is_deleted, u.display_name, u.account_type, m.user_id,
+                   EXISTS (SELECT 1 FROM imported_groups i WHERE i.sharing_group_id = g.sharing_group_id) AS is_imported
               FROM files f
               JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
               LEFT JOIN users u ON u.user_id = f.owning_user_id
@@ -102,34 +109,28 @@ extension StoreSession {
              ORDER BY f.is_deleted, g.sharing_group_uuid
             """, [.text(file.rawValue)]
         ) { row throws(StoreError) in
-            let listed = ListedFile(
-                fileUUID: try row.identifier(0, "files", "file_uuid"),
-                fileVersion: FileVersion(try row.number32(1, "files", "file_version")), deleted: try row.flag(2),
-                mimeType: try row.string(3), sizeBytes: try row.optionalNumber(4),
-                owningUserID: UserID(try row.number(5)), storageType: try row.word(6, "files", "storage_type"),
-                createdAt: try row.date(7, "files", "created_at"), updatedAt: try row.date(8, "files", "updated_at"),
-                changedAtMasterVersion: MasterVersion(try row.number(9)))
-            let device: DeviceUUID = try row.identifier(14, "files", "device_uuid")
-            var metaDataVersion: AppMetaDataVersion?
-            if !row.isNull(20) {
-                metaDataVersion = AppMetaDataVersion(try row.number32(20, "files", "app_metadata_version"))
-            }
+            let file = row.columns(of: "f")
+            let group = row.columns(of: "g")
+            let listed = try ListedFile(file)
+            let device: DeviceUUID = try file.identifier("device_uuid")
             let fileExtension = MIMEType(listed.mimeType).map(MIMETypeTable.extensionOfOlderServers) ?? "dat"
             let committed = FileEvidence.Committed(
-                sharingGroupUUID: try row.identifier(10, "sharing_groups", "sharing_group_uuid"),
-                groupName: row.optionalText(11), groupMasterVersion: MasterVersion(try row.number(12)),
-                groupDeleted: try row.flag(13), groupImported: try row.flag(23), members: [], file: listed,
-                deviceUUID: device, deviceUsers: [],
-                fileGroupUUID: try row.optionalIdentifier(15, "files", "file_group_uuid"),
-                owner: FileEvidence.Person(
-                    userID: listed.owningUserID, name: row.optionalText(16),
-                    accountType: try row.optionalWord(17, "users", "account_type")),
-                ownerIsMember: try row.flag(21), checkSum: row.optionalText(18), objectID: row.optionalText(19),
+                sharingGroupUUID: try group.identifier("sharing_group_uuid"),
+                groupName: try group.optionalString("name"),
+                groupMasterVersion: MasterVersion(try group.number("master_version")),
+                groupDeleted: try group.flag("is_deleted"), groupImported: try row.flag("is_imported"), members: [],
+                file: listed, deviceUUID: device, deviceUsers: [],
+                fileGroupUUID: try file.optionalIdentifier("file_group_uuid"),
+                owner: try FileEvidence.Person(listed.owningUserID, row.columns(of: "u")),
+                ownerIsMember: try !row.columns(of: "m").isNull("user_id"),
+                checkSum: try file.optionalString("check_sum"), objectID: try file.optionalString("object_id"),
                 objectName: CloudFileName(
                     fileUUID: listed.fileUUID, deviceUUID: device, fileVersion: listed.fileVersion,
                     fileExtension: fileExtension
-                ).rawValue, appMetaDataVersion: metaDataVersion, lastChange: nil)
-            return (id: SharingGroupID(try row.number(22)), committed: committed)
+                ).rawValue,
+                appMetaDataVersion: try file.optionalNumber32("app_metadata_version").map { AppMetaDataVersion($0) },
+                lastChange: nil)
+            return (id: SharingGroupID(try group.number("sharing_group_id")), committed: committed)
         }
         for index in found.indices {
             let id = found[index].id
@@ -156,9 +157,7 @@ extension StoreSession {
              ORDER BY u.user_id
             """, [.int(groupID.rawValue), .text(orNull: device?.rawValue), .text(orNull: device?.rawValue)]
         ) { row throws(StoreError) in
-            FileEvidence.Person(
-                userID: UserID(try row.number(0)), name: try row.string(1),
-                accountType: try row.word(2, "users", "account_type"))
+            try FileEvidence.Person(UserID(row.number("user_id")), row)
         }
     }
 
@@ -187,20 +186,17 @@ extension StoreSession {
         ) { row throws(StoreError) in
             FileEvidence.Commit(
                 masterVersion: version,
-                person: FileEvidence.Person(
-                    userID: UserID(try row.number(0)), name: row.optionalText(3),
-                    accountType: try row.optionalWord(4, "users", "account_type")),
-                deviceUUID: try row.identifier(1, "commits", "device_uuid"),
-                committedAt: row.isNull(2) ? nil : try row.date(2, "commits", "committed_at"))
+                person: try FileEvidence.Person(UserID(row.number("user_id")), row),
+                deviceUUID: try row.identifier("device_uuid"), committedAt: try row.optionalDate("committed_at"))
         }
     }
 
     private mutating func staged(_ file: FileUUID) throws(StoreError) -> [FileEvidence.Staged] {
         try all(
             """
-            SELECT g.sharing_group_uuid, s.user_id, u.display_name, u.account_type, s.device_uuid, s.kind,
-                   s.file_version, s.app_metadata_version, s.size_bytes, s.owning_user_id, o.display_name,
-                   o.account_type, s.staged_at, s.batch_uuid
+            SELECT s.user_id, s.device_uuid, s.kind, s.file_version, s.app_metadata_version, s.size_bytes,
+                   s.owning_user_id, s.staged_at, s.batch_uuid, g.sharing_group_uuid, u.display_name, u.account_type,
+                   o.display_name, o.account_type
               FROM staged_changes s
               LEFT JOIN sharing_groups g ON g.sharing_group_id = s.sharing_group_id
               LEFT JOIN users u ON u.user_id = s.user_id
@@ -209,27 +205,19 @@ extension StoreSession {
              ORDER BY s.staged_at, s.user_id, s.device_uuid
             """, [.text(file.rawValue)]
         ) { row throws(StoreError) in
-            var version: FileVersion?
-            if !row.isNull(6) { version = FileVersion(try row.number32(6, "staged_changes", "file_version")) }
-            var metaDataVersion: AppMetaDataVersion?
-            if !row.isNull(7) {
-                metaDataVersion = AppMetaDataVersion(try row.number32(7, "staged_changes", "app_metadata_version"))
-            }
+            let staged = row.columns(of: "s")
             var owner: FileEvidence.Person?
-            if let ownerID = try row.optionalNumber(9) {
-                owner = FileEvidence.Person(
-                    userID: UserID(ownerID), name: row.optionalText(10),
-                    accountType: try row.optionalWord(11, "users", "account_type"))
+            if let ownerID = try staged.optionalNumber("owning_user_id") {
+                owner = try FileEvidence.Person(UserID(ownerID), row.columns(of: "o"))
             }
             return FileEvidence.Staged(
-                sharingGroupUUID: try row.optionalIdentifier(0, "sharing_groups", "sharing_group_uuid"),
-                person: FileEvidence.Person(
-                    userID: UserID(try row.number(1)), name: row.optionalText(2),
-                    accountType: try row.optionalWord(3, "users", "account_type")),
-                deviceUUID: try row.identifier(4, "staged_changes", "device_uuid"), kind: try row.string(5),
-                fileVersion: version, appMetaDataVersion: metaDataVersion, sizeBytes: try row.optionalNumber(8),
-                owner: owner, stagedAt: try row.date(12, "staged_changes", "staged_at"),
-                batchUUID: try row.optionalIdentifier(13, "staged_changes", "batch_uuid"))
+                sharingGroupUUID: try row.optionalIdentifier("sharing_group_uuid"),
+                person: try FileEvidence.Person(UserID(staged.number("user_id")), row.columns(of: "u")),
+                deviceUUID: try staged.identifier("device_uuid"), kind: try staged.string("kind"),
+                fileVersion: try staged.optionalNumber32("file_version").map { FileVersion($0) },
+                appMetaDataVersion: try staged.optionalNumber32("app_metadata_version").map { AppMetaDataVersion($0) },
+                sizeBytes: try staged.optionalNumber("size_bytes"), owner: owner,
+                stagedAt: try staged.date("staged_at"), batchUUID: try staged.optionalIdentifier("batch_uuid"))
         }
     }
 

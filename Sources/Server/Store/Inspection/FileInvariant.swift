@@ -1,3 +1,5 @@
+public import MariaDB
+
 /// Rules about committed files.
 public enum FileInvariant: String, Invariant {
     case fileOfNoGroup
@@ -14,7 +16,7 @@ public enum FileInvariant: String, Invariant {
     case contentUnknown
     case unusableIdentifier
 
-    public var query: StaticString {
+    public var query: SQL {
         switch self {
         case .fileOfNoGroup:
             """

@@ -27,6 +27,28 @@ public struct ListedFile: Equatable, Sendable, Encodable {
     public var changedAtMasterVersion: MasterVersion
 }
 
+extension ListedFile {
+    /// The columns of `files` that ``init(_:)`` reads.
+    static let columns: ColumnList = [
+        "file_uuid", "file_version", "is_deleted", "mime_type", "size_bytes", "owning_user_id", "storage_type",
+        "created_at", "updated_at", "changed_at_master_version",
+    ]
+
+    init(_ row: borrowing Row) throws(StoreError) {
+        let owner = try OwningUser(row)
+        fileUUID = try row.identifier("file_uuid")
+        fileVersion = FileVersion(try row.number32("file_version"))
+        deleted = try row.flag("is_deleted")
+        mimeType = try row.string("mime_type")
+        sizeBytes = try row.optionalNumber("size_bytes")
+        owningUserID = owner.userID
+        storageType = owner.storageType
+        createdAt = try row.date("created_at")
+        updatedAt = try row.date("updated_at")
+        changedAtMasterVersion = MasterVersion(try row.number("changed_at_master_version"))
+    }
+}
+
 extension StoreSession {
     /// Files of a group in the order of their UUIDs, after `after`, at most `limit` of them.
     public mutating func listFiles(
@@ -36,8 +58,7 @@ extension StoreSession {
         let deleted = filter.isDeleted.map(Value.bool) ?? .null
         return try all(
             """
-            SELECT f.file_uuid, f.file_version, f.is_deleted, f.mime_type, f.size_bytes, f.owning_user_id,
-                   f.storage_type, f.created_at, f.updated_at, f.changed_at_master_version
+            SELECT \(ListedFile.columns, of: "f")
               FROM files f
               JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
              WHERE g.sharing_group_uuid = ?
@@ -50,15 +71,6 @@ extension StoreSession {
             [
                 .text(group.rawValue), .text(after?.rawValue ?? ""), owner, owner, deleted, deleted,
                 .int(Int64(limit)),
-            ]
-        ) { row throws(StoreError) in
-            ListedFile(
-                fileUUID: try row.identifier(0, "files", "file_uuid"),
-                fileVersion: FileVersion(try row.number32(1, "files", "file_version")), deleted: try row.flag(2),
-                mimeType: try row.string(3), sizeBytes: try row.optionalNumber(4),
-                owningUserID: UserID(try row.number(5)), storageType: try row.word(6, "files", "storage_type"),
-                createdAt: try row.date(7, "files", "created_at"), updatedAt: try row.date(8, "files", "updated_at"),
-                changedAtMasterVersion: MasterVersion(try row.number(9)))
-        }
+            ], ListedFile.init(_:))
     }
 }

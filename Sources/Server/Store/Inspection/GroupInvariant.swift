@@ -1,3 +1,5 @@
+public import MariaDB
+
 /// Rules about groups, members, invitations and users.
 public enum GroupInvariant: String, Invariant {
     case membershipOfNothing
@@ -15,7 +17,7 @@ public enum GroupInvariant: String, Invariant {
     case storageWithoutFolder
     case ownerWithoutTokens
 
-    public var query: StaticString {
+    public var query: SQL {
         switch self {
         case .membershipOfNothing:
             """

@@ -95,9 +95,9 @@ extension StoreSession {
 
     private static func listedGroup(from row: borrowing Row) throws(StoreError) -> ListedGroup {
         ListedGroup(
-            sharingGroupUUID: try row.identifier(0, "sharing_groups", "sharing_group_uuid"), name: row.optionalText(1),
+            sharingGroupUUID: try row.identifier(0), name: row.optionalText(1),
             masterVersion: MasterVersion(try row.number(2)), deleted: try row.flag(3),
-            createdAt: try row.date(4, "sharing_groups", "created_at"), members: Int(try row.number(5)),
+            createdAt: try row.date(4), members: Int(try row.number(5)),
             files: Int(try row.number(6)))
     }
 
@@ -125,7 +125,7 @@ extension StoreSession {
             if let userID = try row.optionalNumber(11) {
                 commit = GroupDetails.LastCommit(
                     userID: UserID(userID),
-                    deviceUUID: try row.identifier(12, "sharing_groups", "last_commit_device_uuid"),
+                    deviceUUID: try row.identifier(12),
                     changes: Int(try row.optionalNumber(13) ?? 0))
             }
             return (
@@ -161,8 +161,8 @@ extension StoreSession {
         ) { row throws(StoreError) in
             GroupDetails.Member(
                 userID: UserID(try row.number(0)), name: try row.string(1),
-                accountType: try row.word(2, "users", "account_type"), permission: try Self.permission(row.string(3)),
-                joinedAt: try row.date(4, "memberships", "joined_at"),
+                accountType: try row.word(2), permission: try row.permission(3),
+                joinedAt: try row.date(4),
                 owningUserID: try row.optionalNumber(5).map(UserID.init))
         }
     }

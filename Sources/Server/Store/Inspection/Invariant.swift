@@ -1,11 +1,11 @@
-internal import MariaDB
+public import MariaDB
 
 /// A rule that the stored rows obey at all times, whatever requests are in progress.
 ///
 /// The database enforces few of them: foreign keys would make writers block each other (see `0001_initial.sql`).
 public protocol Invariant: CaseIterable, RawRepresentable<String>, Sendable {
     /// Finds the rows that violate the rule, and what is wrong with each; its only parameter is a limit.
-    var query: StaticString { get }
+    var query: SQL { get }
 }
 
 /// A row that violates a rule.

@@ -44,8 +44,8 @@ extension StoreSession {
         ) { row throws(StoreError) in
             (
                 id: SharingGroupID(try row.number(0)),
-                uuid: try row.identifier(1, as: SharingGroupUUID.self, "sharing_groups", "sharing_group_uuid"),
-                file: try row.identifier(2, as: FileUUID.self, "files", "file_uuid")
+                uuid: try row.identifier(1, as: SharingGroupUUID.self),
+                file: try row.identifier(2, as: FileUUID.self)
             )
         }
         var objects: [ReferredObject] = []

@@ -91,7 +91,7 @@ extension StoreSession {
     }
 
     private static func listedWork(from row: borrowing Row, at now: WireDate) throws(StoreError) -> ListedWork {
-        let availableAt = try row.date(8, "outbox", "available_at")
+        let availableAt = try row.date(8)
         let attempts = Int(try row.number(9))
         let state: ListedWork.State
         if availableAt <= now {
@@ -103,12 +103,12 @@ extension StoreSession {
             state = .waiting
         }
         return ListedWork(
-            jobID: try row.number(0), kind: try row.word(1, "outbox", "kind"), state: state,
+            jobID: try row.number(0), kind: try row.word(1), state: state,
             userID: UserID(try row.number(2)), userName: row.optionalText(3),
-            storageType: try row.optionalWord(4, "outbox", "storage_type"), objectID: row.optionalText(5),
+            storageType: try row.optionalWord(4), objectID: row.optionalText(5),
             objectName: row.optionalText(6), pushTarget: row.optionalText(7), availableAt: availableAt,
             attempts: attempts, lastError: row.optionalText(10),
-            createdAt: try row.date(11, "outbox", "created_at"), requestID: row.optionalText(13))
+            createdAt: try row.date(11), requestID: row.optionalText(13))
     }
 
     /// Makes postponed work due at once; work in progress, or that guards an upload, is left unchanged.

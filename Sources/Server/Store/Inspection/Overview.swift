@@ -76,7 +76,7 @@ extension StoreSession {
               FROM outbox
             """, [.date(now), .date(now)]
         ) { row throws(StoreError) in
-            let earliest = row.isNull(4) ? nil : try row.date(4, "outbox", "available_at")
+            let earliest = try row.optionalDate(4)
             return OutboxOverview(
                 rows: Int(try row.number(0)), due: Int(try row.optionalNumber(1) ?? 0),
                 leased: Int(try row.optionalNumber(2) ?? 0), failing: Int(try row.optionalNumber(3) ?? 0),
@@ -92,7 +92,7 @@ extension StoreSession {
         } ?? 0
     }
 
-    private mutating func pair(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> (Int, Int) {
+    private mutating func pair(_ sql: SQL, _ values: [Value]) throws(StoreError) -> (Int, Int) {
         try first(sql, values) { row throws(StoreError) in
             (Int(try row.optionalNumber(0) ?? 0), Int(try row.optionalNumber(1) ?? 0))
         } ?? (0, 0)

@@ -54,9 +54,8 @@ extension StoreSession {
     private mutating func ownFiles(of userID: UserID) throws(StoreError) -> [PersonalData.OwnFile] {
         try all(
             """
-            SELECT f.file_uuid, f.file_version, f.is_deleted, f.mime_type, f.size_bytes, f.owning_user_id,
-                   f.storage_type, f.created_at, f.updated_at, f.changed_at_master_version, g.sharing_group_uuid,
-                   f.file_group_uuid, f.app_metadata, f.app_metadata_version, f.check_sum, f.object_id, f.device_uuid
+            SELECT \(ListedFile.columns, of: "f"), f.file_group_uuid, f.app_metadata, f.app_metadata_version, f.check_sum,
+                   f.object_id, f.device_uuid, g.sharing_group_uuid
               FROM files f
               JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
              WHERE f.owning_user_id = ?
@@ -64,24 +63,15 @@ extension StoreSession {
              ORDER BY g.sharing_group_uuid, f.file_uuid
             """, [.int(userID.rawValue)]
         ) { row throws(StoreError) in
-            let listed = ListedFile(
-                fileUUID: try row.identifier(0, "files", "file_uuid"),
-                fileVersion: FileVersion(try row.number32(1, "files", "file_version")), deleted: try row.flag(2),
-                mimeType: try row.string(3), sizeBytes: try row.optionalNumber(4),
-                owningUserID: UserID(try row.number(5)), storageType: try row.word(6, "files", "storage_type"),
-                createdAt: try row.date(7, "files", "created_at"), updatedAt: try row.date(8, "files", "updated_at"),
-                changedAtMasterVersion: MasterVersion(try row.number(9)))
-            var metaDataVersion: AppMetaDataVersion?
-            if !row.isNull(13) {
-                metaDataVersion = AppMetaDataVersion(try row.number32(13, "files", "app_metadata_version"))
-            }
+            let listed = try ListedFile(row)
             return PersonalData.OwnFile(
-                sharingGroupUUID: try row.identifier(10, "sharing_groups", "sharing_group_uuid"), file: listed,
-                fileGroupUUID: try row.optionalIdentifier(11, "files", "file_group_uuid"),
-                appMetaData: row.optionalText(12), appMetaDataVersion: metaDataVersion,
-                checkSum: row.optionalText(14), objectID: row.optionalText(15),
+                sharingGroupUUID: try row.identifier("sharing_group_uuid"), file: listed,
+                fileGroupUUID: try row.optionalIdentifier("file_group_uuid"),
+                appMetaData: try row.optionalString("app_metadata"),
+                appMetaDataVersion: try row.optionalNumber32("app_metadata_version").map { AppMetaDataVersion($0) },
+                checkSum: try row.optionalString("check_sum"), objectID: try row.optionalString("object_id"),
                 objectName: CloudFileName(
-                    fileUUID: listed.fileUUID, deviceUUID: try row.identifier(16, "files", "device_uuid"),
+                    fileUUID: listed.fileUUID, deviceUUID: try row.identifier("device_uuid"),
                     fileVersion: listed.fileVersion,
                     fileExtension: MIMEType(listed.mimeType).map(MIMETypeTable.extensionOfOlderServers) ?? "dat"
                 ).rawValue)
@@ -98,14 +88,12 @@ extension StoreSession {
              ORDER BY s.staged_at, s.file_uuid
             """, [.int(userID.rawValue)]
         ) { row throws(StoreError) in
-            var version: FileVersion?
-            if !row.isNull(4) { version = FileVersion(try row.number32(4, "staged_changes", "file_version")) }
             return PersonalData.StagedChange(
-                sharingGroupUUID: try row.identifier(0, "sharing_groups", "sharing_group_uuid"),
-                fileUUID: try row.identifier(1, "staged_changes", "file_uuid"),
-                deviceUUID: try row.identifier(2, "staged_changes", "device_uuid"), kind: try row.string(3),
-                fileVersion: version, appMetaData: row.optionalText(5),
-                stagedAt: try row.date(6, "staged_changes", "staged_at"))
+                sharingGroupUUID: try row.identifier(0),
+                fileUUID: try row.identifier(1),
+                deviceUUID: try row.identifier(2), kind: try row.string(3),
+                fileVersion: try row.optionalNumber32(4).map { FileVersion($0) }, appMetaData: row.optionalText(5),
+                stagedAt: try row.date(6))
         }
     }
 
@@ -120,10 +108,10 @@ extension StoreSession {
             """, [.int(userID.rawValue)]
         ) { row throws(StoreError) in
             PersonalData.Commit(
-                sharingGroupUUID: try row.identifier(0, "sharing_groups", "sharing_group_uuid"),
-                deviceUUID: try row.identifier(1, "commits", "device_uuid"),
+                sharingGroupUUID: try row.identifier(0),
+                deviceUUID: try row.identifier(1),
                 masterVersion: MasterVersion(try row.number(2)), changes: Int(try row.number(3)),
-                committedAt: try row.date(4, "commits", "committed_at"))
+                committedAt: try row.date(4))
         }
     }
 

@@ -118,11 +118,11 @@ extension StoreSession {
                 """
                 UPDATE files f
                   JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
-                   SET f.is_deleted = TRUE, f.object_id = NULL, f.object_revision = NULL,
+                   SET \(assigning: FileRecord.deletion.columns, of: "f"),
                        f.changed_at_master_version = g.master_version
                  WHERE g.is_deleted
                    AND NOT f.is_deleted
-                """, [])
+                """, FileRecord.deletion.values)
         case .liveFileWithoutOwner: return try markOwnerlessFilesDeleted(at: now)
         case .fileOfNoGroup, .fileInOtherStorage, .deletedFileWithObject, .changeFromTheFuture, .fileLiveTwice,
             .objectOfTwoFiles, .impossibleVersion, .metaDataIncomplete, .checkSumOfOtherStorage, .contentUnknown,

@@ -1,3 +1,5 @@
+internal import MariaDB
+
 /// The tables that a backup must contain, in an order in which their rows can be inserted.
 ///
 /// Not included: the bookkeeping of migrations, which a restored database creates itself.
@@ -26,7 +28,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     static let bookkeeping = ["schema_migrations", "schema_lease"]
 
     /// All rows in the order of the primary key, so that two backups of the same rows are identical.
-    var rows: StaticString {
+    var rows: SQL {
         switch self {
         case .users: "SELECT * FROM users ORDER BY user_id"
         case .departedUsers: "SELECT * FROM departed_users ORDER BY user_id"
@@ -53,7 +55,7 @@ public enum StoredTable: String, CaseIterable, Sendable, Codable {
     }
 
     /// Whether there is at least one row.
-    var anyRow: StaticString {
+    var anyRow: SQL {
         switch self {
         case .users: "SELECT 1 FROM users LIMIT 1"
         case .departedUsers: "SELECT 1 FROM departed_users LIMIT 1"

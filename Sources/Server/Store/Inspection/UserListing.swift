@@ -115,10 +115,10 @@ extension StoreSession {
     }
 
     private static func listedUser(from row: borrowing Row) throws(StoreError) -> ListedUser {
-        let accountType: AccountType = try row.word(2, "users", "account_type")
+        let accountType: AccountType = try row.word(2)
         return ListedUser(
             userID: UserID(try row.number(0)), name: try row.string(1), accountType: accountType,
-            providerUserID: try row.string(3), createdAt: try row.date(4, "users", "created_at"),
+            providerUserID: try row.string(3), createdAt: try row.date(4),
             groups: Int(try row.number(5)), devices: Int(try row.number(6)),
             hasOfflineAccess: accountType.cloudStorageType == nil ? nil : try row.optionalNumber(7).map { $0 != 0 })
     }
@@ -151,7 +151,7 @@ extension StoreSession {
         ) { row throws(StoreError) in kinds[try row.string(0)] = Int(try row.number(1)) }
         let devices: [DeviceUUID] = try all(
             "SELECT device_uuid FROM devices WHERE user_id = ? ORDER BY registered_at, device_uuid", id
-        ) { row throws(StoreError) in try row.identifier(0, "devices", "device_uuid") }
+        ) { row throws(StoreError) in try row.identifier(0) }
         let files = try first(
             """
             SELECT SUM(NOT is_deleted), SUM(is_deleted), SUM(IF(is_deleted, 0, size_bytes))
@@ -185,15 +185,15 @@ extension StoreSession {
             """, [.int(userID.rawValue)]
         ) { row throws(StoreError) in
             UserDetails.Group(
-                sharingGroupUUID: try row.identifier(0, "sharing_groups", "sharing_group_uuid"),
-                name: row.optionalText(1), permission: try Self.permission(row.string(2)),
-                joinedAt: try row.date(3, "memberships", "joined_at"),
+                sharingGroupUUID: try row.identifier(0),
+                name: row.optionalText(1), permission: try row.permission(2),
+                joinedAt: try row.date(3),
                 owningUserID: try row.optionalNumber(4).map(UserID.init))
         }
     }
 
     /// The result of a query that counts.
-    mutating func count(_ sql: StaticString, _ values: [Value]) throws(StoreError) -> Int {
+    mutating func count(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int {
         try first(sql, values) { row throws(StoreError) in Int(try row.number(0)) } ?? 0
     }
 }

@@ -1,3 +1,5 @@
+public import MariaDB
+
 /// Rules about pending data: staged changes, batches, stored commits, the outbox.
 public enum WorkInvariant: String, Invariant {
     case stagedInNoGroup
@@ -13,7 +15,7 @@ public enum WorkInvariant: String, Invariant {
     case workStuck
     case workFarOff
 
-    public var query: StaticString {
+    public var query: SQL {
         switch self {
         case .stagedInNoGroup:
             """

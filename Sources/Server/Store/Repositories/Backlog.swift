@@ -30,8 +30,8 @@ extension StoreSession {
         ) { row throws(StoreError) in
             (
                 kind: try row.string(0), count: Int(try row.number(1)), due: Int(try row.number(2)),
-                firstDue: row.isNull(3) ? nil : try row.date(3, "outbox", "available_at"),
-                firstRetried: row.isNull(4) ? nil : try row.date(4, "outbox", "created_at")
+                firstDue: try row.optionalDate(3),
+                firstRetried: try row.optionalDate(4)
             )
         }
         for kind in kinds {
@@ -43,7 +43,7 @@ extension StoreSession {
         let staged = try first("SELECT COUNT(*), MIN(staged_at) FROM staged_changes", []) { row throws(StoreError) in
             (
                 count: Int(try row.number(0)),
-                first: row.isNull(1) ? nil : try row.date(1, "staged_changes", "staged_at")
+                first: try row.optionalDate(1)
             )
         }
         backlog.staged = staged?.count ?? 0

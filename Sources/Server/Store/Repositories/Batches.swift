@@ -27,8 +27,6 @@ public enum BatchState: Equatable, Sendable {
 }
 
 extension StoreSession {
-    private static let table = "batches"
-
     /// Makes a staged change a member of its batch.
     ///
     /// Call after staging it, in a transaction that holds the group's row exclusively: two last members are then

@@ -98,24 +98,17 @@ extension StoreSession {
         }
         guard let mimeType = change.mimeType, let createdAt = change.createdAt, let updatedAt = change.updatedAt
         else { throw StoreError.corrupt(table: "staged_changes", column: "kind") }
-        try execute(
-            """
-            INSERT INTO files
-                   (sharing_group_id, file_uuid, file_group_uuid, owning_user_id, storage_type, device_uuid,
-                    created_at, updated_at, mime_type, app_metadata, app_metadata_version, file_version, check_sum,
-                    sha256, size_bytes, object_id, object_revision, provider_hash, changed_at_master_version)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
-                .text(orNull: change.fileGroupUUID?.rawValue), .int(content.owningUser.userID.rawValue),
-                .text(content.owningUser.storageType.rawValue), .text(area.deviceUUID.rawValue), .date(createdAt),
-                .date(updatedAt), .text(mimeType.rawValue), .text(orNull: change.appMetaData),
-                .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .int(0),
-                .text(content.checkSum.rawValue), .bytes(orNull: content.sha256), .int(orNull: content.sizeBytes),
-                .text(orNull: content.objectID), .text(orNull: content.objectRevision),
-                .text(orNull: content.providerHash), .int(version.rawValue),
-            ])
+        let file: ColumnValues = [
+            "sharing_group_id": .int(area.groupID.rawValue), "file_uuid": .text(change.fileUUID.rawValue),
+            "file_group_uuid": .text(orNull: change.fileGroupUUID?.rawValue),
+            "device_uuid": .text(area.deviceUUID.rawValue), "created_at": .date(createdAt),
+            "updated_at": .date(updatedAt), "mime_type": .text(mimeType.rawValue),
+            "app_metadata": .text(orNull: change.appMetaData),
+            "app_metadata_version": .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }),
+            "file_version": .int(0), "changed_at_master_version": .int(version.rawValue),
+        ]
+        let row = file + content.columnValues
+        try execute("INSERT INTO files (\(row.columns)) VALUES (\(valuesOf: row.columns))", row.values)
     }
 
     /// Rejects files that are now live in two groups.
@@ -145,7 +138,7 @@ extension StoreSession {
                FOR UPDATE
             """,
             [.int(area.groupID.rawValue), .int(version.rawValue), .int(area.groupID.rawValue)]
-        ) { row throws(StoreError) in try row.identifier(0, "files", "file_uuid") }
+        ) { row throws(StoreError) in try row.identifier(0) }
         if let other = elsewhere.first(where: files.contains) { throw CommitRefusal.belongsElsewhere(other) }
     }
 
@@ -161,25 +154,25 @@ extension StoreSession {
         }
         guard content.owningUser == current.owningUser, try isMember(current.owningUser.userID, of: area.groupID)
         else { throw CommitRefusal.ownerGone }
+        let file: ColumnValues = [
+            "file_version": .int(orNull: change.fileVersion.map { Int64($0.rawValue) }),
+            "device_uuid": .text(area.deviceUUID.rawValue), "updated_at": .date(updatedAt),
+            "is_deleted": .bool(false), "changed_at_master_version": .int(version.rawValue),
+        ]
+        let row = file + content.columnValues
         try execute(
             """
             UPDATE files
-               SET file_version = ?, device_uuid = ?, updated_at = ?, check_sum = ?, sha256 = ?, size_bytes = ?,
-                   object_id = ?, object_revision = ?, provider_hash = ?, is_deleted = FALSE,
+               SET \(assigning: row.columns),
                    app_metadata = IF(? IS NULL, app_metadata, ?),
-                   app_metadata_version = IFNULL(?, app_metadata_version),
-                   changed_at_master_version = ?
+                   app_metadata_version = IFNULL(?, app_metadata_version)
              WHERE sharing_group_id = ?
                AND file_uuid = ?
             """,
-            [
-                .int(orNull: change.fileVersion.map { Int64($0.rawValue) }), .text(area.deviceUUID.rawValue),
-                .date(updatedAt), .text(content.checkSum.rawValue), .bytes(orNull: content.sha256),
-                .int(orNull: content.sizeBytes), .text(orNull: content.objectID),
-                .text(orNull: content.objectRevision), .text(orNull: content.providerHash),
+            row.values + [
                 .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .text(orNull: change.appMetaData),
-                .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .int(version.rawValue),
-                .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
+                .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .int(area.groupID.rawValue),
+                .text(change.fileUUID.rawValue),
             ])
         if current.objectID == nil || current.objectID != content.objectID {
             try addDeletion(ofObjectOf: current, at: now)
@@ -213,11 +206,13 @@ extension StoreSession {
         try execute(
             """
             UPDATE files
-               SET is_deleted = TRUE, object_id = NULL, object_revision = NULL, changed_at_master_version = ?
+               SET \(assigning: FileRecord.deletion.columns), changed_at_master_version = ?
              WHERE sharing_group_id = ?
                AND file_uuid = ?
             """,
-            [.int(version.rawValue), .int(area.groupID.rawValue), .text(change.fileUUID.rawValue)])
+            FileRecord.deletion.values + [
+                .int(version.rawValue), .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
+            ])
         try addDeletion(ofObjectOf: current, at: now)
     }
 
@@ -256,9 +251,9 @@ extension StoreSession {
         ) { row throws(StoreError) in
             LastCommit(
                 userID: UserID(try row.number(0)),
-                deviceUUID: try row.identifier(1, "sharing_groups", "last_commit_device_uuid"),
+                deviceUUID: try row.identifier(1),
                 requestHash: row.optionalBytes(2) ?? [], masterVersion: MasterVersion(try row.number(3)),
-                transferred: try row.number32(4, "sharing_groups", "last_commit_transferred"))
+                transferred: try row.number32(4))
         }
     }
 }

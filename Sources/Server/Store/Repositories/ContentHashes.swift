@@ -24,7 +24,7 @@ extension StoreSession {
             [.int(owner.userID.rawValue), .text(objectID)]
         ) { row throws(StoreError) in
             KnownContent(
-                providerHash: try row.string(0), checkSum: try row.identifier(1, "content_hashes", "check_sum"))
+                providerHash: try row.string(0), checkSum: try row.identifier(1))
         }
     }
 

@@ -15,9 +15,8 @@ extension StoreSession {
         let isKept = try execute(
             """
             INSERT INTO departed_users
-                   (user_id, account_type, provider_user_id, cloud_folder_name, cloud_folder_id, credentials,
-                    forgotten_at)
-            SELECT user_id, account_type, provider_user_id, cloud_folder_name, cloud_folder_id, credentials, ?
+                   (\(UserRecord.keptColumns), credentials, forgotten_at)
+            SELECT \(UserRecord.keptColumns), credentials, ?
               FROM users u
              WHERE user_id = ?
                AND credentials IS NOT NULL
@@ -38,16 +37,12 @@ extension StoreSession {
     ) throws(StoreError) -> (user: UserRecord, credentials: [UInt8])? {
         try first(
             """
-            SELECT user_id, account_type, provider_user_id, cloud_folder_name, cloud_folder_id, credentials
+            SELECT \(UserRecord.keptColumns), '' AS display_name, credentials
               FROM departed_users
              WHERE user_id = ?
             """, [.int(userID.rawValue)]
         ) { row throws(StoreError) in
-            let user = UserRecord(
-                userID: UserID(try row.number(0)), accountType: try row.word(1, "departed_users", "account_type"),
-                providerUserID: try row.string(2), displayName: "", cloudFolderName: row.optionalText(3),
-                cloudFolderID: row.optionalText(4))
-            return (user: user, credentials: row.optionalBytes(5) ?? [])
+            (user: try UserRecord(row), credentials: try row.optionalData("credentials") ?? [])
         }
     }
 

@@ -3,8 +3,6 @@ public import SyncProtocol
 
 /// Staged changes that will not be committed: their rows are deleted, and their objects become work for the outbox.
 extension StoreSession {
-    private static let table = "staged_changes"
-
     /// A row to withdraw.
     private struct Abandoned {
         var area: StagingArea
@@ -14,26 +12,29 @@ extension StoreSession {
         var objectID: String?
         /// The name that an older server gave the object.
         var name: CloudFileName?
-    }
 
-    private static func abandoned(from row: borrowing Row) throws(StoreError) -> Abandoned {
-        var found = Abandoned(
-            area: StagingArea(
-                userID: UserID(try row.number(0)), deviceUUID: try row.identifier(1, table, "device_uuid"),
-                groupID: SharingGroupID(try row.number(2))),
-            file: try row.identifier(3, as: FileUUID.self, table, "file_uuid"),
-            batch: try row.optionalIdentifier(7, table, "batch_uuid"), objectID: row.optionalText(6))
-        if let owner = try row.optionalNumber(4) {
-            found.owner = OwningUser(
-                userID: UserID(owner), storageType: try row.word(5, table, "storage_type"))
+        /// The columns of `staged_changes` that ``init(_:)`` reads.
+        static let columns: ColumnList = [
+            "user_id", "device_uuid", "sharing_group_id", "file_uuid", "owning_user_id", "storage_type", "object_id",
+            "batch_uuid", "file_version", "mime_type",
+        ]
+
+        init(_ row: borrowing Row) throws(StoreError) {
+            area = StagingArea(
+                userID: UserID(try row.number("user_id")), deviceUUID: try row.identifier("device_uuid"),
+                groupID: SharingGroupID(try row.number("sharing_group_id")))
+            file = try row.identifier("file_uuid")
+            batch = try row.optionalIdentifier("batch_uuid")
+            owner = try row.isNull("owning_user_id") ? nil : OwningUser(row)
+            objectID = try row.optionalString("object_id")
+            if let mimeType = try row.optionalString("mime_type").flatMap({ MIMEType($0) }),
+                let version = try row.optionalNumber32("file_version")
+            {
+                name = CloudFileName(
+                    fileUUID: file, deviceUUID: area.deviceUUID, fileVersion: FileVersion(version),
+                    fileExtension: MIMETypeTable.extensionOfOlderServers(for: mimeType))
+            }
         }
-        if let mimeType = row.optionalText(9).flatMap({ MIMEType($0) }), !row.isNull(8) {
-            found.name = CloudFileName(
-                fileUUID: found.file, deviceUUID: found.area.deviceUUID,
-                fileVersion: FileVersion(try row.number32(8, table, "file_version")),
-                fileExtension: MIMETypeTable.extensionOfOlderServers(for: mimeType))
-        }
-        return found
     }
 
     private mutating func withdraw(_ changes: [Abandoned], at now: WireDate) throws(StoreError) {
@@ -57,14 +58,13 @@ extension StoreSession {
     ) throws(StoreError) -> Int {
         let staged = try all(
             """
-            SELECT user_id, device_uuid, sharing_group_id, file_uuid, owning_user_id, storage_type, object_id,
-                   batch_uuid, file_version, mime_type
+            SELECT \(Abandoned.columns)
               FROM staged_changes
              WHERE user_id = ?
                AND device_uuid = ?
                AND sharing_group_id = ?
                FOR UPDATE
-            """, area.values, Self.abandoned(from:))
+            """, area.values, Abandoned.init(_:))
         let discarded = staged.filter { change in
             (files?.contains(change.file) ?? true) && (batch.map { $0 == change.batch } ?? true)
         }
@@ -82,8 +82,7 @@ extension StoreSession {
     ) throws(StoreError) -> Int {
         let abandoned = try all(
             """
-            SELECT s.user_id, s.device_uuid, s.sharing_group_id, s.file_uuid, s.owning_user_id, s.storage_type,
-                   s.object_id, s.batch_uuid, s.file_version, s.mime_type
+            SELECT \(Abandoned.columns, of: "s")
               FROM staged_changes s
              WHERE s.staged_at < ?
                AND (s.batch_uuid IS NULL
@@ -97,7 +96,7 @@ extension StoreSession {
              ORDER BY s.staged_at
              LIMIT ?
                FOR UPDATE SKIP LOCKED
-            """, [.date(time), .date(time), .int(Int64(limit))], Self.abandoned(from:))
+            """, [.date(time), .date(time), .int(Int64(limit))], Abandoned.init(_:))
         try withdraw(abandoned, at: now)
         return abandoned.count
     }
@@ -116,8 +115,7 @@ extension StoreSession {
     ) throws(StoreError) -> Int {
         let orphaned = try all(
             """
-            SELECT s.user_id, s.device_uuid, s.sharing_group_id, s.file_uuid, s.owning_user_id, s.storage_type,
-                   s.object_id, s.batch_uuid, s.file_version, s.mime_type
+            SELECT \(Abandoned.columns, of: "s")
               FROM staged_changes s
              WHERE s.staged_at >= ?
                AND NOT EXISTS (SELECT 1
@@ -127,7 +125,7 @@ extension StoreSession {
              ORDER BY s.staged_at
              LIMIT ?
                FOR UPDATE SKIP LOCKED
-            """, [.date(time), .int(Int64(limit))], Self.abandoned(from:))
+            """, [.date(time), .int(Int64(limit))], Abandoned.init(_:))
         try withdraw(orphaned, at: now)
         return orphaned.count
     }

@@ -60,9 +60,130 @@ public struct FileRecord: Equatable, Sendable {
     }
 }
 
-extension StoreSession {
-    private static let table = "files"
+extension StoredContent {
+    /// The columns of a content in `files` and in `staged_changes`.
+    static let columns: ColumnList = [
+        "owning_user_id", "storage_type", "check_sum", "sha256", "size_bytes", "object_id", "object_revision",
+        "provider_hash",
+    ]
 
+    init(_ row: borrowing Row) throws(StoreError) {
+        owningUser = try OwningUser(row)
+        checkSum = try row.identifier("check_sum")
+        sha256 = try row.optionalData("sha256")
+        sizeBytes = try row.optionalNumber("size_bytes")
+        objectID = try row.optionalString("object_id")
+        objectRevision = try row.optionalString("object_revision")
+        providerHash = try row.optionalString("provider_hash")
+    }
+
+    /// What a statement writes into the ``columns``.
+    var columnValues: ColumnValues {
+        [
+            "owning_user_id": .int(owningUser.userID.rawValue), "storage_type": .text(owningUser.storageType.rawValue),
+            "check_sum": .text(checkSum.rawValue), "sha256": .bytes(orNull: sha256),
+            "size_bytes": .int(orNull: sizeBytes), "object_id": .text(orNull: objectID),
+            "object_revision": .text(orNull: objectRevision), "provider_hash": .text(orNull: providerHash),
+        ]
+    }
+}
+
+extension OwningUser {
+    /// The owner in a row of `files` or `staged_changes`.
+    init(_ row: borrowing Row) throws(StoreError) {
+        self.init(userID: UserID(try row.number("owning_user_id")), storageType: try row.word("storage_type"))
+    }
+}
+
+extension FileRecord {
+    /// The columns of `files` that ``init(_:)`` reads.
+    static let columns: ColumnList = [
+        "file_uuid", "owning_user_id", "storage_type", "device_uuid", "created_at", "updated_at", "mime_type",
+        "app_metadata", "app_metadata_version", "is_deleted", "file_version", "check_sum", "size_bytes", "object_id",
+        "object_revision", "provider_hash",
+    ]
+
+    init(_ row: borrowing Row) throws(StoreError) {
+        fileUUID = try row.identifier("file_uuid")
+        owningUser = try OwningUser(row)
+        deviceUUID = try row.identifier("device_uuid")
+        createdAt = try row.date("created_at")
+        updatedAt = try row.date("updated_at")
+        guard let mimeType = MIMEType(try row.string("mime_type")) else { throw try row.corrupt("mime_type") }
+        self.mimeType = mimeType
+        appMetaData = try row.optionalString("app_metadata")
+        appMetaDataVersion = try row.optionalNumber32("app_metadata_version").map { AppMetaDataVersion($0) }
+        isDeleted = try row.flag("is_deleted")
+        fileVersion = FileVersion(try row.number32("file_version"))
+        checkSum = try row.optionalIdentifier("check_sum")
+        sizeBytes = try row.optionalNumber("size_bytes")
+        objectID = try row.optionalString("object_id")
+        objectRevision = try row.optionalString("object_revision")
+        providerHash = try row.optionalString("provider_hash")
+    }
+
+    /// What a statement writes into the row of a file that is deleted: its bytes are no longer the file's.
+    static let deletion: ColumnValues = ["is_deleted": .bool(true), "object_id": .null, "object_revision": .null]
+}
+
+/// The positions of the columns that the files of an Index reply are written from.
+///
+/// Determined once for each statement, since groups have tens of thousands of files.
+private struct IndexColumns {
+    static let all: ColumnList = [
+        "file_uuid", "device_uuid", "file_group_uuid", "created_at", "updated_at", "mime_type", "is_deleted",
+        "app_metadata_version", "file_version", "owning_user_id", "storage_type",
+    ]
+
+    private let fileUUID: Int
+    private let deviceUUID: Int
+    private let fileGroupUUID: Int
+    private let createdAt: Int
+    private let updatedAt: Int
+    private let mimeType: Int
+    private let isDeleted: ColumnReference
+    private let appMetaDataVersion: ColumnReference
+    private let fileVersion: ColumnReference
+    private let owningUserID: ColumnReference
+    private let storageType: ColumnReference
+
+    init(_ row: borrowing Row) throws(StoreError) {
+        fileUUID = try row.position("file_uuid")
+        deviceUUID = try row.position("device_uuid")
+        fileGroupUUID = try row.position("file_group_uuid")
+        createdAt = try row.position("created_at")
+        updatedAt = try row.position("updated_at")
+        mimeType = try row.position("mime_type")
+        isDeleted = .position(try row.position("is_deleted"))
+        appMetaDataVersion = .position(try row.position("app_metadata_version"))
+        fileVersion = .position(try row.position("file_version"))
+        owningUserID = .position(try row.position("owning_user_id"))
+        storageType = .position(try row.position("storage_type"))
+    }
+
+    func write(
+        _ row: borrowing Row, of groupUUID: SharingGroupUUID, to writer: inout IndexResponseWriter
+    ) throws(StoreError) {
+        writer.beginFile()
+        row.withText(fileUUID) { if let text = $0 { writer.fileUUID(text) } }
+        row.withText(deviceUUID) { if let text = $0 { writer.deviceUUID(text) } }
+        row.withText(fileGroupUUID) { if let text = $0 { writer.fileGroupUUID(text) } }
+        writer.sharingGroupUUID(groupUUID)
+        row.withText(createdAt) { if let text = $0 { writer.creationDate(text) } }
+        row.withText(updatedAt) { if let text = $0 { writer.updateDate(text) } }
+        row.withText(mimeType) { if let text = $0 { writer.mimeType(text) } }
+        writer.deleted(try row.flag(isDeleted))
+        if let version = try row.optionalNumber32(appMetaDataVersion) {
+            writer.appMetaDataVersion(AppMetaDataVersion(version))
+        }
+        writer.fileVersion(FileVersion(try row.number32(fileVersion)))
+        writer.owningUserID(UserID(try row.number(owningUserID)))
+        writer.cloudStorageType(try row.word(storageType))
+        writer.endFile()
+    }
+}
+
+extension StoreSession {
     /// A committed file of a group, deleted ones included.
     ///
     /// - Parameter locked: whether the row stays locked until the end of the transaction.
@@ -73,53 +194,20 @@ extension StoreSession {
         if locked {
             return try first(
                 """
-                SELECT file_uuid, owning_user_id, storage_type, device_uuid, created_at, mime_type, app_metadata,
-                       app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash,
-                       updated_at, object_revision
+                SELECT \(FileRecord.columns)
                   FROM files
                  WHERE sharing_group_id = ?
                    AND file_uuid = ?
                    FOR UPDATE
-                """, values, Self.file(from:))
+                """, values, FileRecord.init(_:))
         }
         return try first(
             """
-            SELECT file_uuid, owning_user_id, storage_type, device_uuid, created_at, mime_type, app_metadata,
-                   app_metadata_version, is_deleted, file_version, check_sum, size_bytes, object_id, provider_hash,
-                   updated_at, object_revision
+            SELECT \(FileRecord.columns)
               FROM files
              WHERE sharing_group_id = ?
                AND file_uuid = ?
-            """, values, Self.file(from:))
-    }
-
-    private static func file(from row: borrowing Row) throws(StoreError) -> FileRecord {
-        try file(from: row, column: 0)
-    }
-
-    /// A file whose columns begin at `column`.
-    static func file(from row: borrowing Row, column: Int) throws(StoreError) -> FileRecord {
-        guard let mimeType = MIMEType(try row.string(column + 5)) else {
-            throw .corrupt(table: table, column: "mime_type")
-        }
-        var metaDataVersion: AppMetaDataVersion?
-        if !row.isNull(column + 7) {
-            metaDataVersion = AppMetaDataVersion(try row.number32(column + 7, table, "app_metadata_version"))
-        }
-        return FileRecord(
-            fileUUID: try row.identifier(column, table, "file_uuid"),
-            owningUser: OwningUser(
-                userID: UserID(try row.number(column + 1)),
-                storageType: try row.word(column + 2, table, "storage_type")),
-            deviceUUID: try row.identifier(column + 3, table, "device_uuid"),
-            createdAt: try row.date(column + 4, table, "created_at"),
-            updatedAt: try row.date(column + 14, table, "updated_at"),
-            mimeType: mimeType, appMetaData: row.optionalText(column + 6), appMetaDataVersion: metaDataVersion,
-            isDeleted: try row.flag(column + 8),
-            fileVersion: FileVersion(try row.number32(column + 9, table, "file_version")),
-            checkSum: try row.optionalIdentifier(column + 10, table, "check_sum"),
-            sizeBytes: try row.optionalNumber(column + 11), objectID: row.optionalText(column + 12),
-            providerHash: row.optionalText(column + 13), objectRevision: row.optionalText(column + 15))
+            """, values, FileRecord.init(_:))
     }
 
     /// Writes the files of a group, deleted ones included: all in the order of their UUIDs, or those that changed after
@@ -133,15 +221,18 @@ extension StoreSession {
         drain: (inout IndexResponseWriter) -> Void = { _ in }
     ) throws(StoreError) {
         let groupUUID = group.groupUUID
+        var columns: IndexColumns?
         let write: (borrowing Row) throws(StoreError) -> Void = { row throws(StoreError) in
-            try Self.write(row, of: groupUUID, to: &writer)
+            let known: IndexColumns
+            if let columns { known = columns } else { known = try IndexColumns(row) }
+            columns = known
+            try known.write(row, of: groupUUID, to: &writer)
             drain(&writer)
         }
         guard let since else {
             return try connection.query(
                 """
-                SELECT file_uuid, device_uuid, file_group_uuid, created_at, updated_at, mime_type, is_deleted,
-                       app_metadata_version, file_version, owning_user_id, storage_type
+                SELECT \(IndexColumns.all)
                   FROM files
                  WHERE sharing_group_id = ?
                  ORDER BY file_uuid
@@ -149,34 +240,12 @@ extension StoreSession {
         }
         try connection.query(
             """
-            SELECT file_uuid, device_uuid, file_group_uuid, created_at, updated_at, mime_type, is_deleted,
-                   app_metadata_version, file_version, owning_user_id, storage_type
+            SELECT \(IndexColumns.all)
               FROM files FORCE INDEX (changes)
              WHERE sharing_group_id = ?
                AND changed_at_master_version > ?
              ORDER BY changed_at_master_version, file_uuid
             """, [.int(group.groupID.rawValue), .int(since.rawValue)], write)
-    }
-
-    private static func write(
-        _ row: borrowing Row, of groupUUID: SharingGroupUUID, to writer: inout IndexResponseWriter
-    ) throws(StoreError) {
-        writer.beginFile()
-        row.withText(0) { if let text = $0 { writer.fileUUID(text) } }
-        row.withText(1) { if let text = $0 { writer.deviceUUID(text) } }
-        row.withText(2) { if let text = $0 { writer.fileGroupUUID(text) } }
-        writer.sharingGroupUUID(groupUUID)
-        row.withText(3) { if let text = $0 { writer.creationDate(text) } }
-        row.withText(4) { if let text = $0 { writer.updateDate(text) } }
-        row.withText(5) { if let text = $0 { writer.mimeType(text) } }
-        writer.deleted(try row.flag(6))
-        if !row.isNull(7) {
-            writer.appMetaDataVersion(AppMetaDataVersion(try row.number32(7, table, "app_metadata_version")))
-        }
-        writer.fileVersion(FileVersion(try row.number32(8, table, "file_version")))
-        writer.owningUserID(UserID(try row.number(9)))
-        writer.cloudStorageType(try row.word(10, table, "storage_type"))
-        writer.endFile()
     }
 
     /// Whether a file with that UUID is live in another group: a file belongs to one group forever.
@@ -221,10 +290,11 @@ extension StoreSession {
     public mutating func adopt(
         objectID: String, revision: String?, as file: FileRecord, in groupID: SharingGroupID
     ) throws(StoreError) -> Bool {
+        let object: ColumnValues = ["object_id": .text(objectID), "object_revision": .text(orNull: revision)]
         let adopted = try execute(
             """
             UPDATE files
-               SET object_id = ?, object_revision = ?
+               SET \(assigning: object.columns)
              WHERE sharing_group_id = ?
                AND file_uuid = ?
                AND file_version = ?
@@ -233,16 +303,16 @@ extension StoreSession {
                                 WHERE o.user_id = files.owning_user_id AND o.object_id = ?
                                   AND o.kind = 'deleteObject')
             """,
-            [
-                .text(objectID), .text(orNull: revision), .int(groupID.rawValue), .text(file.fileUUID.rawValue),
-                .int(Int64(file.fileVersion.rawValue)), .text(objectID),
+            object.values + [
+                .int(groupID.rawValue), .text(file.fileUUID.rawValue), .int(Int64(file.fileVersion.rawValue)),
+                .text(objectID),
             ])
         guard adopted == 1 else { return false }
         if file.objectID == nil {
             try execute(
                 """
                 UPDATE files
-                   SET object_id = ?, object_revision = ?
+                   SET \(assigning: object.columns)
                  WHERE file_uuid = ?
                    AND owning_user_id = ?
                    AND device_uuid = ?
@@ -250,10 +320,9 @@ extension StoreSession {
                    AND object_id IS NULL
                    AND NOT is_deleted
                 """,
-                [
-                    .text(objectID), .text(orNull: revision), .text(file.fileUUID.rawValue),
-                    .int(file.owningUser.userID.rawValue), .text(file.deviceUUID.rawValue),
-                    .int(Int64(file.fileVersion.rawValue)),
+                object.values + [
+                    .text(file.fileUUID.rawValue), .int(file.owningUser.userID.rawValue),
+                    .text(file.deviceUUID.rawValue), .int(Int64(file.fileVersion.rawValue)),
                 ])
         }
         // A deletion recorded from now on finds our row; one recorded while the row was being written shows up here.

@@ -42,7 +42,7 @@ extension StoreSession {
         ) { row throws(StoreError) in
             IdentifiedCommit(
                 requestHash: row.optionalBytes(0) ?? [], masterVersion: MasterVersion(try row.number(1)),
-                transferred: try row.number32(2, "commits", "transferred"))
+                transferred: try row.number32(2))
         }
     }
 
@@ -81,8 +81,8 @@ extension StoreSession {
         ) { row throws(StoreError) in
             CommittedMember(
                 requestHash: row.optionalBytes(0) ?? [],
-                createdAt: row.isNull(1) ? nil : try row.date(1, "commit_members", "created_at"),
-                updatedAt: row.isNull(2) ? nil : try row.date(2, "commit_members", "updated_at"))
+                createdAt: try row.optionalDate(1),
+                updatedAt: try row.optionalDate(2))
         }
     }
 

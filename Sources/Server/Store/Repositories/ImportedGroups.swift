@@ -117,7 +117,7 @@ extension StoreSession {
             if let version = try row.optionalNumber(2) {
                 known.imported = (
                     version, row.optionalBytes(3) ?? [], try row.number(4),
-                    try row.date(5, "imported_groups", "imported_at")
+                    try row.date(5)
                 )
             }
             return known

@@ -34,9 +34,9 @@ extension StoreSession {
     private static func invitation(from row: borrowing Row) throws(StoreError) -> InvitationRecord {
         InvitationRecord(
             groupID: SharingGroupID(try row.number(0)),
-            groupUUID: try row.identifier(1, "sharing_groups", "sharing_group_uuid"),
+            groupUUID: try row.identifier(1),
             invitingUserID: UserID(try row.number(2)), owningUserID: UserID(try row.number(3)),
-            permission: try permission(row.string(4)), allowsSocialAcceptance: try row.flag(5),
+            permission: try row.permission(4), allowsSocialAcceptance: try row.flag(5),
             remainingAcceptors: Int(try row.number(6)))
     }
 
@@ -56,10 +56,10 @@ extension StoreSession {
             [.int(groupID.rawValue), .date(now)]
         ) { row throws(StoreError) in
             GetSharingInvitationsResponse.Invitation(
-                sharingInvitationUUID: try row.identifier(0, "invitations", "invitation_uuid"),
-                permission: try Self.permission(row.string(1)), allowSocialAcceptance: try row.flag(2),
-                numberOfAcceptors: try row.number32(3, "invitations", "remaining_acceptors"),
-                expirationDate: try row.date(4, "invitations", "expires_at"),
+                sharingInvitationUUID: try row.identifier(0),
+                permission: try row.permission(1), allowSocialAcceptance: try row.flag(2),
+                numberOfAcceptors: try row.number32(3),
+                expirationDate: try row.date(4),
                 invitingUserId: UserID(try row.number(5)))
         }
     }

@@ -17,9 +17,9 @@ extension StoreSession {
             [.int(groupID.rawValue)]
         ) { row throws(StoreError) in
             GroupMember(
-                userID: UserID(try row.number(0)), accountType: try row.word(1, "users", "account_type"),
-                permission: try Self.permission(row.string(2)),
-                joinedAt: try row.date(3, "memberships", "joined_at"))
+                userID: UserID(try row.number(0)), accountType: try row.word(1),
+                permission: try row.permission(2),
+                joinedAt: try row.date(3))
         }
     }
 
@@ -81,10 +81,10 @@ extension StoreSession {
         try execute(
             """
             UPDATE files
-               SET is_deleted = TRUE, object_id = NULL, object_revision = NULL, changed_at_master_version = ?
+               SET \(assigning: FileRecord.deletion.columns), changed_at_master_version = ?
              WHERE sharing_group_id = ?
                AND NOT is_deleted
-            """, [.int(version.rawValue)] + group)
+            """, FileRecord.deletion.values + [.int(version.rawValue)] + group)
         try execute("UPDATE sharing_groups SET is_deleted = TRUE WHERE sharing_group_id = ?", group)
     }
 
@@ -95,10 +95,10 @@ extension StoreSession {
         try execute(
             """
             UPDATE files
-               SET is_deleted = TRUE, object_id = NULL, object_revision = NULL, changed_at_master_version = ?
+               SET \(assigning: FileRecord.deletion.columns), changed_at_master_version = ?
              WHERE sharing_group_id = ?
                AND owning_user_id = ?
                AND NOT is_deleted
-            """, [.int(version.rawValue), .int(groupID.rawValue), .int(userID.rawValue)])
+            """, FileRecord.deletion.values + [.int(version.rawValue), .int(groupID.rawValue), .int(userID.rawValue)])
     }
 }

@@ -21,8 +21,6 @@ public struct PushOrder: Equatable, Sendable {
 }
 
 extension StoreSession {
-    private static let table = "outbox"
-
     /// Schedules a notification of the other members of a group.
     public mutating func addPush(
         _ text: String, from sender: UserID, to groupID: SharingGroupID, at now: WireDate
@@ -77,21 +75,20 @@ extension StoreSession {
         return devices + topics
     }
 
-    /// The push in a row of the outbox whose columns begin at `column`; `nil` if it is other work.
-    static func pushOrder(from row: borrowing Row, column: Int) throws(StoreError) -> PushOrder? {
-        guard let word = row.optionalText(column) else { return nil }
-        guard let groupID = try row.optionalNumber(column + 1), let text = row.optionalText(column + 3) else {
-            throw .corrupt(table: table, column: "push_target")
-        }
+    /// The push in a row of the outbox; `nil` if it is other work.
+    static func pushOrder(from row: borrowing Row) throws(StoreError) -> PushOrder? {
+        guard let word = try row.optionalString("push_target") else { return nil }
+        guard let groupID = try row.optionalNumber("sharing_group_id"), let text = try row.optionalString("message")
+        else { throw try row.corrupt("push_target") }
         let target: PushOrder.Target
-        switch (word, try row.optionalNumber(column + 2)) {
+        switch (word, try row.optionalNumber("registration_id")) {
         case ("group", _): target = .group
         case ("device", let number?): target = .device(PushRegistrationID(number))
         case ("topic", _): target = .topic
-        default: throw .corrupt(table: table, column: "push_target")
+        default: throw try row.corrupt("push_target")
         }
         return PushOrder(
             target: target, groupID: SharingGroupID(groupID), text: text,
-            orderedAt: try row.date(column + 4, table, "created_at"))
+            orderedAt: try row.date("created_at"))
     }
 }

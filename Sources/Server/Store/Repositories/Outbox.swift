@@ -50,7 +50,6 @@ public enum LeaseEnd: Equatable, Sendable {
 }
 
 extension StoreSession {
-    private static let table = "outbox"
     /// Never part of an object's name.
     private static let nameSeparator = "/"
 
@@ -261,17 +260,17 @@ extension StoreSession {
             """,
             [.date(now), .int(Int64(limit))]
         ) { row throws(StoreError) in
-            let userID = UserID(try row.number(2))
-            let storageType: CloudStorageType? = try row.optionalWord(3, Self.table, "storage_type")
+            let userID = UserID(try row.number("user_id"))
+            let storageType: CloudStorageType? = try row.optionalWord("storage_type")
             return OutboxItem(
-                id: OutboxID(try row.number(0)), kind: try row.word(1, Self.table, "kind"), userID: userID,
+                id: OutboxID(try row.number("outbox_id")), kind: try row.word("kind"), userID: userID,
                 owner: storageType.map { OwningUser(userID: userID, storageType: $0) },
-                objectID: row.optionalText(4),
-                objectNames: row.optionalText(5)?.split(separator: Self.nameSeparator).map(String.init) ?? [],
-                push: try Self.pushOrder(from: row, column: 7),
-                grant: try Self.abandonedGrant(
-                    from: row, column: 12, at: try row.date(11, Self.table, "created_at")),
-                requestID: row.optionalText(14), attempts: Int(try row.number(6)))
+                objectID: try row.optionalString("object_id"),
+                objectNames: try row.optionalString("object_name")?.split(separator: Self.nameSeparator).map(
+                    String.init)
+                    ?? [],
+                push: try Self.pushOrder(from: row), grant: try Self.abandonedGrant(from: row),
+                requestID: try row.optionalString("request_id"), attempts: Int(try row.number("attempts")))
         }
         for item in items {
             try execute(
@@ -338,7 +337,7 @@ extension StoreSession {
         try first(
             "SELECT COUNT(*), MIN(created_at) FROM outbox WHERE available_at <= ?", [.date(now)]
         ) { row throws(StoreError) in
-            (due: Int(try row.number(0)), oldest: row.isNull(1) ? nil : try row.date(1, Self.table, "created_at"))
+            (due: Int(try row.number(0)), oldest: try row.optionalDate(1))
         } ?? (due: 0, oldest: nil)
     }
 }

@@ -110,8 +110,8 @@ extension StoreSession {
             [.int(id.rawValue), .int(userID.rawValue), .int(groupID.rawValue)]
         ) { row throws(StoreError) in
             PushRegistration(
-                kind: try row.word(0, Self.table, "kind"), token: try row.string(2),
-                environment: try row.optionalWord(1, Self.table, "environment"), endpointARN: row.optionalText(3),
+                kind: try row.word(0), token: try row.string(2),
+                environment: try row.optionalWord(1), endpointARN: row.optionalText(3),
                 subscriptionARN: row.optionalText(4))
         }
     }

@@ -97,12 +97,10 @@ extension StoreSession {
             [.int(Int64(seconds)), .int(item.rawValue), .text(leaseOwner)]) == 1
     }
 
-    /// The grant in a row of the outbox whose columns begin at `column`; `nil` if it is other work.
-    static func abandonedGrant(
-        from row: borrowing Row, column: Int, at abandonedAt: WireDate
-    ) throws(StoreError) -> AbandonedGrant? {
-        guard let record = row.optionalBytes(column) else { return nil }
+    /// The grant in a row of the outbox; `nil` if it is other work.
+    static func abandonedGrant(from row: borrowing Row) throws(StoreError) -> AbandonedGrant? {
+        guard let record = try row.optionalData("credentials") else { return nil }
         return AbandonedGrant(
-            accountType: try row.word(column + 1, "outbox", "account_type"), record: record, abandonedAt: abandonedAt)
+            accountType: try row.word("account_type"), record: record, abandonedAt: try row.date("created_at"))
     }
 }

@@ -40,17 +40,41 @@ public enum MasterVersionAdvance: Equatable, Sendable {
     case stale(current: MasterVersion)
 }
 
-extension StoreSession {
-    private static let table = "sharing_groups"
+extension Membership {
+    /// The columns that ``init(_:)`` reads, of the group `g`, the membership `m` and the user `o` who owns the member's
+    /// new files.
+    static let columns: ColumnList = [
+        "g.sharing_group_id", "g.sharing_group_uuid", "g.name", "g.master_version", "m.permission",
+        "m.invitation_uuid", "o.user_id", "o.account_type",
+    ]
 
+    init(_ row: borrowing Row) throws(StoreError) {
+        let group = row.columns(of: "g")
+        groupID = SharingGroupID(try group.number("sharing_group_id"))
+        groupUUID = try group.identifier("sharing_group_uuid")
+        groupName = try group.optionalString("name")
+        masterVersion = MasterVersion(try group.number("master_version"))
+        let membership = row.columns(of: "m")
+        permission = try membership.permission("permission")
+        invitation = try membership.optionalIdentifier("invitation_uuid")
+        let owner = row.columns(of: "o")
+        if let userID = try owner.optionalNumber("user_id") {
+            guard let storageType = try owner.word("account_type", as: AccountType.self).cloudStorageType else {
+                throw .corrupt(table: "memberships", column: "owning_user_id")
+            }
+            owningUser = OwningUser(userID: UserID(userID), storageType: storageType)
+        }
+    }
+}
+
+extension StoreSession {
     /// The caller's membership in a group; `nil` if they are not a member, or the group is deleted or does not exist.
     public mutating func membership(
         of userID: UserID, in group: SharingGroupUUID
     ) throws(StoreError) -> Membership? {
         try first(
             """
-            SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, m.permission,
-                   m.invitation_uuid, o.user_id, o.account_type
+            SELECT \(Membership.columns)
               FROM sharing_groups g
               JOIN memberships m ON m.sharing_group_id = g.sharing_group_id
               JOIN users u ON u.user_id = m.user_id
@@ -60,32 +84,7 @@ extension StoreSession {
                AND NOT g.is_deleted
                AND m.user_id = ?
             """,
-            [.text(group.rawValue), .int(userID.rawValue)], Self.membership(from:))
-    }
-
-    /// A membership whose columns are the first eight.
-    static func membership(from row: borrowing Row) throws(StoreError) -> Membership {
-        var owner: OwningUser?
-        if let number = try row.optionalNumber(6) {
-            let type: AccountType = try row.word(7, "users", "account_type")
-            guard let storageType = type.cloudStorageType else {
-                throw .corrupt(table: "memberships", column: "owning_user_id")
-            }
-            owner = OwningUser(userID: UserID(number), storageType: storageType)
-        }
-        return Membership(
-            groupID: SharingGroupID(try row.number(0)),
-            groupUUID: try row.identifier(1, table, "sharing_group_uuid"), groupName: row.optionalText(2),
-            masterVersion: MasterVersion(try row.number(3)),
-            permission: try permission(row.string(4)), owningUser: owner,
-            invitation: try row.optionalIdentifier(5, "memberships", "invitation_uuid"))
-    }
-
-    static func permission(_ word: String) throws(StoreError) -> Permission {
-        guard let permission = Permission(queryText: word) else {
-            throw .corrupt(table: "memberships", column: "permission")
-        }
-        return permission
+            [.text(group.rawValue), .int(userID.rawValue)], Membership.init(_:))
     }
 
     /// All groups that a user belongs to, in the order of their creation, each with its members.
@@ -117,11 +116,11 @@ extension StoreSession {
             """,
             [.int(userID.rawValue)]
         ) { row throws(StoreError) in
-            let owner: AccountType? = try row.optionalWord(5, "users", "account_type")
+            let owner: AccountType? = try row.optionalWord(5)
             return SharingGroupInfo(
-                sharingGroupUUID: try row.identifier(1, Self.table, "sharing_group_uuid"),
+                sharingGroupUUID: try row.identifier(1),
                 sharingGroupName: row.optionalText(2), deleted: false,
-                masterVersion: MasterVersion(try row.number(3)), permission: try Self.permission(row.string(4)),
+                masterVersion: MasterVersion(try row.number(3)), permission: try row.permission(4),
                 sharingGroupUsers: members[try row.number(0)] ?? [], cloudStorageType: owner?.cloudStorageType)
         }
     }
@@ -143,7 +142,7 @@ extension StoreSession {
         ) { row throws(StoreError) in
             GetSharingGroupMembersResponse.Member(
                 userId: UserID(try row.number(0)), name: try row.string(1),
-                permission: try Self.permission(row.string(2)), owningUserId: try row.optionalNumber(3).map(UserID.init)
+                permission: try row.permission(2), owningUserId: try row.optionalNumber(3).map(UserID.init)
             )
         }
     }
@@ -200,7 +199,7 @@ extension StoreSession {
                AND NOT g.is_deleted
             """,
             [.int(userID.rawValue), .text(invitation.rawValue)]
-        ) { row throws(StoreError) in try row.identifier(0, Self.table, "sharing_group_uuid") }
+        ) { row throws(StoreError) in try row.identifier(0) }
     }
 
     /// Advances a group's master version by one, if it still equals `expected`, and keeps its row locked.

@@ -13,9 +13,15 @@ public struct StagingArea: Equatable, Sendable {
         self.groupID = groupID
     }
 
-    var values: [Value] {
-        [.int(userID.rawValue), .text(deviceUUID.rawValue), .int(groupID.rawValue)]
+    /// The columns that identify the area, in `staged_changes` and `batches`.
+    var key: ColumnValues {
+        [
+            "user_id": .int(userID.rawValue), "device_uuid": .text(deviceUUID.rawValue),
+            "sharing_group_id": .int(groupID.rawValue),
+        ]
     }
+
+    var values: [Value] { key.values }
 }
 
 /// A staged change that has not been committed.
@@ -51,39 +57,68 @@ public struct StagedChange: Equatable, Sendable {
     }
 }
 
-extension StoreSession {
-    private static let table = "staged_changes"
+extension StagedChange {
+    /// The columns of `staged_changes` that ``init(_:)`` reads.
+    static let columns: ColumnList =
+        [
+            "file_uuid", "kind", "file_group_uuid", "created_at", "updated_at", "mime_type", "app_metadata",
+            "app_metadata_version", "file_version", "batch_uuid",
+        ] + StoredContent.columns
 
+    init(_ row: borrowing Row) throws(StoreError) {
+        self.init(fileUUID: try row.identifier("file_uuid"), kind: try row.word("kind"))
+        fileGroupUUID = try row.optionalIdentifier("file_group_uuid")
+        createdAt = try row.optionalDate("created_at")
+        updatedAt = try row.optionalDate("updated_at")
+        mimeType = try row.optionalString("mime_type").flatMap { MIMEType($0) }
+        appMetaData = try row.optionalString("app_metadata")
+        appMetaDataVersion = try row.optionalNumber32("app_metadata_version").map { AppMetaDataVersion($0) }
+        fileVersion = try row.optionalNumber32("file_version").map { FileVersion($0) }
+        batchUUID = try row.optionalIdentifier("batch_uuid")
+        content = try row.isNull("owning_user_id") ? nil : StoredContent(row)
+    }
+
+    /// What a statement writes into the row of the change, its key and its batch aside.
+    fileprivate func columnValues(at now: WireDate) -> ColumnValues {
+        let change: ColumnValues = [
+            "kind": .text(kind.rawValue), "file_group_uuid": .text(orNull: fileGroupUUID?.rawValue),
+            "created_at": .date(orNull: createdAt), "updated_at": .date(orNull: updatedAt),
+            "mime_type": .text(orNull: mimeType?.rawValue), "app_metadata": .text(orNull: appMetaData),
+            "app_metadata_version": .int(orNull: appMetaDataVersion.map { Int64($0.rawValue) }),
+            "app_metadata_bytes": .int(Int64(appMetaData?.utf8.count ?? 0)),
+            "file_version": .int(orNull: fileVersion.map { Int64($0.rawValue) }), "staged_at": .date(now),
+        ]
+        return change + (content?.columnValues ?? .nulls(StoredContent.columns))
+    }
+}
+
+extension StoreSession {
     /// The staged change of one file.
     public mutating func stagedChange(
         of file: FileUUID, in area: StagingArea
     ) throws(StoreError) -> StagedChange? {
         try first(
             """
-            SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
-                   app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
-                   object_id, object_revision, provider_hash, batch_uuid
+            SELECT \(StagedChange.columns)
               FROM staged_changes
              WHERE user_id = ?
                AND device_uuid = ?
                AND sharing_group_id = ?
                AND file_uuid = ?
-            """, area.values + [.text(file.rawValue)], Self.stagedChange(from:))
+            """, area.values + [.text(file.rawValue)], StagedChange.init(_:))
     }
 
     /// All staged changes of one area, in the order of their files' UUIDs, those of batches included.
     public mutating func stagedChanges(in area: StagingArea) throws(StoreError) -> [StagedChange] {
         try all(
             """
-            SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
-                   app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
-                   object_id, object_revision, provider_hash, batch_uuid
+            SELECT \(StagedChange.columns)
               FROM staged_changes
              WHERE user_id = ?
                AND device_uuid = ?
                AND sharing_group_id = ?
              ORDER BY file_uuid
-            """, area.values, Self.stagedChange(from:))
+            """, area.values, StagedChange.init(_:))
     }
 
     /// The changes of an area that one commit takes, in the order of the files' UUIDs. The rows stay locked until the
@@ -95,9 +130,7 @@ extension StoreSession {
     ) throws(StoreError) -> [StagedChange] {
         try all(
             """
-            SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
-                   app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
-                   object_id, object_revision, provider_hash, batch_uuid
+            SELECT \(StagedChange.columns)
               FROM staged_changes
              WHERE user_id = ?
                AND device_uuid = ?
@@ -106,44 +139,11 @@ extension StoreSession {
                AND batch_master_version <=> ?
              ORDER BY file_uuid
                FOR UPDATE
-            """, area.values + Self.values(of: batch), Self.stagedChange(from:))
+            """, area.values + Self.values(of: batch), StagedChange.init(_:))
     }
 
     private static func values(of batch: (uuid: BatchUUID, masterVersion: MasterVersion)?) -> [Value] {
         [.text(orNull: batch?.uuid.rawValue), .int(orNull: batch?.masterVersion.rawValue)]
-    }
-
-    private static func stagedChange(from row: borrowing Row) throws(StoreError) -> StagedChange {
-        try stagedChange(from: row, column: 0)
-    }
-
-    /// A staged change whose columns begin at `column`.
-    static func stagedChange(from row: borrowing Row, column: Int) throws(StoreError) -> StagedChange {
-        var change = StagedChange(
-            fileUUID: try row.identifier(column, table, "file_uuid"), kind: try row.word(column + 1, table, "kind"))
-        change.fileGroupUUID = try row.optionalIdentifier(column + 2, table, "file_group_uuid")
-        if !row.isNull(column + 3) { change.createdAt = try row.date(column + 3, table, "created_at") }
-        if !row.isNull(column + 4) { change.updatedAt = try row.date(column + 4, table, "updated_at") }
-        if let text = row.optionalText(column + 5) { change.mimeType = MIMEType(text) }
-        change.appMetaData = row.optionalText(column + 6)
-        if !row.isNull(column + 7) {
-            change.appMetaDataVersion = AppMetaDataVersion(
-                try row.number32(column + 7, table, "app_metadata_version"))
-        }
-        if !row.isNull(column + 8) {
-            change.fileVersion = FileVersion(try row.number32(column + 8, table, "file_version"))
-        }
-        if let owner = try row.optionalNumber(column + 12) {
-            change.content = StoredContent(
-                owningUser: OwningUser(
-                    userID: UserID(owner), storageType: try row.word(column + 13, table, "storage_type")),
-                checkSum: try row.identifier(column + 9, table, "check_sum"),
-                sha256: row.optionalBytes(column + 10), sizeBytes: try row.optionalNumber(column + 11),
-                objectID: row.optionalText(column + 14), objectRevision: row.optionalText(column + 15),
-                providerHash: row.optionalText(column + 16))
-        }
-        change.batchUUID = try row.optionalIdentifier(column + 17, table, "batch_uuid")
-        return change
     }
 
     /// Stages a change of a file that has no staged change yet, in one statement.
@@ -154,33 +154,13 @@ extension StoreSession {
     public mutating func stageFirst(
         _ change: StagedChange, in area: StagingArea, at now: WireDate
     ) throws(StoreError) -> Bool {
-        try execute(
+        let row = change.columnValues(at: now) + area.key + ["file_uuid": .text(change.fileUUID.rawValue)]
+        return try execute(
             """
-            INSERT INTO staged_changes
-                   (kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata, app_metadata_version,
-                    file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type, object_id,
-                    object_revision, provider_hash, app_metadata_bytes, staged_at, user_id, device_uuid,
-                    sharing_group_id, file_uuid)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO staged_changes (\(row.columns))
+            VALUES (\(valuesOf: row.columns))
                 ON DUPLICATE KEY UPDATE file_uuid = file_uuid
-            """, Self.values(of: change, at: now) + area.values + [.text(change.fileUUID.rawValue)]) == 1
-    }
-
-    /// The column values of a change, in the order of ``stageFirst(_:in:at:)`` and ``stage(_:in:at:)``.
-    private static func values(of change: StagedChange, at now: WireDate) -> [Value] {
-        let content = change.content
-        return [
-            .text(change.kind.rawValue), .text(orNull: change.fileGroupUUID?.rawValue),
-            .date(orNull: change.createdAt), .date(orNull: change.updatedAt),
-            .text(orNull: change.mimeType?.rawValue), .text(orNull: change.appMetaData),
-            .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }),
-            .int(orNull: change.fileVersion.map { Int64($0.rawValue) }), .text(orNull: content?.checkSum.rawValue),
-            .bytes(orNull: content?.sha256), .int(orNull: content?.sizeBytes),
-            .int(orNull: content?.owningUser.userID.rawValue),
-            .text(orNull: content?.owningUser.storageType.rawValue), .text(orNull: content?.objectID),
-            .text(orNull: content?.objectRevision), .text(orNull: content?.providerHash),
-            .int(Int64(change.appMetaData?.utf8.count ?? 0)), .date(now),
-        ]
+            """, row.values) == 1
     }
 
     /// Makes sure that a row for the file exists and is locked until the end of the transaction; returns what was
@@ -201,16 +181,14 @@ extension StoreSession {
         guard inserted == 0 else { return nil }
         return try first(
             """
-            SELECT file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
-                   app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
-                   object_id, object_revision, provider_hash, batch_uuid
+            SELECT \(StagedChange.columns)
               FROM staged_changes
              WHERE user_id = ?
                AND device_uuid = ?
                AND sharing_group_id = ?
                AND file_uuid = ?
                FOR UPDATE
-            """, area.values + [.text(file.rawValue)], Self.stagedChange(from:))
+            """, area.values + [.text(file.rawValue)], StagedChange.init(_:))
     }
 
     /// Stages a change in a row locked by ``claimStaging(of:in:at:)``; it replaces the change staged there before, and
@@ -218,19 +196,17 @@ extension StoreSession {
     public mutating func stage(
         _ change: StagedChange, in area: StagingArea, at now: WireDate
     ) throws(StoreError) {
+        let row = change.columnValues(at: now)
         try execute(
             """
             UPDATE staged_changes
-               SET kind = ?, file_group_uuid = ?, created_at = ?, updated_at = ?, mime_type = ?, app_metadata = ?,
-                   app_metadata_version = ?, file_version = ?, check_sum = ?, sha256 = ?, size_bytes = ?,
-                   owning_user_id = ?, storage_type = ?, object_id = ?, object_revision = ?, provider_hash = ?,
-                   app_metadata_bytes = ?, staged_at = ?, batch_uuid = NULL, batch_master_version = NULL,
-                   batch_request_hash = NULL
+               SET \(assigning: row.columns),
+                   batch_uuid = NULL, batch_master_version = NULL, batch_request_hash = NULL
              WHERE user_id = ?
                AND device_uuid = ?
                AND sharing_group_id = ?
                AND file_uuid = ?
-            """, Self.values(of: change, at: now) + area.values + [.text(change.fileUUID.rawValue)])
+            """, row.values + area.values + [.text(change.fileUUID.rawValue)])
     }
 
     /// Withdraws a staged change.
@@ -257,10 +233,8 @@ extension StoreSession {
                AND device_uuid = ?
                AND sharing_group_id = ?
                AND batch_uuid IS NULL
-            RETURNING file_uuid, kind, file_group_uuid, created_at, updated_at, mime_type, app_metadata,
-                      app_metadata_version, file_version, check_sum, sha256, size_bytes, owning_user_id, storage_type,
-                      object_id, object_revision, provider_hash, batch_uuid
-            """, area.values, Self.stagedChange(from:))
+            RETURNING \(StagedChange.columns)
+            """, area.values, StagedChange.init(_:))
     }
 
     /// Removes the changes that one commit has taken from an area, as returned by ``changesToCommit(in:of:)``.

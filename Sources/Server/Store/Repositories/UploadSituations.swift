@@ -25,15 +25,8 @@ extension StoreSession {
         var situation: UploadSituation?
         try connection.query(
             """
-            SELECT g.sharing_group_id, g.sharing_group_uuid, g.name, g.master_version, m.permission,
-                   m.invitation_uuid, o.user_id, o.account_type,
-                   s.file_uuid, s.kind, s.file_group_uuid, s.created_at, s.updated_at, s.mime_type, s.app_metadata,
-                   s.app_metadata_version, s.file_version, s.check_sum, s.sha256, s.size_bytes, s.owning_user_id,
-                   s.storage_type, s.object_id, s.object_revision, s.provider_hash, s.batch_uuid,
-                   f.sharing_group_id,
-                   f.file_uuid, f.owning_user_id, f.storage_type, f.device_uuid, f.created_at, f.mime_type,
-                   f.app_metadata, f.app_metadata_version, f.is_deleted, f.file_version, f.check_sum, f.size_bytes,
-                   f.object_id, f.provider_hash, f.updated_at, f.object_revision
+            SELECT \(Membership.columns), \(StagedChange.columns, of: "s"),
+                   f.sharing_group_id, \(FileRecord.columns, of: "f")
               FROM sharing_groups g
               JOIN memberships m ON m.sharing_group_id = g.sharing_group_id
               LEFT JOIN users o ON o.user_id = IFNULL(?, m.owning_user_id)
@@ -57,12 +50,14 @@ extension StoreSession {
             if let known = situation {
                 found = known
             } else {
-                found = UploadSituation(membership: try Self.membership(from: row))
-                if !row.isNull(8) { found.staged = try Self.stagedChange(from: row, column: 8) }
+                found = UploadSituation(membership: try Membership(row))
+                let staged = row.columns(of: "s")
+                if try !staged.isNull("file_uuid") { found.staged = try StagedChange(staged) }
             }
-            if let groupID = try row.optionalNumber(26) {
+            let file = row.columns(of: "f")
+            if let groupID = try file.optionalNumber("sharing_group_id") {
                 if groupID == found.membership.groupID.rawValue {
-                    found.current = try Self.file(from: row, column: 27)
+                    found.current = try FileRecord(file)
                 } else {
                     found.isLiveElsewhere = true
                 }

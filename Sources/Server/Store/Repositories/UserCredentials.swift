@@ -67,7 +67,7 @@ extension StoreSession {
         ) { row throws(StoreError) in
             CredentialRow(
                 record: row.optionalBytes(0), formerRecord: row.optionalBytes(1), version: try row.number(2),
-                consentWithdrawnAt: row.isNull(3) ? nil : try row.date(3, "users", "consent_withdrawn_at"))
+                consentWithdrawnAt: try row.optionalDate(3))
         }
     }
 

@@ -12,9 +12,25 @@ public struct UserRecord: Equatable, Sendable {
     public var cloudFolderID: String?
 }
 
-extension StoreSession {
-    private static let table = "users"
+extension UserRecord {
+    /// What of a user is kept after their removal, in `departed_users`.
+    static let keptColumns: ColumnList = [
+        "user_id", "account_type", "provider_user_id", "cloud_folder_name", "cloud_folder_id",
+    ]
+    /// The columns of `users` that ``init(_:)`` reads.
+    static let columns = keptColumns + ["display_name"]
 
+    init(_ row: borrowing Row) throws(StoreError) {
+        userID = UserID(try row.number("user_id"))
+        accountType = try row.word("account_type")
+        providerUserID = try row.string("provider_user_id")
+        displayName = try row.string("display_name")
+        cloudFolderName = try row.optionalString("cloud_folder_name")
+        cloudFolderID = try row.optionalString("cloud_folder_id")
+    }
+}
+
+extension StoreSession {
     /// Maximum length of a stored name; longer ones from providers are truncated.
     static let maximumNameCharacters = 255
 
@@ -24,16 +40,15 @@ extension StoreSession {
     ) throws(StoreError) -> (user: UserRecord, isDeviceKnown: Bool)? {
         try first(
             """
-            SELECT u.user_id, u.account_type, u.provider_user_id, u.display_name, u.cloud_folder_name,
-                   u.cloud_folder_id,
-                   EXISTS (SELECT 1 FROM devices d WHERE d.user_id = u.user_id AND d.device_uuid = ?)
+            SELECT \(UserRecord.columns, of: "u"),
+                   EXISTS (SELECT 1 FROM devices d WHERE d.user_id = u.user_id AND d.device_uuid = ?) AS is_known
               FROM users u
              WHERE u.account_type = ?
                AND u.provider_user_id = ?
             """,
             [.text(orNull: device?.rawValue), .text(accountType.rawValue), .text(providerUserID)]
         ) { row throws(StoreError) in
-            (user: try Self.user(from: row), isDeviceKnown: try row.flag(6))
+            (user: try UserRecord(row), isDeviceKnown: try row.flag("is_known"))
         }
     }
 
@@ -41,18 +56,11 @@ extension StoreSession {
     public mutating func user(_ userID: UserID) throws(StoreError) -> UserRecord? {
         try first(
             """
-            SELECT user_id, account_type, provider_user_id, display_name, cloud_folder_name, cloud_folder_id
+            SELECT \(UserRecord.columns)
               FROM users
              WHERE user_id = ?
             """,
-            [.int(userID.rawValue)], Self.user(from:))
-    }
-
-    private static func user(from row: borrowing Row) throws(StoreError) -> UserRecord {
-        UserRecord(
-            userID: UserID(try row.number(0)), accountType: try row.word(1, table, "account_type"),
-            providerUserID: try row.string(2), displayName: try row.string(3),
-            cloudFolderName: row.optionalText(4), cloudFolderID: row.optionalText(5))
+            [.int(userID.rawValue)], UserRecord.init(_:))
     }
 
     /// Adds a user. Call in a transaction.

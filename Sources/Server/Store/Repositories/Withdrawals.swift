@@ -78,14 +78,14 @@ extension StoreSession {
                AND sharing_group_id = ?
                AND object_id IS NOT NULL
             """, [.date(now), .date(now), requestValue] + staged)
+        let nothing = ColumnValues.nulls(StoredContent.columns)
         try execute(
             """
             UPDATE staged_changes
-               SET owning_user_id = NULL, storage_type = NULL, object_id = NULL, object_revision = NULL,
-                   provider_hash = NULL, check_sum = NULL, sha256 = NULL, size_bytes = NULL
+               SET \(assigning: nothing.columns)
              WHERE owning_user_id = ?
                AND sharing_group_id = ?
-            """, staged)
+            """, nothing.values + staged)
     }
 
     /// Withdraws a staged new file that has lost its owner and contents; any other change of the file stays.

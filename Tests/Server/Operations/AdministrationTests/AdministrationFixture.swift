@@ -84,7 +84,7 @@ struct AdministrationFixture: Sendable {
     func number(_ sql: StaticString) throws -> Int {
         var connection = try Connection(settings)
         var number = -1
-        try connection.query(sql) { (row) throws(MariaDBError) in number = Int(try row.int(0)) }
+        try connection.query(SQL(stringLiteral: sql)) { (row) throws(MariaDBError) in number = Int(try row.int(0)) }
         return number
     }
 }

@@ -64,7 +64,7 @@ struct ImportFixture {
     func rows(_ sql: StaticString) throws -> [String] {
         var connection = try Connection(settings)
         var lines: [String] = []
-        try connection.query(sql) { (row) throws(MariaDBError) in
+        try connection.query(SQL(stringLiteral: sql)) { (row) throws(MariaDBError) in
             lines.append((0..<row.columnCount).map { row.optionalText($0) ?? "-" }.joined(separator: "|"))
         }
         return lines

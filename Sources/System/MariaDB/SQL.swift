@@ -1,0 +1,83 @@
+/// The text of a statement: a literal of the program, with columns that are literals too.
+///
+/// No string made at run time becomes SQL: only what a ``ColumnList`` names can be interpolated.
+///
+/// ```swift
+/// "SELECT \(FileRecord.columns) FROM files WHERE file_uuid = ?"
+/// ```
+public struct SQL: Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
+    /// The literal alone, or the text with the columns in it.
+    enum Text: Sendable {
+        case literal(StaticString)
+        case composed(String)
+    }
+
+    let text: Text
+
+    public init(stringLiteral literal: StaticString) { text = .literal(literal) }
+
+    public init(stringInterpolation interpolation: StringInterpolation) { text = .composed(interpolation.text) }
+
+    /// The text that is prepared.
+    public var description: String {
+        switch text {
+        case .literal(let text): text.description
+        case .composed(let text): text
+        }
+    }
+
+    /// The parts of a statement.
+    public struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var text = ""
+
+        public init(literalCapacity: Int, interpolationCount: Int) {
+            text.reserveCapacity(literalCapacity + 256 * interpolationCount)
+        }
+
+        public mutating func appendLiteral(_ literal: StaticString) { text += literal.description }
+
+        /// `a, b`
+        public mutating func appendInterpolation(_ columns: ColumnList) {
+            append(columns) { $0 += $1 }
+        }
+
+        /// `t.a, t.b`, where `t` is the table's name in the statement.
+        public mutating func appendInterpolation(_ columns: ColumnList, of table: StaticString) {
+            let prefix = table.description + "."
+            append(columns) {
+                $0 += prefix
+                $0 += $1
+            }
+        }
+
+        /// `?, ?`: a value for each column.
+        public mutating func appendInterpolation(valuesOf columns: ColumnList) {
+            append(columns) { text, _ in text += "?" }
+        }
+
+        /// `a = ?, b = ?`
+        public mutating func appendInterpolation(assigning columns: ColumnList) {
+            append(columns) {
+                $0 += $1
+                $0 += " = ?"
+            }
+        }
+
+        /// `t.a = ?, t.b = ?`
+        public mutating func appendInterpolation(assigning columns: ColumnList, of table: StaticString) {
+            let prefix = table.description + "."
+            append(columns) {
+                $0 += prefix
+                $0 += $1
+                $0 += " = ?"
+            }
+        }
+
+        private mutating func append(_ columns: ColumnList, _ column: (inout String, String) -> Void) {
+            for (index, name) in columns.names.enumerated() {
+                if index > 0 { text += ", " }
+                column(&text, name)
+            }
+        }
+    }
+}
