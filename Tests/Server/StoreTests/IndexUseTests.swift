@@ -190,7 +190,8 @@ struct IndexUseTests {
         try expect("renew", 6) { _ = try $0.renewLease(of: item, by: "w", until: noon) }
         try expect("release", 3) { try $0.releaseLease(of: item, by: "w", at: noon) }
         let leased = OutboxItem(
-            id: item, kind: .deleteObject, userID: crowd.user, owner: crowd.owner, objectNames: [], attempts: 0)
+            id: item, userID: crowd.user,
+            work: .inStorage(.deleteObject(ObjectReference(objectID: "o")), of: crowd.owner), attempts: 0)
         try expect("postpone", 8) { _ = try $0.postpone(leased, by: "w", until: noon, error: "x", at: noon) }
         try expect("complete leased", 8) { _ = try $0.complete(leased, by: "w", at: noon) }
         try expect("record", 3) { try $0.record(objectID: "o", in: item, by: "w") }

@@ -42,8 +42,8 @@ struct OutboxTests {
         #expect(
             item
                 == OutboxItem(
-                    id: second, kind: .deleteObject, userID: owner.userID, owner: owner, objectID: "second",
-                    objectNames: [], push: nil, grant: nil, attempts: 0))
+                    id: second, userID: owner.userID,
+                    work: .inStorage(.deleteObject(ObjectReference(objectID: "second")), of: owner), attempts: 0))
         #expect(try lease(by: "w").isEmpty)
         let later = try lease(by: "w", at: noon(plus: 2))
         #expect(later.map(\.id).first == late)

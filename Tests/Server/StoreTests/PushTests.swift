@@ -74,7 +74,7 @@ struct PushTests {
         #expect(try store.transaction { try $0.removeUser(alice, at: noon) })
         let left = try lease()
         #expect(left.map(\.kind) == [.removePushTopic])
-        #expect(left.map(\.objectNames) == [["arn:t"]])
+        #expect(left.map(\.work) == [.removePushTopic("arn:t")])
         #expect(left.map(\.owner) == [nil])
     }
 

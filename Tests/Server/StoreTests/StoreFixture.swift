@@ -196,3 +196,20 @@ let noon = WireDate(secondsSince1970: 1_800_000_000)
 
 /// The moment so many seconds after noon.
 func noon(plus seconds: Int64) -> WireDate { WireDate(secondsSince1970: noon.secondsSince1970 + seconds) }
+
+/// What leased work of one kind or another is about.
+extension OutboxItem {
+    var objectID: String? {
+        switch work {
+        case .inStorage(.deleteObject(let object), _): object.objectID
+        case .inStorage(.writeWarningFile(let objectID), _): objectID
+        case .inStorage(.hashObject(let objectID), _): objectID
+        case .sendPush, .removePushTopic, .revokeGrant, .incomplete: nil
+        }
+    }
+    var objectNames: [String] {
+        if case .inStorage(.deleteObject(let object), _) = work { object.names } else { [] }
+    }
+    var push: PushOrder? { if case .sendPush(let order) = work { order } else { nil } }
+    var grant: AbandonedGrant? { if case .revokeGrant(let grant) = work { grant } else { nil } }
+}

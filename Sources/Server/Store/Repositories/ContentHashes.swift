@@ -80,18 +80,15 @@ extension StoreSession {
     public mutating func addHashing(
         of objectID: String, in owner: OwningUser, availableAt: WireDate, at now: WireDate
     ) throws(StoreError) {
+        let row = row(for: .hashObject(objectID: objectID), of: owner, availableAt: availableAt, at: now)
         try execute(
             """
-            INSERT INTO outbox (kind, user_id, storage_type, object_id, available_at, created_at, request_id)
-            SELECT 'hashObject', ?, ?, ?, ?, ?, ?
+            INSERT INTO outbox (\(row.columns))
+            SELECT \(valuesOf: row.columns)
               FROM DUAL
              WHERE NOT EXISTS (SELECT 1
                                  FROM outbox o
                                 WHERE o.user_id = ? AND o.object_id = ? AND o.kind = 'hashObject')
-            """,
-            [
-                .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(objectID),
-                .date(availableAt), .date(now), requestValue, .int(owner.userID.rawValue), .text(objectID),
-            ])
+            """, row.values + [.int(owner.userID.rawValue), .text(objectID)])
     }
 }

@@ -74,21 +74,21 @@ extension StoreSession {
             """, values)
         return devices + topics
     }
+}
 
-    /// The push in a row of the outbox; `nil` if it is other work.
-    static func pushOrder(from row: borrowing Row) throws(StoreError) -> PushOrder? {
-        guard let word = try row.optionalString("push_target") else { return nil }
+extension PushOrder {
+    /// `nil` if a row of the outbox lacks something.
+    init?(_ row: borrowing Row) throws(StoreError) {
         guard let groupID = try row.optionalNumber("sharing_group_id"), let text = try row.optionalString("message")
-        else { throw try row.corrupt("push_target") }
-        let target: PushOrder.Target
-        switch (word, try row.optionalNumber("registration_id")) {
+        else { return nil }
+        switch (try row.optionalString("push_target"), try row.optionalNumber("registration_id")) {
         case ("group", _): target = .group
         case ("device", let number?): target = .device(PushRegistrationID(number))
         case ("topic", _): target = .topic
-        default: throw try row.corrupt("push_target")
+        default: return nil
         }
-        return PushOrder(
-            target: target, groupID: SharingGroupID(groupID), text: text,
-            orderedAt: try row.date("created_at"))
+        self.groupID = SharingGroupID(groupID)
+        self.text = text
+        orderedAt = try row.date("created_at")
     }
 }

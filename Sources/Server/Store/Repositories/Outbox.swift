@@ -1,44 +1,6 @@
 internal import MariaDB
 public import SyncProtocol
 
-/// The number of a row of the outbox.
-public struct OutboxID: Hashable, Sendable {
-    public let rawValue: Int64
-    init(_ rawValue: Int64) { self.rawValue = rawValue }
-}
-
-/// Work that is still to be done in a cloud or at a push service.
-public struct OutboxItem: Equatable, Sendable {
-    public enum Kind: String, Equatable, Sendable, CaseIterable {
-        case deleteObject
-        case writeWarningFile
-        /// Compute an object's hashes by reading it.
-        case hashObject
-        case sendPush
-        case removePushTopic
-        /// Revoke at the provider what the person had granted.
-        case revokeGrant
-    }
-
-    public var id: OutboxID
-    public var kind: Kind
-    public var userID: UserID
-    /// The owner of the storage concerned; `nil` if the work concerns no storage.
-    public var owner: OwningUser?
-    public var objectID: String?
-    /// The possible names, in the order of their use, of an object whose identifier is unknown. For a
-    /// ``Kind/removePushTopic``, the topic.
-    public var objectNames: [String]
-    /// The content and recipients of a ``Kind/sendPush``.
-    public var push: PushOrder?
-    /// The grant of a ``Kind/revokeGrant``.
-    public var grant: AbandonedGrant?
-    /// The request that caused the work; `nil` if none did, or an older release recorded it.
-    public var requestID: String?
-    /// How often it has been tried.
-    public var attempts: Int
-}
-
 /// The outcome of ending the lease of work.
 public enum LeaseEnd: Equatable, Sendable {
     /// It was completed or postponed.
@@ -50,25 +12,32 @@ public enum LeaseEnd: Equatable, Sendable {
 }
 
 extension StoreSession {
-    /// Never part of an object's name.
-    private static let nameSeparator = "/"
+    /// A new row for work in storage, with the columns that its kind uses.
+    func row(
+        for work: StorageWork, of owner: OwningUser, availableAt: WireDate, at now: WireDate
+    ) -> ColumnValues {
+        work.columnValues + [
+            "user_id": .int(owner.userID.rawValue), "storage_type": .text(owner.storageType.rawValue),
+            "available_at": .date(availableAt), "created_at": .date(now), "request_id": requestValue,
+        ]
+    }
+
+    @discardableResult
+    private mutating func add(
+        _ work: StorageWork, of owner: OwningUser, availableAt: WireDate, at now: WireDate
+    ) throws(StoreError) -> OutboxID {
+        let row = row(for: work, of: owner, availableAt: availableAt, at: now)
+        return OutboxID(
+            try insert("INSERT INTO outbox (\(row.columns)) VALUES (\(valuesOf: row.columns))", row.values))
+    }
 
     /// Schedules the deletion of an object from `availableAt` on, unless a row refers to it by then.
     @discardableResult
     public mutating func addDeletion(
-        of objectID: String, in owner: OwningUser, leaseOwner: String? = nil, availableAt: WireDate, at now: WireDate
+        of objectID: String, in owner: OwningUser, availableAt: WireDate, at now: WireDate
     ) throws(StoreError) -> OutboxID {
-        OutboxID(
-            try insert(
-                """
-                INSERT INTO outbox
-                       (kind, user_id, storage_type, object_id, available_at, lease_owner, created_at, request_id)
-                VALUES ('deleteObject', ?, ?, ?, ?, ?, ?, ?)
-                """,
-                [
-                    .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(objectID),
-                    .date(availableAt), .text(orNull: leaseOwner), .date(now), requestValue,
-                ]))
+        try add(
+            .deleteObject(ObjectReference(objectID: objectID)), of: owner, availableAt: availableAt, at: now)
     }
 
     /// Schedules the deletion of the object of a file's current version, unless a row refers to it by then; call when
@@ -101,15 +70,7 @@ extension StoreSession {
         if let objectID {
             try addDeletion(of: objectID, in: owner, availableAt: now, at: now)
         } else if let name {
-            try execute(
-                """
-                INSERT INTO outbox (kind, user_id, storage_type, object_name, available_at, created_at, request_id)
-                VALUES ('deleteObject', ?, ?, ?, ?, ?, ?)
-                """,
-                [
-                    .int(owner.userID.rawValue), .text(owner.storageType.rawValue), .text(name.rawValue), .date(now),
-                    .date(now), requestValue,
-                ])
+            try add(.deleteObject(ObjectReference(names: [name.rawValue])), of: owner, availableAt: now, at: now)
         }
     }
 
@@ -124,33 +85,25 @@ extension StoreSession {
         toStore objectID: String?, named names: [String], in owner: OwningUser, leaseOwner: String, until: WireDate,
         at now: WireDate
     ) throws(StoreError) -> OutboxID {
+        let object = ObjectReference(objectID: objectID, names: names)
+        let row =
+            row(for: .deleteObject(object), of: owner, availableAt: until, at: now)
+            + ["lease_owner": .text(leaseOwner)]
         let id = try insertSelected(
             """
-            INSERT INTO outbox
-                   (kind, user_id, storage_type, object_id, object_name, available_at, lease_owner, created_at,
-                    request_id)
-            SELECT 'deleteObject', user_id, ?, ?, ?, ?, ?, ?, ?
+            INSERT INTO outbox (\(row.columns))
+            SELECT \(valuesOf: row.columns)
               FROM users
              WHERE user_id = ?
               LOCK IN SHARE MODE
-            """,
-            [
-                .text(owner.storageType.rawValue), .text(orNull: objectID),
-                .text(names.joined(separator: Self.nameSeparator)), .date(until), .text(leaseOwner), .date(now),
-                requestValue, .int(owner.userID.rawValue),
-            ])
+            """, row.values + [.int(owner.userID.rawValue)])
         guard let id else { throw .notFound }
         return OutboxID(id)
     }
 
     /// Schedules writing the warning file into a new owner's storage.
     public mutating func addWarningFile(for owner: OwningUser, at now: WireDate) throws(StoreError) {
-        try execute(
-            """
-            INSERT INTO outbox (kind, user_id, storage_type, available_at, created_at, request_id)
-            VALUES ('writeWarningFile', ?, ?, ?, ?, ?)
-            """,
-            [.int(owner.userID.rawValue), .text(owner.storageType.rawValue), .date(now), .date(now), requestValue])
+        try add(.writeWarningFile(objectID: nil), of: owner, availableAt: now, at: now)
     }
 
     /// Renews a lease.
@@ -250,28 +203,14 @@ extension StoreSession {
     ) throws(StoreError) -> [OutboxItem] {
         let items = try all(
             """
-            SELECT outbox_id, kind, user_id, storage_type, object_id, object_name, attempts, push_target,
-                   sharing_group_id, registration_id, message, created_at, credentials, account_type, request_id
+            SELECT \(OutboxItem.columns)
               FROM outbox
              WHERE available_at <= ?
              ORDER BY available_at
              LIMIT ?
                FOR UPDATE SKIP LOCKED
             """,
-            [.date(now), .int(Int64(limit))]
-        ) { row throws(StoreError) in
-            let userID = UserID(try row.number("user_id"))
-            let storageType: CloudStorageType? = try row.optionalWord("storage_type")
-            return OutboxItem(
-                id: OutboxID(try row.number("outbox_id")), kind: try row.word("kind"), userID: userID,
-                owner: storageType.map { OwningUser(userID: userID, storageType: $0) },
-                objectID: try row.optionalString("object_id"),
-                objectNames: try row.optionalString("object_name")?.split(separator: Self.nameSeparator).map(
-                    String.init)
-                    ?? [],
-                push: try Self.pushOrder(from: row), grant: try Self.abandonedGrant(from: row),
-                requestID: try row.optionalString("request_id"), attempts: Int(try row.number("attempts")))
-        }
+            [.date(now), .int(Int64(limit))], OutboxItem.init(_:))
         for item in items {
             try execute(
                 "UPDATE outbox SET available_at = ?, lease_owner = ?, attempts = attempts + 1 WHERE outbox_id = ?",

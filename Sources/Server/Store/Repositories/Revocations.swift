@@ -96,11 +96,16 @@ extension StoreSession {
             """,
             [.int(Int64(seconds)), .int(item.rawValue), .text(leaseOwner)]) == 1
     }
+}
 
-    /// The grant in a row of the outbox; `nil` if it is other work.
-    static func abandonedGrant(from row: borrowing Row) throws(StoreError) -> AbandonedGrant? {
-        guard let record = try row.optionalData("credentials") else { return nil }
-        return AbandonedGrant(
-            accountType: try row.word("account_type"), record: record, abandonedAt: try row.date("created_at"))
+extension AbandonedGrant {
+    /// `nil` if a row of the outbox lacks something.
+    init?(_ row: borrowing Row) throws(StoreError) {
+        guard let accountType: AccountType = try row.optionalWord("account_type"),
+            let record = try row.optionalData("credentials")
+        else { return nil }
+        self.accountType = accountType
+        self.record = record
+        abandonedAt = try row.date("created_at")
     }
 }

@@ -18,18 +18,17 @@ struct CloudWork: Sendable {
     /// Does one piece of work; doing it again changes nothing.
     /// - Throws: `CloudStorageError`, `StoreError`.
     func perform(
-        _ item: OutboxItem, _ transport: Transport, _ logger: Logger, _ signOfLife: () -> Void
+        _ work: StorageWork, of owner: OwningUser, _ item: OutboxItem, _ transport: Transport, _ logger: Logger,
+        _ signOfLife: () -> Void
     ) throws {
-        guard let owner = item.owner else { return }
         guard let storage = try open(owner, transport, logger) else {
             // Unless the work has since passed to another user, nobody can do it.
             return logger.warning("No way into the storage: its user is gone")
         }
-        switch item.kind {
-        case .deleteObject: try deleteObject(item, of: owner, storage)
-        case .writeWarningFile: try writeWarningFile(item, storage)
-        case .hashObject: try hashObject(item, of: owner, storage, signOfLife)
-        case .sendPush, .removePushTopic, .revokeGrant: preconditionFailure("this work is not done in storage")
+        switch work {
+        case .deleteObject(let object): try delete(object, of: owner, for: item, storage)
+        case .writeWarningFile(let objectID): try writeWarningFile(objectID, for: item, storage)
+        case .hashObject(let objectID): try hash(objectID, of: owner, for: item, storage, signOfLife)
         }
     }
 
@@ -45,32 +44,34 @@ struct CloudWork: Sendable {
             logger: logger)
     }
 
-    private func deleteObject(_ item: OutboxItem, of owner: OwningUser, _ storage: UserStorage) throws {
-        if let objectID = item.objectID {
+    private func delete(
+        _ object: ObjectReference, of owner: OwningUser, for item: OutboxItem, _ storage: UserStorage
+    ) throws {
+        if let objectID = object.objectID {
             let isAwaited = try store.withSession { session in
                 try session.hasOlderUpload(than: item.id, of: owner, at: now())
             }
             // That upload may have found the object because it has the same contents.
             if isAwaited { throw CloudStorageError.unavailable(detail: "an upload is under way") }
-            try deleteUnlessReferenced(objectID, of: owner, for: item, storage)
+            try deleteUnlessReferenced(objectID, named: object.names, of: owner, storage)
             // With several names, the identifier may belong to the first object found by them.
-            guard item.objectNames.count > 1 else { return }
+            guard object.names.count > 1 else { return }
         }
         // Left by an upload that died before it learned its object's identifier, or stored by an older server.
-        for name in item.objectNames {
+        for name in object.names {
             guard let found = try storage.provider.find(name: name, in: storage.access) else { continue }
             // Recorded before the decision, so that the object cannot be adopted from then on.
             try store.transaction { session in
                 try session.record(objectID: found.objectID, in: item.id, by: leaseOwner)
             }
-            try deleteUnlessReferenced(found.objectID, of: owner, for: item, storage)
+            try deleteUnlessReferenced(found.objectID, named: object.names, of: owner, storage)
         }
     }
 
     private func deleteUnlessReferenced(
-        _ objectID: String, of owner: OwningUser, for item: OutboxItem, _ storage: UserStorage
+        _ objectID: String, named names: [String], of owner: OwningUser, _ storage: UserStorage
     ) throws {
-        let names = item.objectNames.compactMap { CloudFileName($0) }
+        let names = names.compactMap { CloudFileName($0) }
         let isReferenced = try store.transaction { session in
             if try session.isReferenced(objectID, of: owner) { return true }
             for name in names where try session.isReferenced(name, of: owner) { return true }
@@ -80,12 +81,12 @@ struct CloudWork: Sendable {
         if !isReferenced { try storage.provider.delete(objectID: objectID, in: storage.access) }
     }
 
-    private func writeWarningFile(_ item: OutboxItem, _ storage: UserStorage) throws {
+    private func writeWarningFile(_ objectID: String?, for item: OutboxItem, _ storage: UserStorage) throws {
         guard let warningFile else { return }
         var reservation = try storage.provider.reserve(name: warningFile.name, in: storage.access)
         // Under another name the file would be useless.
         reservation.spareName = nil
-        if let objectID = item.objectID {
+        if let objectID {
             reservation.objectID = objectID
         } else {
             // A file with that name may be the person's own, or from an earlier account of theirs: it is left
@@ -102,10 +103,10 @@ struct CloudWork: Sendable {
     }
 
     /// Computes the hashes of an object, and checks them against the provider's own hash, which may be available late.
-    private func hashObject(
-        _ item: OutboxItem, of owner: OwningUser, _ storage: UserStorage, _ signOfLife: () -> Void
+    private func hash(
+        _ objectID: String, of owner: OwningUser, for item: OutboxItem, _ storage: UserStorage,
+        _ signOfLife: () -> Void
     ) throws {
-        guard let objectID = item.objectID else { return }
         do {
             let object = try storage.provider.describe(objectID: objectID, in: storage.access)
             guard object.providerHash != nil || item.attempts >= OutboxWorker.maximumAttempts else {

@@ -74,11 +74,13 @@ public struct OutboxWorker: Sendable {
         if let requestID = item.requestID { logger[metadataKey: LogKey.requestID.rawValue] = "\(requestID)" }
         let transport = transport.logged(by: logger)
         do {
-            switch item.kind {
-            case .deleteObject, .writeWarningFile, .hashObject:
-                try cloudWork.perform(item, transport, logger, signOfLife)
-            case .sendPush, .removePushTopic: try pushWork.perform(item, transport, logger)
-            case .revokeGrant: try revocationWork.perform(item, transport, logger)
+            switch item.work {
+            case .inStorage(let work, let owner):
+                try cloudWork.perform(work, of: owner, item, transport, logger, signOfLife)
+            case .sendPush(let order): try pushWork.send(order, for: item, transport, logger)
+            case .removePushTopic(let topic): try pushWork.removeTopic(topic, transport)
+            case .revokeGrant(let grant): try revocationWork.revoke(grant, for: item, transport, logger)
+            case .incomplete: logger.warning("Work dropped: it does not say what it is about")
             }
             if try complete(item, logger) != .passedOn {
                 logger.info("Outbox item done", metadata: .keyed([.reason: "\(item.kind.rawValue)"]))
@@ -124,9 +126,7 @@ public struct OutboxWorker: Sendable {
         // too early.
         if let retryAfter { seconds = max(seconds, retryAfter.components.seconds + 2) }
         let isHopeless = !isTransient && item.attempts >= Self.maximumAttempts
-        let isStale =
-            pushWork.isStale(item, at: time(in: seconds)) || revocationWork.isStale(item, at: time(in: seconds))
-        guard !isHopeless, !isStale else {
+        guard !isHopeless, !isStale(item, at: time(in: seconds)) else {
             logger.warning("Outbox item dropped", metadata: .keyed([.reason: "\(word)", .count: "\(item.attempts)"]))
             _ = try complete(item, logger)
             return
@@ -140,6 +140,15 @@ public struct OutboxWorker: Sendable {
             try store.transaction { session in
                 try session.postpone(item, by: leaseOwner, until: time(in: seconds), error: word, at: now())
             }, logger)
+    }
+
+    /// Whether work will be too late at `time`.
+    private func isStale(_ item: OutboxItem, at time: WireDate) -> Bool {
+        switch item.work {
+        case .sendPush(let order): pushWork.isStale(order, at: time)
+        case .revokeGrant(let grant): revocationWork.isStale(grant, at: time)
+        case .inStorage, .removePushTopic, .incomplete: false
+        }
     }
 
     /// Whether the work concerns the storage of a removed user.

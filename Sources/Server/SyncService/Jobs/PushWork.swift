@@ -21,29 +21,33 @@ struct PushWork: Sendable {
     let leaseOwner: String
     let now: @Sendable () -> WireDate
 
-    /// Whether work is a push that is too old to be sent at `time`.
-    func isStale(_ item: OutboxItem, at time: WireDate) -> Bool {
-        guard let order = item.push else { return false }
-        return time.secondsSince1970 - order.orderedAt.secondsSince1970 > Self.patienceSeconds
+    /// Whether a push is too old to be sent at `time`.
+    func isStale(_ order: PushOrder, at time: WireDate) -> Bool {
+        time.secondsSince1970 - order.orderedAt.secondsSince1970 > Self.patienceSeconds
     }
 
-    /// Does one piece of work.
+    /// Removes a topic at SNS.
+    /// - Throws: `PushError`.
+    func removeTopic(_ topic: String, _ transport: Transport) throws {
+        try services.sns?.deleteTopic(topic, through: client(transport))
+    }
+
+    /// Sends a push, or splits one for a group.
     /// - Throws: `PushError`, `StoreError`.
-    func perform(_ item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
-        let client = PushClient(transport: transport, deadline: .after(Self.itemTime))
-        if item.kind == .removePushTopic {
-            guard let sns = services.sns, let topic = item.objectNames.first else { return }
-            return try sns.deleteTopic(topic, through: client)
-        }
-        guard let order = item.push else { return }
-        guard !isStale(item, at: now()) else {
+    func send(_ order: PushOrder, for item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
+        guard !isStale(order, at: now()) else {
             return logger.warning("Push dropped: too late", metadata: .keyed([.count: "\(item.attempts)"]))
         }
+        let client = client(transport)
         switch order.target {
         case .group: try fanOut(item, order, logger)
         case .device(let id): try notify(id, item, order, client, logger)
         case .topic: try publish(item, order, client, logger)
         }
+    }
+
+    private func client(_ transport: Transport) -> PushClient {
+        PushClient(transport: transport, deadline: .after(Self.itemTime))
     }
 
     /// From here on each device is a separate piece of work.

@@ -20,16 +20,15 @@ struct RevocationWork: Sendable {
     let storage: StorageRegistry
     let leaseOwner: String
 
-    /// Whether work is a revocation that will no longer be attempted at `time`.
-    func isStale(_ item: OutboxItem, at time: WireDate) -> Bool {
-        guard let grant = item.grant else { return false }
-        return time.secondsSince1970 - grant.abandonedAt.secondsSince1970 > Self.patienceSeconds
+    /// Whether a revocation will no longer be attempted at `time`.
+    func isStale(_ grant: AbandonedGrant, at time: WireDate) -> Bool {
+        time.secondsSince1970 - grant.abandonedAt.secondsSince1970 > Self.patienceSeconds
     }
 
     /// Revokes the grant at the provider. Does nothing if the account has a user again: then the grant is theirs.
     /// - Throws: `AccountError`, `StoreError`.
-    func perform(_ item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
-        guard let grant = item.grant, let account = storage.account(grant.accountType) else { return }
+    func revoke(_ grant: AbandonedGrant, for item: OutboxItem, _ transport: Transport, _ logger: Logger) throws {
+        guard let account = storage.account(grant.accountType) else { return }
         guard let credentials = try storage.vault.open(grant.record, from: .user(item.userID), logger) else {
             return logger.warning("Grant not revoked: its record does not open")
         }
