@@ -1,18 +1,18 @@
-internal import MariaDB
-internal import SyncProtocol
+package import MariaDB
+package import SyncProtocol
 
 /// A column of a row: by its name, or by its position where a statement has only a few.
-enum ColumnReference: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
+package enum ColumnReference: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
     case name(String)
     case position(Int)
 
-    init(stringLiteral name: String) { self = .name(name) }
-    init(integerLiteral position: Int) { self = .position(position) }
+    package init(stringLiteral name: String) { self = .name(name) }
+    package init(integerLiteral position: Int) { self = .position(position) }
 }
 
 // Reads columns as domain values; a value that cannot be decoded is damaged data, reported by table and column.
 extension Row {
-    borrowing func identifier<ID: CasePreservingIdentifier>(
+    package borrowing func identifier<ID: CasePreservingIdentifier>(
         _ column: ColumnReference, as type: ID.Type = ID.self
     ) throws(StoreError) -> ID {
         let column = try position(column)
@@ -20,14 +20,14 @@ extension Row {
         return value
     }
 
-    borrowing func optionalIdentifier<ID: CasePreservingIdentifier>(
+    package borrowing func optionalIdentifier<ID: CasePreservingIdentifier>(
         _ column: ColumnReference, as type: ID.Type = ID.self
     ) throws(StoreError) -> ID? {
         try isNull(column) ? nil : try identifier(column)
     }
 
     /// An enumeration value that the database stores as text.
-    borrowing func word<Word: RawRepresentable<String>>(
+    package borrowing func word<Word: RawRepresentable<String>>(
         _ column: ColumnReference, as type: Word.Type = Word.self
     ) throws(StoreError) -> Word {
         let column = try position(column)
@@ -35,71 +35,71 @@ extension Row {
         return value
     }
 
-    borrowing func optionalWord<Word: RawRepresentable<String>>(
+    package borrowing func optionalWord<Word: RawRepresentable<String>>(
         _ column: ColumnReference, as type: Word.Type = Word.self
     ) throws(StoreError) -> Word? {
         try isNull(column) ? nil : try word(column)
     }
 
-    borrowing func permission(_ column: ColumnReference) throws(StoreError) -> Permission {
+    package borrowing func permission(_ column: ColumnReference) throws(StoreError) -> Permission {
         let column = try position(column)
         guard let text = optionalText(column), let value = Permission(queryText: text) else { throw corrupt(column) }
         return value
     }
 
-    borrowing func date(_ column: ColumnReference) throws(StoreError) -> WireDate {
+    package borrowing func date(_ column: ColumnReference) throws(StoreError) -> WireDate {
         let column = try position(column)
         guard let text = optionalText(column), let value = WireDate(text) else { throw corrupt(column) }
         return value
     }
 
-    borrowing func optionalDate(_ column: ColumnReference) throws(StoreError) -> WireDate? {
+    package borrowing func optionalDate(_ column: ColumnReference) throws(StoreError) -> WireDate? {
         try isNull(column) ? nil : try date(column)
     }
 
-    borrowing func number(_ column: ColumnReference) throws(StoreError) -> Int64 {
+    package borrowing func number(_ column: ColumnReference) throws(StoreError) -> Int64 {
         let column = try position(column)
         do { return try int(column) } catch { throw StoreError(error) }
     }
 
-    borrowing func optionalNumber(_ column: ColumnReference) throws(StoreError) -> Int64? {
+    package borrowing func optionalNumber(_ column: ColumnReference) throws(StoreError) -> Int64? {
         let column = try position(column)
         do { return try optionalInt(column) } catch { throw StoreError(error) }
     }
 
-    borrowing func number32(_ column: ColumnReference) throws(StoreError) -> Int32 {
+    package borrowing func number32(_ column: ColumnReference) throws(StoreError) -> Int32 {
         let column = try position(column)
         guard let value = Int32(exactly: try number(.position(column))) else { throw corrupt(column) }
         return value
     }
 
-    borrowing func optionalNumber32(_ column: ColumnReference) throws(StoreError) -> Int32? {
+    package borrowing func optionalNumber32(_ column: ColumnReference) throws(StoreError) -> Int32? {
         try isNull(column) ? nil : try number32(column)
     }
 
-    borrowing func string(_ column: ColumnReference) throws(StoreError) -> String {
+    package borrowing func string(_ column: ColumnReference) throws(StoreError) -> String {
         let column = try position(column)
         do { return try text(column) } catch { throw StoreError(error) }
     }
 
-    borrowing func optionalString(_ column: ColumnReference) throws(StoreError) -> String? {
+    package borrowing func optionalString(_ column: ColumnReference) throws(StoreError) -> String? {
         optionalText(try position(column))
     }
 
-    borrowing func optionalData(_ column: ColumnReference) throws(StoreError) -> [UInt8]? {
+    package borrowing func optionalData(_ column: ColumnReference) throws(StoreError) -> [UInt8]? {
         optionalBytes(try position(column))
     }
 
-    borrowing func flag(_ column: ColumnReference) throws(StoreError) -> Bool {
+    package borrowing func flag(_ column: ColumnReference) throws(StoreError) -> Bool {
         try number(column) != 0
     }
 
-    borrowing func isNull(_ column: ColumnReference) throws(StoreError) -> Bool {
+    package borrowing func isNull(_ column: ColumnReference) throws(StoreError) -> Bool {
         isNull(try position(column))
     }
 
     /// The error for a value that cannot be decoded.
-    borrowing func corrupt(_ column: ColumnReference) throws(StoreError) -> StoreError {
+    package borrowing func corrupt(_ column: ColumnReference) throws(StoreError) -> StoreError {
         corrupt(try position(column))
     }
 
@@ -108,7 +108,7 @@ extension Row {
         return .corrupt(table: origin.table, column: origin.column)
     }
 
-    borrowing func position(_ column: ColumnReference) throws(StoreError) -> Int {
+    package borrowing func position(_ column: ColumnReference) throws(StoreError) -> Int {
         switch column {
         case .position(let position): return position
         case .name(let name): do { return try position(of: name) } catch { throw StoreError(error) }
@@ -117,6 +117,6 @@ extension Row {
 }
 
 extension Value {
-    static func date(_ date: WireDate) -> Value { .text(date.description) }
-    static func date(orNull date: WireDate?) -> Value { date.map(Value.date) ?? .null }
+    package static func date(_ date: WireDate) -> Value { .text(date.description) }
+    package static func date(orNull date: WireDate?) -> Value { date.map(Value.date) ?? .null }
 }

@@ -1,8 +1,9 @@
-internal import MariaDB
+package import MariaDB
 
 /// One thread's session with the database; the repositories are its extensions.
 ///
-/// Repositories never begin or end a transaction: ``Store`` does.
+/// Repositories never begin or end a transaction: ``Store`` does. Its `package` members are for `Operations`, which has
+/// the statements that only operators need; whatever serves phones calls repositories.
 public struct StoreSession: ~Copyable {
     var connection: Connection
     /// The request that the session works for; `nil` if there is none.
@@ -37,7 +38,7 @@ public struct StoreSession: ~Copyable {
     /// Runs a statement that changes rows.
     /// - Returns: how many rows it changed; rows that already had the new values do not count.
     @discardableResult
-    mutating func execute(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int {
+    package mutating func execute(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int {
         do { return Int(try connection.execute(sql, values).affectedRows) } catch { throw StoreError(error) }
     }
 
@@ -58,7 +59,7 @@ public struct StoreSession: ~Copyable {
     }
 
     /// The first row that a query returns, decoded.
-    mutating func first<Decoded>(
+    package mutating func first<Decoded>(
         _ sql: SQL, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded
     ) throws(StoreError) -> Decoded? {
         var found: Decoded?
@@ -69,7 +70,7 @@ public struct StoreSession: ~Copyable {
     }
 
     /// All rows that a query returns, decoded.
-    mutating func all<Decoded>(
+    package mutating func all<Decoded>(
         _ sql: SQL, _ values: [Value], _ decode: (borrowing Row) throws(StoreError) -> Decoded
     ) throws(StoreError) -> [Decoded] {
         var found: [Decoded] = []

@@ -1,5 +1,3 @@
-public import Store
-
 /// A rule that stored rows break, and what to do about it.
 public struct Finding: Encodable, Equatable, Sendable {
     public enum Severity: String, Encodable, Equatable, Sendable, Comparable {

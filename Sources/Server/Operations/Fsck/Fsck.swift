@@ -26,31 +26,17 @@ public struct Fsck: Sendable {
     /// - Throws: ``StoreError``.
     public func run() throws -> [Finding] {
         let findings = try store.snapshot { session in
-            var found: [Finding] = []
-            for rule in GroupInvariant.allCases {
-                found += try finding(rule, rule.judgement, &session)
-            }
-            for rule in FileInvariant.allCases {
-                found += try finding(rule, rule.judgement, &session)
-            }
-            for rule in WorkInvariant.allCases {
-                found += try finding(rule, rule.judgement, &session)
-            }
-            return found
+            try Invariant.all.compactMap { try finding($0, &session) }
         }
         return (try findings + sealedRecords()).sorted { $1.severity < $0.severity }
     }
 
-    private func finding(
-        _ rule: some Invariant, _ judgement: Judgement, _ session: inout StoreSession
-    ) throws -> [Finding] {
-        let rows = try session.violations(of: rule, limit: rowLimit + 1)
-        guard !rows.isEmpty else { return [] }
-        return [
-            Finding(
-                code: rule.rawValue, severity: judgement.severity, meaning: judgement.meaning,
-                repair: judgement.repair, rows: Array(rows.prefix(rowLimit)), more: rows.count > rowLimit)
-        ]
+    private func finding(_ rule: Invariant, _ session: inout StoreSession) throws -> Finding? {
+        let rows = try rule.violations(limit: rowLimit + 1, &session)
+        guard !rows.isEmpty else { return nil }
+        return Finding(
+            code: rule.code, severity: rule.severity, meaning: rule.meaning, repair: rule.repair?.action,
+            rows: Array(rows.prefix(rowLimit)), more: rows.count > rowLimit)
     }
 
     /// Tokens that no key opens.
@@ -94,14 +80,9 @@ public struct Fsck: Sendable {
     public func repair(_ findings: [Finding], at now: WireDate) throws -> [FsckReport.Repair] {
         var repairs: [FsckReport.Repair] = []
         for finding in findings {
-            guard let action = finding.repair else { continue }
-            let rows = try store.transaction { session in
-                if let rule = GroupInvariant(rawValue: finding.code) { return try session.repair(rule, at: now) }
-                if let rule = FileInvariant(rawValue: finding.code) { return try session.repair(rule, at: now) }
-                if let rule = WorkInvariant(rawValue: finding.code) { return try session.repair(rule, at: now) }
-                return 0
-            }
-            repairs.append(FsckReport.Repair(code: finding.code, action: action, rows: rows))
+            guard let repair = Invariant.all.first(where: { $0.code == finding.code })?.repair else { continue }
+            let rows = try store.transaction { session in try repair.run(&session, now) }
+            repairs.append(FsckReport.Repair(code: finding.code, action: repair.action, rows: rows))
         }
         return repairs
     }

@@ -1,4 +1,4 @@
-internal import MariaDB
+package import MariaDB
 public import SyncProtocol
 
 /// The bytes of one file version: their location and their hashes.
@@ -123,7 +123,9 @@ extension FileRecord {
     }
 
     /// What a statement writes into the row of a file that is deleted: its bytes are no longer the file's.
-    static let deletion: ColumnValues = ["is_deleted": .bool(true), "object_id": .null, "object_revision": .null]
+    package static let deletion: ColumnValues = [
+        "is_deleted": .bool(true), "object_id": .null, "object_revision": .null,
+    ]
 }
 
 /// The positions of the columns that the files of an Index reply are written from.

@@ -89,7 +89,7 @@ extension StoreSession {
     }
 
     /// Marks the files of one owner in a group deleted, as of master version `version`; their bytes stay.
-    mutating func markFilesDeleted(
+    package mutating func markFilesDeleted(
         ownedBy userID: UserID, in groupID: SharingGroupID, as version: MasterVersion
     ) throws(StoreError) {
         try execute(

@@ -4,7 +4,7 @@ public import SyncProtocol
 /// The number of a sharing group; used only inside the server.
 public struct SharingGroupID: Hashable, Sendable {
     public let rawValue: Int64
-    init(_ rawValue: Int64) { self.rawValue = rawValue }
+    package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
 /// The user whose storage takes a member's new files.

@@ -5,7 +5,7 @@ public import SyncProtocol
 // them by then. Callers have locked the group, so nothing is staged there between the two statements.
 extension StoreSession {
     /// Withdraws what a user has staged in a group, on all devices.
-    mutating func withdrawStaged(
+    package mutating func withdrawStaged(
         by userID: UserID, in groupID: SharingGroupID, at now: WireDate
     ) throws(StoreError) {
         let area: [Value] = [.int(userID.rawValue), .int(groupID.rawValue)]
@@ -22,7 +22,7 @@ extension StoreSession {
     }
 
     /// Withdraws all staged changes in a group.
-    mutating func withdrawStaged(in groupID: SharingGroupID, at now: WireDate) throws(StoreError) {
+    package mutating func withdrawStaged(in groupID: SharingGroupID, at now: WireDate) throws(StoreError) {
         let group: [Value] = [.int(groupID.rawValue)]
         try execute(
             """
@@ -36,7 +36,7 @@ extension StoreSession {
     }
 
     /// Withdraws next versions and metadata that members have staged for the files of one owner.
-    mutating func withdrawStagedChangesOfFiles(
+    package mutating func withdrawStagedChangesOfFiles(
         ownedBy userID: UserID, in groupID: SharingGroupID, at now: WireDate
     ) throws(StoreError) {
         let files: [Value] = [.int(groupID.rawValue), .int(userID.rawValue)]
