@@ -143,11 +143,11 @@ private struct IndexColumns {
     private let createdAt: Int
     private let updatedAt: Int
     private let mimeType: Int
-    private let isDeleted: ColumnReference
-    private let appMetaDataVersion: ColumnReference
-    private let fileVersion: ColumnReference
-    private let owningUserID: ColumnReference
-    private let storageType: ColumnReference
+    private let isDeleted: Int
+    private let appMetaDataVersion: Int
+    private let fileVersion: Int
+    private let owningUserID: Int
+    private let storageType: Int
 
     init(_ row: borrowing Row) throws(StoreError) {
         fileUUID = try row.position("file_uuid")
@@ -156,11 +156,11 @@ private struct IndexColumns {
         createdAt = try row.position("created_at")
         updatedAt = try row.position("updated_at")
         mimeType = try row.position("mime_type")
-        isDeleted = .position(try row.position("is_deleted"))
-        appMetaDataVersion = .position(try row.position("app_metadata_version"))
-        fileVersion = .position(try row.position("file_version"))
-        owningUserID = .position(try row.position("owning_user_id"))
-        storageType = .position(try row.position("storage_type"))
+        isDeleted = try row.position("is_deleted")
+        appMetaDataVersion = try row.position("app_metadata_version")
+        fileVersion = try row.position("file_version")
+        owningUserID = try row.position("owning_user_id")
+        storageType = try row.position("storage_type")
     }
 
     func write(
@@ -174,13 +174,13 @@ private struct IndexColumns {
         row.withText(createdAt) { if let text = $0 { writer.creationDate(text) } }
         row.withText(updatedAt) { if let text = $0 { writer.updateDate(text) } }
         row.withText(mimeType) { if let text = $0 { writer.mimeType(text) } }
-        writer.deleted(try row.flag(isDeleted))
-        if let version = try row.optionalNumber32(appMetaDataVersion) {
+        writer.deleted(try row.flag(.position(isDeleted)))
+        if let version = try row.optionalNumber32(.position(appMetaDataVersion)) {
             writer.appMetaDataVersion(AppMetaDataVersion(version))
         }
-        writer.fileVersion(FileVersion(try row.number32(fileVersion)))
-        writer.owningUserID(UserID(try row.number(owningUserID)))
-        writer.cloudStorageType(try row.word(storageType))
+        writer.fileVersion(FileVersion(try row.number32(.position(fileVersion))))
+        writer.owningUserID(UserID(try row.number(.position(owningUserID))))
+        writer.cloudStorageType(try row.word(.position(storageType)))
         writer.endFile()
     }
 }
@@ -225,10 +225,13 @@ extension StoreSession {
         let groupUUID = group.groupUUID
         var columns: IndexColumns?
         let write: (borrowing Row) throws(StoreError) -> Void = { row throws(StoreError) in
-            let known: IndexColumns
-            if let columns { known = columns } else { known = try IndexColumns(row) }
-            columns = known
-            try known.write(row, of: groupUUID, to: &writer)
+            if let columns {
+                try columns.write(row, of: groupUUID, to: &writer)
+            } else {
+                let found = try IndexColumns(row)
+                columns = found
+                try found.write(row, of: groupUUID, to: &writer)
+            }
             drain(&writer)
         }
         guard let since else {
