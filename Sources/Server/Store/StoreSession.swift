@@ -79,4 +79,23 @@ public struct StoreSession: ~Copyable {
         }
         return found
     }
+
+    /// Passes each row that a query returns to `body`, as it arrives; memory does not grow with their number.
+    package mutating func query(
+        _ sql: SQL, _ values: [Value] = [], _ body: (borrowing Row) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try connection.query(sql, values, body)
+    }
+
+    /// Runs SQL that this program composed, with nothing bound.
+    package mutating func executeScript(_ trustedSQL: String) throws(StoreError) {
+        do { try connection.executeScript(trustedSQL) } catch { throw StoreError(error) }
+    }
+
+    /// The database's clock, in milliseconds since 1970 (UTC).
+    public mutating func clockMilliseconds() throws(StoreError) -> Int64 {
+        try first("SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS INTEGER)", []) { row throws(StoreError) in
+            try row.number(0)
+        } ?? 0
+    }
 }

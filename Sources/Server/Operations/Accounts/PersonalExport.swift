@@ -2,7 +2,7 @@ import HTTPTransport
 import Logging
 import Posix
 import Providers
-public import Store
+import Store
 public import SyncProtocol
 public import Vault
 

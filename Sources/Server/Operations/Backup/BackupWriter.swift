@@ -61,7 +61,7 @@ public struct BackupWriter {
             var digest = IncrementalDigest(.sha256)
             var rows = 0
             var failure: (any Error)?
-            try session.dump(table, columns) { values throws(StoreError) in
+            try session.readRows(of: table, columns) { values throws(StoreError) in
                 guard failure == nil else { return }
                 let line = BackupFormat.line(values)
                 digest.update(line)

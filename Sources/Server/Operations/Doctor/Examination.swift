@@ -1,6 +1,6 @@
 import OpenSSLCrypto
 import Posix
-public import Store
+import Store
 
 /// Judges what was seen on a host; each check is one function without side effects, except for the probes.
 public enum Examination {

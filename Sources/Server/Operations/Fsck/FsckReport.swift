@@ -1,5 +1,3 @@
-import Store
-
 /// What `fsck` found, and what it did about it.
 public struct FsckReport: Report {
     /// What was repaired.

@@ -1,4 +1,4 @@
-public import Store
+import Store
 import SyncProtocol
 
 /// The history of one file as far as the database knows it, for people to read.

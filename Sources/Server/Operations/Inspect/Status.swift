@@ -1,4 +1,4 @@
-public import Store
+import Store
 
 /// The state of the installation: counts, and pending work.
 public struct Status: Report {

@@ -1,4 +1,4 @@
-internal import MariaDB
+package import MariaDB
 public import SyncProtocol
 
 /// Which users to list.
@@ -193,7 +193,7 @@ extension StoreSession {
     }
 
     /// The result of a query that counts.
-    mutating func count(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int {
+    package mutating func count(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int {
         try first(sql, values) { row throws(StoreError) in Int(try row.number(0)) } ?? 0
     }
 }

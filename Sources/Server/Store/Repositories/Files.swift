@@ -90,7 +90,7 @@ extension StoredContent {
 
 extension OwningUser {
     /// The owner in a row of `files` or `staged_changes`.
-    init(_ row: borrowing Row) throws(StoreError) {
+    package init(_ row: borrowing Row) throws(StoreError) {
         self.init(userID: UserID(try row.number("owning_user_id")), storageType: try row.word("storage_type"))
     }
 }

@@ -1,4 +1,5 @@
-internal import MariaDB
+import MariaDB
+public import Store
 public import SyncProtocol
 
 /// Everything the database knows about one file: the source for its history.

@@ -1,4 +1,4 @@
-internal import MariaDB
+import MariaDB
 
 /// The tables that a backup must contain, in an order in which their rows can be inserted.
 ///

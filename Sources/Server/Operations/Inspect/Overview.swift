@@ -1,4 +1,5 @@
-internal import MariaDB
+import MariaDB
+public import Store
 public import SyncProtocol
 
 /// Counts of everything; for operators.
@@ -39,7 +40,7 @@ extension StoreSession {
     /// Counts everything. Reads whole indexes, so it must not be called every second.
     public mutating func overview(at now: WireDate) throws(StoreError) -> StoreOverview {
         var users: [String: Int] = [:]
-        try connection.query(
+        try query(
             "SELECT account_type, COUNT(*) FROM users GROUP BY account_type ORDER BY account_type"
         ) { row throws(StoreError) in users[try row.string(0)] = Int(try row.number(1)) }
         let groups = try pair("SELECT SUM(NOT is_deleted), SUM(is_deleted) FROM sharing_groups", [])
@@ -83,13 +84,6 @@ extension StoreSession {
                 longestDueSeconds: max(0, now.secondsSince1970 - (earliest ?? now).secondsSince1970))
         }
         return found ?? OutboxOverview(rows: 0, due: 0, leased: 0, failing: 0, longestDueSeconds: 0)
-    }
-
-    /// The database's clock, in milliseconds since 1970 (UTC).
-    public mutating func clockMilliseconds() throws(StoreError) -> Int64 {
-        try first("SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS INTEGER)", []) { row throws(StoreError) in
-            try row.number(0)
-        } ?? 0
     }
 
     private mutating func pair(_ sql: SQL, _ values: [Value]) throws(StoreError) -> (Int, Int) {

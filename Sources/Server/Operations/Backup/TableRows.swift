@@ -1,9 +1,10 @@
-internal import MariaDB
-internal import OpenSSLCrypto
+import MariaDB
+import OpenSSLCrypto
+public import Store
 
 // Exports and imports whole tables without knowing what their columns mean: for backups.
 extension StoreSession {
-    /// The columns of a table, in the order in which ``dump(_:_:_:)`` returns their values.
+    /// The columns of a table, in the order in which ``readRows(of:_:_:)`` returns their values.
     public mutating func columns(of table: StoredTable) throws(StoreError) -> [StoredColumn] {
         try all(
             """
@@ -25,10 +26,10 @@ extension StoreSession {
     }
 
     /// Passes every row of a table to the closure; call in a snapshot in which all tables are read.
-    public mutating func dump(
-        _ table: StoredTable, _ columns: [StoredColumn], _ body: ([StoredValue]) throws(StoreError) -> Void
+    public mutating func readRows(
+        of table: StoredTable, _ columns: [StoredColumn], _ body: ([StoredValue]) throws(StoreError) -> Void
     ) throws(StoreError) {
-        try connection.query(table.rows) { row throws(StoreError) in
+        try query(table.rows) { row throws(StoreError) in
             guard row.columnCount == columns.count else { throw .corrupt(table: table.rawValue, column: "*") }
             var values: [StoredValue] = []
             values.reserveCapacity(columns.count)
@@ -91,7 +92,7 @@ extension StoreSession {
         try executeScript("ALTER TABLE `\(table.rawValue)` AUTO_INCREMENT = \(number)")
     }
 
-    /// Inserts rows as ``dump(_:_:_:)`` returned them. Call in one transaction with all other rows.
+    /// Inserts rows as ``readRows(of:_:_:)`` returned them. Call in one transaction with all other rows.
     /// - Throws: ``RestoreError/unknownColumn(table:column:)``, ``StoreError``.
     public mutating func insert(
         _ rows: [[StoredValue]], _ columns: [StoredColumn], into table: StoredTable
@@ -121,10 +122,6 @@ extension StoreSession {
         }
     }
 
-    private mutating func executeScript(_ sql: String) throws(StoreError) {
-        do { try connection.executeScript(sql) } catch { throw StoreError(error) }
-    }
-
     /// Deletes the intents of uploads that were in progress when a backup was made.
     ///
     /// Some of these uploads have completed since, and their objects are in people's storage: they stay there, unused,
@@ -145,7 +142,7 @@ extension StoreSession {
     /// Row counts by table name; call in a snapshot.
     public mutating func rowCounts() throws(StoreError) -> [String: Int] {
         var counts: [String: Int] = [:]
-        try connection.query(
+        try query(
             """
             SELECT 'users', COUNT(*) FROM users
              UNION ALL SELECT 'departed_users', COUNT(*) FROM departed_users

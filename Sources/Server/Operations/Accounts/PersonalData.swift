@@ -1,4 +1,5 @@
-internal import MariaDB
+import MariaDB
+public import Store
 public import SyncProtocol
 
 /// The data that the server holds about one person, for them to take away; no tokens, and nothing about others.
