@@ -50,6 +50,30 @@ struct OutboxTests {
         #expect(later.map(\.kind) == [.deleteObject, .writeWarningFile])
     }
 
+    @Test("Work that lacks what its kind needs is leased as such, and does not keep other work waiting")
+    func incomplete() throws {
+        var connection = try Connection(fixture.settings)
+        try connection.executeScript(
+            """
+            INSERT INTO outbox (kind, user_id, storage_type, object_id, push_target, available_at, created_at)
+            VALUES ('deleteObject', 1, 'Google', NULL, NULL, '2020-01-01', '2020-01-01'),
+                   ('deleteObject', 1, NULL, 'o', NULL, '2020-01-02', '2020-01-01'),
+                   ('hashObject', 1, 'Google', NULL, NULL, '2020-01-03', '2020-01-01'),
+                   ('sendPush', 1, NULL, NULL, 'group', '2020-01-04', '2020-01-01'),
+                   ('removePushTopic', 1, NULL, NULL, NULL, '2020-01-05', '2020-01-01'),
+                   ('revokeGrant', 1, NULL, NULL, NULL, '2020-01-06', '2020-01-01')
+            """)
+        try add("o")
+
+        let items = try lease(by: "w")
+
+        let kinds: [OutboxItem.Kind] = [
+            .deleteObject, .deleteObject, .hashObject, .sendPush, .removePushTopic, .revokeGrant,
+        ]
+        #expect(items.dropLast().map(\.work) == kinds.map { .incomplete($0) })
+        #expect(items.last?.work == .inStorage(.deleteObject(ObjectReference(objectID: "o")), of: owner))
+    }
+
     @Test("A lease excludes others until it expires; then the work is due again, with its attempts counted")
     func leaseRunsOut() throws {
         try add("o")

@@ -110,6 +110,68 @@ struct StatementTests {
         #expect(connection.preparedStatementCount == 1)
     }
 
+    @Test("A statement with columns in it is prepared once, too, and another list is another statement")
+    func composed() throws {
+        var connection = try Connection(ScratchDatabase.shared().makeDatabase())
+        try connection.executeScript("CREATE TABLE item (id BIGINT NOT NULL PRIMARY KEY, name TEXT, note TEXT)")
+        let lists: [ColumnList] = [["id", "name"], ["id", "name"] + ["note"]]
+
+        for number in Int64(1)...3 {
+            let row: ColumnValues = ["id": .int(number), "name": .text("n")]
+            try connection.execute("INSERT INTO item (\(row.columns)) VALUES (\(valuesOf: row.columns))", row.values)
+            for list in lists {
+                try connection.query("SELECT \(list, of: "i") FROM item i WHERE id = ?", [.int(number)]) {
+                    (row) throws(MariaDBError) in
+                    #expect(try row.text(1) == "n")
+                    #expect(row.columnCount == (list == lists[0] ? 2 : 3))
+                }
+            }
+        }
+        let rest = ["note": .text("x")] + ColumnValues.nulls(["name"])
+        let changed = try connection.execute(
+            "UPDATE item i SET \(assigning: rest.columns, of: "i"), id = id + 1 WHERE id = ?", rest.values + [.int(3)])
+
+        #expect(changed.affectedRows == 1)
+        #expect(connection.preparedStatementCount == 4)
+        try connection.query("SELECT \(lists[1]) FROM item WHERE name IS NULL") { (row) throws(MariaDBError) in
+            #expect(try row.int(0) == 4)
+            #expect(try row.text(2) == "x")
+        }
+    }
+
+    @Test("Columns are found by name, also in one of several tables and in what DELETE returns")
+    func names() throws {
+        var connection = try Connection(ScratchDatabase.shared().makeDatabase())
+        try connection.executeScript(
+            """
+            CREATE TABLE item (id BIGINT NOT NULL PRIMARY KEY, parent_id BIGINT, name TEXT);
+            INSERT INTO item VALUES (1, NULL, 'root'), (2, 1, 'leaf')
+            """)
+
+        try connection.query(
+            """
+            SELECT child.id, child.name, parent.id, parent.name AS title, COUNT(*) AS number
+              FROM item child
+              JOIN item parent ON parent.id = child.parent_id
+             GROUP BY child.id
+            """
+        ) { (row) throws(MariaDBError) in
+            #expect(try row.int(row.position(of: "id")) == 2)
+            let parent = row.columns(of: "parent")
+            #expect(try parent.int(parent.position(of: "id")) == 1)
+            #expect(try parent.text(parent.position(of: "title")) == "root")
+            #expect(try row.int(row.position(of: "number")) == 1)
+            #expect(row.origin(of: 3) == ("item", "name"))
+            #expect(row.origin(of: 4).column == "number")
+            #expect(throws: MariaDBError.self) { try parent.position(of: "number") }
+            #expect(throws: MariaDBError.self) { try row.position(of: "Name") }
+        }
+        try connection.query("DELETE FROM item WHERE id = 2 RETURNING name, id") { (row) throws(MariaDBError) in
+            #expect(try row.int(row.position(of: "id")) == 2)
+            #expect(row.origin(of: 0) == ("item", "name"))
+        }
+    }
+
     @Test("When the row closure throws, the rest is discarded and the connection stays usable")
     func stoppedByClosure() throws {
         var connection = try Connection(ScratchDatabase.shared().makeDatabase())
