@@ -40,12 +40,13 @@ enum CredentialsConversion {
         case .dropbox: return some(StoredCredentials(accessToken: stored.accessToken))
         case .microsoft:
             return some(StoredCredentials(accessToken: stored.accessToken, refreshToken: stored.refreshToken))
-        case .facebook: return nil
         case .appleSignIn:
             // The token was verified when it was stored, so it remains accepted.
             let identity = stored.idToken.flatMap { $0.isEmpty ? nil : IdentityRecord(tokenHashes: [hash($0)]) }
             return some(
                 StoredCredentials(refreshToken: stored.refreshToken, codeHash: codeHash, identity: identity))
+        // Facebook's tokens are not kept, and SyncServerII knew no other type.
+        default: return nil
         }
     }
 
