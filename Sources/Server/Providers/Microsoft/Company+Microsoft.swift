@@ -6,12 +6,18 @@ extension Company {
     static let microsoft = Company(
         name: "Microsoft", services: [.microsoft],
         signIn: SignInOffer(
-            .microsoft, settings: [MicrosoftSettings.clientID, MicrosoftSettings.clientSecret],
+            .microsoft,
+            settings: [
+                MicrosoftSettings.clientID, MicrosoftSettings.clientSecret, MicrosoftSettings.redirectURI,
+                MicrosoftSettings.allowsIDTokens,
+            ],
             storage: { OneDrive() },
             account: { values, _ in
                 MicrosoftAccount(
                     clientID: values.text(MicrosoftSettings.clientID),
-                    clientSecret: values.secretText(MicrosoftSettings.clientSecret))
+                    clientSecret: values.secretText(MicrosoftSettings.clientSecret),
+                    redirectURI: values.optionalText(MicrosoftSettings.redirectURI),
+                    allowsIDTokens: values.flag(MicrosoftSettings.allowsIDTokens))
             }))
 }
 
@@ -33,4 +39,8 @@ private enum MicrosoftSettings {
     static let clientSecret = Setting.secret(
         "MicrosoftClientSecret",
         .secret(fileName: "microsoft-client-secret", sandbox: "sandbox~microsoft+secret/="))
+    /// Of callers that request codes without naming one.
+    static let redirectURI = Setting("MicrosoftRedirectURI", .redirectURI)
+    /// Whether id tokens are exchanged.
+    static let allowsIDTokens = Setting("allowMicrosoftIdTokens", .bool(default: true))
 }

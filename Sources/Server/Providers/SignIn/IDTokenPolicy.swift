@@ -84,9 +84,11 @@ public struct IDTokenClaims: Sendable, Decodable {
     public let oid: String?
     /// The person's name.
     public let name: String?
+    /// Microsoft: the scopes of an access token; id tokens have none.
+    public let scp: String?
 
     private enum Member: CodingKey {
-        case iss, sub, aud, azp, exp, iat, nbf, tid, oid, name
+        case iss, sub, aud, azp, exp, iat, nbf, tid, oid, name, scp
     }
 
     public init(from decoder: any Decoder) throws {
@@ -105,6 +107,7 @@ public struct IDTokenClaims: Sendable, Decodable {
         tid = try members.decodeIfPresent(String.self, forKey: .tid)
         oid = try members.decodeIfPresent(String.self, forKey: .oid)
         name = try? members.decodeIfPresent(String.self, forKey: .name)
+        scp = try? members.decodeIfPresent(String.self, forKey: .scp)
     }
 
     /// The token's remaining lifetime, zero if it has expired.

@@ -47,6 +47,27 @@ struct MicrosoftTokenTests {
                 + "&requested_token_use=on_behalf_of")
     }
 
+    @Test("Where id tokens are not exchanged, an access token for our own API is, and needs a scope to be one")
+    func accessTokenForOurAPI() throws {
+        let account = MicrosoftAccount(
+            clientID: MicrosoftTokenMaker.clientID, clientSecret: "s", allowsIDTokens: false)
+        let maker = try MicrosoftTokenMaker.shared.get()
+        let exchange = { (token: String) in
+            let script = try AccountScript.microsoft(["token": Self.tokens()])
+            let presented = PresentedCredentials(
+                accountType: .microsoft, accessToken: token, microsoftAccessToken: "EwB")
+            let kept = try account.exchange(presented, of: Self.profile, through: script.client)
+            return (kept, script.transport.calls.map(\.operation))
+        }
+
+        #expect(throws: AccountError.rejected) { try exchange(maker.token()) }
+        #expect(throws: AccountError.rejected) {
+            try exchange(maker.token(["scp": "access_as_user", "aud": "another"]))
+        }
+        let (kept, operations) = try exchange(maker.token(["scp": "access_as_user"]))
+        #expect(kept?.refreshToken == "M.C5.new" && operations == [.token], "the keys are known by then")
+    }
+
     @Test("Without the permission to keep files there are no tokens")
     func scopeMissing() {
         for reply in [

@@ -115,6 +115,22 @@ struct RedirectedCodeTests {
         #expect(kept == nil && script.paths.isEmpty)
     }
 
+    @Test("Microsoft's codes without a redirect URI are exchanged with the configured one")
+    func microsoftWithConfiguredRedirect() throws {
+        let account = MicrosoftAccount(
+            clientID: MicrosoftTokenMaker.clientID, clientSecret: "s", redirectURI: "msauth.app://auth")
+        let script = AccountScript(["token": MicrosoftTokenTests.tokens(), "me": Self.graphUser])
+
+        let kept = try account.exchange(code: "M.code", of: MicrosoftTokenTests.profile, through: script.client)
+
+        #expect(kept?.refreshToken == "M.C5.new")
+        #expect(parameters(script).contains("redirect_uri=msauth.app%3A%2F%2Fauth"))
+        let used = AccountScript(["token": MicrosoftTokenTests.refusal(400, "invalid_grant", 54005)])
+        #expect(throws: AccountError.codeRejected) {
+            try account.exchange(code: "M.code", of: MicrosoftTokenTests.profile, through: used.client)
+        }
+    }
+
     @Test("Another account's code at Microsoft is rejected, and so is one without the scope for files")
     func microsoftForeign() {
         #expect(throws: AccountError.codeRejected) {

@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 import HTTPTransport
 import HTTPTypes
 import OpenSSLCrypto
@@ -18,16 +18,22 @@ public struct MicrosoftAccount: AccountProvider {
     private let tokenEndpoint: TokenEndpoint
     private let keys: PublishedKeys
     private let policy: IDTokenPolicy
+    private let redirectURI: String?
+    private let allowsIDTokens: Bool
     private let now: @Sendable () -> Date
 
     /// - Parameters:
     ///   - clientID: the application's id, for which apps get their id tokens.
+    ///   - redirectURI: of callers that request codes without naming one; `nil` if they use none.
+    ///   - allowsIDTokens: whether an id token is exchanged on behalf of the person, as deployed clients need it.
+    ///     Microsoft's documentation excludes that (`AADSTS240002`), and wants an access token for the app's own API.
     ///   - now: the clock; tests pass one that they control.
-    public init(clientID: String, clientSecret: String) {
-        self.init(clientID: clientID, clientSecret: clientSecret, now: { Date() })
-    }
-
-    init(clientID: String, clientSecret: String, now: @escaping @Sendable () -> Date) {
+    public init(
+        clientID: String, clientSecret: String, redirectURI: String? = nil, allowsIDTokens: Bool = true,
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.redirectURI = redirectURI
+        self.allowsIDTokens = allowsIDTokens
         tokenEndpoint = TokenEndpoint(
             of: .microsoft, named: "Microsoft", at: Self.token, clientID: clientID, clientSecret: clientSecret
         ) { reply, purpose in
@@ -79,11 +85,13 @@ public struct MicrosoftAccount: AccountProvider {
         }
     }
 
-    /// Exchanges a code that a browser took to a redirect URI; codes of deployed apps, which name none, are left alone.
+    /// Exchanges a code that was requested with a redirect URI, the caller's or the configured one; without one, codes
+    /// are left alone.
     public func exchange(
         code: PresentedCode, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
-        guard code.redirectURI != nil else { return nil }
+        guard let redirectURI = code.redirectURI ?? redirectURI else { return nil }
+        let code = PresentedCode(code.value, redirectURI: redirectURI, verifier: code.verifier)
         let tokens = try tokenEndpoint.exchange(
             code, standardRedirectURI: nil, [("scope", Self.scope)], through: client)
         try Self.requireStorage(tokens)
@@ -98,12 +106,13 @@ public struct MicrosoftAccount: AccountProvider {
         if let scope = tokens.scope, !scope.lowercased().contains("files.readwrite") { throw .scopeMissing }
     }
 
-    /// Exchanges the id token, which may be done any number of times while it lives.
+    /// Exchanges the presented token, which may be done any number of times while it lives.
     public var exchangesTokens: Bool { true }
 
     public func exchange(
         _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? {
+        if !allowsIDTokens { try requireAccessToken(presented.accessToken, through: client) }
         let tokens = try tokenEndpoint.exchange(
             grant: "urn:ietf:params:oauth:grant-type:jwt-bearer",
             [
@@ -113,6 +122,12 @@ public struct MicrosoftAccount: AccountProvider {
         return StoredCredentials(
             accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
             codeHash: IncrementalDigest.digest(of: Array(presented.accessToken.utf8), .sha256).hexLowercase)
+    }
+
+    /// Only access tokens have scopes ("Access token claims reference").
+    private func requireAccessToken(_ token: String, through client: AccountClient) throws(AccountError) {
+        let payload = try keys.verifiedPayload(of: token, through: client)
+        guard try policy.claims(in: payload, at: now()).scp != nil else { throw .rejected }
     }
 
     /// The phone's tokens are not kept: the server has its own.
