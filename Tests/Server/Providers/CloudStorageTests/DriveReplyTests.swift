@@ -22,7 +22,7 @@ struct DriveReplyTests {
             (400, "badRequest", CloudStorageError.rejected(code: "")), (403, "storageQuotaExceeded", .quotaExceeded),
             (403, "quotaExceeded", .quotaExceeded), (403, "dailyLimitExceeded", .rateLimited(retryAfter: nil)),
             (403, "downloadQuotaExceeded", .rateLimited(retryAfter: nil)),
-            (403, "insufficientPermissions", .authorizationRevoked), (403, "insufficientScopes", .authorizationRevoked),
+            (403, "insufficientPermissions", .rejected(code: "")), (403, "insufficientScopes", .rejected(code: "")),
             (403, "appNotAuthorizedToFile", .notFound), (403, "insufficientFilePermissions", .rejected(code: "")),
             (403, "cannotDownloadAbusiveFile", .rejected(code: "")), (404, "notFound", .notFound),
             (412, "conditionNotMet", .rejected(code: "")),
@@ -51,7 +51,7 @@ struct DriveReplyTests {
     func newerForm() throws {
         let scope =
             #"{"error": {"code": 403, "status": "PERMISSION_DENIED", "details": [{"@type": "x"}, {"reason": "ACCESS_TOKEN_SCOPE_INSUFFICIENT"}]}}"#
-        #expect(throws: CloudStorageError.authorizationRevoked) { try describe(ScriptedStorage(Reply(403, scope))) }
+        #expect(throws: CloudStorageError.rejected(code: "")) { try describe(ScriptedStorage(Reply(403, scope))) }
         #expect(throws: CloudStorageError.notFound) {
             try describe(ScriptedStorage(Reply(404, #"{"error": {"code": 404, "status": "NOT_FOUND"}}"#)))
         }

@@ -18,15 +18,14 @@ enum DriveVerdict {
             return .failure(.quotaExceeded)
         case (403, "dailyLimitExceeded"), (403, "downloadQuotaExceeded"), (403, "sharingRateLimitExceeded"):
             return .failure(.rateLimited(retryAfter: reply.head.retryAfter))
-        case (403, "insufficientPermissions"), (403, "insufficientScopes"), (403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"):
-            // The person revoked the permission, or never granted it; a new token would lack it as well.
-            return .failure(.authorizationRevoked)
         case (404, _) where error == nil:
             // Not Drive's own reply, so nobody has looked for the object.
             return .failure(.unavailable(detail: "status 404 from something that is not Drive"))
         case (404, _), (403, "appNotAuthorizedToFile"):
             return .failure(.notFound)
         default:
+            // Among others a missing scope (`insufficientPermissions`): a new token would lack it as well, and nobody
+            // has revoked the grant.
             return .failure(.rejected(code: "\(reply.status) \(reason)"))
         }
     }
