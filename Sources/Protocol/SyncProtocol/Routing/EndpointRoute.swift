@@ -1,5 +1,5 @@
 /// How one endpoint is called, who may call it, and how it responds.
-public struct EndpointRoute: Sendable, Hashable {
+public struct EndpointRoute: Sendable {
     /// The HTTP methods used.
     public enum Method: String, Sendable, Hashable {
         case get = "GET"
@@ -40,8 +40,8 @@ public struct EndpointRoute: Sendable, Hashable {
         case permission(Permission)
     }
 
-    /// The endpoint.
-    public let endpoint: EndpointName
+    /// The message that the endpoint accepts.
+    public let message: any RequestMessage.Type
     /// The only method with which it may be called.
     public let method: Method
     /// The authentication that a caller needs.
@@ -51,52 +51,27 @@ public struct EndpointRoute: Sendable, Hashable {
     /// The location of the reply's JSON object.
     public let responseKind: ResponseKind
 
+    /// The endpoint.
+    public var endpoint: EndpointName { message.endpoint }
+
     /// Whether the endpoint exists in debug builds only.
     public var isDebugOnly: Bool { endpoint == .checkPrimaryCreds }
 
-    /// The row of the protocol's table for `endpoint`.
-    public init(_ endpoint: EndpointName) {
-        self =
-            switch endpoint {
-            case .healthCheck: Self(HealthCheckRequest.self, .get, .anyone, .json)
-            case .checkPrimaryCreds: Self(CheckPrimaryCredsRequest.self, .get, .signedIn, .json)
-            case .checkCreds: Self(CheckCredsRequest.self, .get, .user, .json)
-            case .addUser: Self(AddUserRequest.self, .post, .signedIn, .json)
-            case .removeUser: Self(RemoveUserRequest.self, .post, .user, .json)
-            case .index: Self(IndexRequest.self, .get, .memberIfGroupNamed, .json)
-            case .uploadFile: Self(UploadFileRequest.self, .post, .member(.write), .header)
-            case .uploadAppMetaData: Self(UploadAppMetaDataRequest.self, .post, .member(.write), .json)
-            case .uploadDeletion: Self(UploadDeletionRequest.self, .delete, .member(.write), .json)
-            case .getUploads: Self(GetUploadsRequest.self, .get, .member(.write), .json)
-            case .doneUploads: Self(DoneUploadsRequest.self, .post, .member(.write), .json)
-            case .downloadFile: Self(DownloadFileRequest.self, .get, .member(.read), .data)
-            case .downloadAppMetaData: Self(DownloadAppMetaDataRequest.self, .get, .member(.read), .json)
-            case .createSharingInvitation: Self(CreateSharingInvitationRequest.self, .post, .member(.admin), .json)
-            case .getSharingInvitationInfo: Self(GetSharingInvitationInfoRequest.self, .get, .anyone, .json)
-            case .redeemSharingInvitation: Self(RedeemSharingInvitationRequest.self, .post, .signedIn, .json)
-            case .createSharingGroup: Self(CreateSharingGroupRequest.self, .post, .user, .json)
-            case .updateSharingGroup: Self(UpdateSharingGroupRequest.self, .patch, .member(.admin), .json)
-            case .removeSharingGroup: Self(RemoveSharingGroupRequest.self, .post, .member(.admin), .json)
-            case .removeUserFromSharingGroup: Self(RemoveUserFromSharingGroupRequest.self, .post, .anyMember, .json)
-            case .registerPushNotificationToken: Self(RegisterPushNotificationTokenRequest.self, .post, .user, .json)
-            case .appleNotifications: Self(AppleNotificationsRequest.self, .post, .anyone, .json)
-            case .discardUploads: Self(DiscardUploadsRequest.self, .post, .member(.write), .json)
-            case .getSharingInvitations: Self(GetSharingInvitationsRequest.self, .get, .member(.admin), .json)
-            case .revokeSharingInvitation: Self(RevokeSharingInvitationRequest.self, .post, .member(.admin), .json)
-            case .getSharingGroupMembers: Self(GetSharingGroupMembersRequest.self, .get, .member(.read), .json)
-            case .updateSharingGroupMember: Self(UpdateSharingGroupMemberRequest.self, .patch, .member(.admin), .json)
-            case .removeSharingGroupMember: Self(RemoveSharingGroupMemberRequest.self, .post, .member(.admin), .json)
-            }
-    }
-
     /// Creates a row: its access has the type that the message names.
-    private init<Message: RequestMessage>(
+    init<Message: RequestMessage>(
         _ message: Message.Type, _ method: Method, _ access: Message.Access, _ responseKind: ResponseKind
     ) {
-        endpoint = Message.endpoint
+        self.message = message
         self.method = method
         authentication = Message.Access.authentication
         groupAccess = access.groupAccess
         self.responseKind = responseKind
     }
+}
+
+extension EndpointRoute: Hashable {
+    /// Whether both are the row of one endpoint: each has one row.
+    public static func == (first: EndpointRoute, second: EndpointRoute) -> Bool { first.endpoint == second.endpoint }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(endpoint) }
 }

@@ -1,10 +1,26 @@
 import SyncProtocol
 
-/// What the route table and the messages do not say about an endpoint. Each has one description, in `Endpoints`.
+/// A message with what its row of the protocol's table and its parameters do not say about its endpoint; in `Endpoints`.
+protocol DescribedRequest: RequestMessage {
+    static var description: EndpointDescription { get }
+}
+
+extension EndpointRoute {
+    /// All endpoints of release builds, in the order of the table.
+    /// - Throws: a trap if one is not described.
+    static let described: [(route: EndpointRoute, description: EndpointDescription)] =
+        EndpointName.allCases.map(\.route).filter { !$0.isDebugOnly }.map { route in
+            guard let message = route.message as? any DescribedRequest.Type else {
+                preconditionFailure("\(route.endpoint) is not described")
+            }
+            return (route, message.description)
+        }
+}
+
+/// What the route table and the messages do not say about an endpoint.
 struct EndpointDescription {
     /// One sentence.
     var summary: String
-    var parameters: ParameterList
     /// Whether the group's identifier must be a real UUID.
     var isGroupUUID = false
     /// The object of a successful reply, wherever it is placed.
@@ -20,44 +36,10 @@ struct EndpointDescription {
     /// Whether a client may send a conditional request.
     var canBeNotModified = false
 
-    /// No default: a new endpoint must be described.
-    static func of(_ endpoint: EndpointName) -> EndpointDescription? {
-        switch endpoint {
-        case .healthCheck: healthCheck
-        case .checkPrimaryCreds: nil
-        case .checkCreds: checkCreds
-        case .addUser: addUser
-        case .removeUser: removeUser
-        case .index: index
-        case .uploadFile: uploadFile
-        case .uploadAppMetaData: uploadAppMetaData
-        case .uploadDeletion: uploadDeletion
-        case .getUploads: getUploads
-        case .doneUploads: doneUploads
-        case .downloadFile: downloadFile
-        case .downloadAppMetaData: downloadAppMetaData
-        case .createSharingInvitation: createSharingInvitation
-        case .getSharingInvitationInfo: getSharingInvitationInfo
-        case .redeemSharingInvitation: redeemSharingInvitation
-        case .createSharingGroup: createSharingGroup
-        case .updateSharingGroup: updateSharingGroup
-        case .removeSharingGroup: removeSharingGroup
-        case .removeUserFromSharingGroup: removeUserFromSharingGroup
-        case .registerPushNotificationToken: registerPushNotificationToken
-        case .appleNotifications: appleNotifications
-        case .discardUploads: discardUploads
-        case .getSharingInvitations: getSharingInvitations
-        case .revokeSharingInvitation: revokeSharingInvitation
-        case .getSharingGroupMembers: getSharingGroupMembers
-        case .updateSharingGroupMember: updateSharingGroupMember
-        case .removeSharingGroupMember: removeSharingGroupMember
-        }
-    }
-
     /// Every code that a request to the endpoint can get.
     func codes(_ route: EndpointRoute) -> Set<ErrorCode> {
         var codes = ErrorCode.anywhere.union(errors)
-        if !parameters.names.isEmpty { codes.formUnion(ErrorCode.parameters) }
+        if !route.message.parameters.names.isEmpty { codes.formUnion(ErrorCode.parameters) }
         if route.authentication != .none { codes.formUnion(ErrorCode.signingIn) }
         if route.authentication == .secondary { codes.formUnion(ErrorCode.users) }
         switch route.groupAccess {

@@ -7,9 +7,8 @@ struct ErrorReplies {
 
     static func ofAllEndpoints() -> ErrorReplies {
         var sets: Set<[ErrorCode]> = []
-        for endpoint in EndpointName.allCases {
-            guard let description = EndpointDescription.of(endpoint) else { continue }
-            sets.formUnion(Self.sets(description.codes(endpoint.route)).values)
+        for (route, description) in EndpointRoute.described {
+            sets.formUnion(Self.sets(description.codes(route)).values)
         }
         var names: [[ErrorCode]: String] = [:]
         for (status, sets) in Dictionary(grouping: sets, by: { $0[0].status }) {

@@ -7,10 +7,8 @@ public enum OpenAPIDocument {
     public static func json(version: String) -> JSON {
         var paths: [String: JSON] = [:]
         let errors = ErrorReplies.ofAllEndpoints()
-        for endpoint in EndpointName.allCases {
-            guard let description = EndpointDescription.of(endpoint) else { continue }
-            let route = endpoint.route
-            paths["/\(endpoint.rawValue)/"] = [
+        for (route, description) in EndpointRoute.described {
+            paths["/\(route.endpoint.rawValue)/"] = [
                 "parameters": .array(pathParameters(route)),
                 route.method.rawValue.lowercased(): operation(route, description, errors),
             ]
@@ -46,25 +44,26 @@ public enum OpenAPIDocument {
     private static func operation(
         _ route: EndpointRoute, _ description: EndpointDescription, _ errors: ErrorReplies
     ) -> JSON {
-        let parameters = description.parameters.names.map { name in
-            query(name, description)
+        let parameters = route.message.parameters
+        let queries = parameters.names.map { name in
+            query(name, isRequired: parameters.requires(name), isGroupUUID: description.isGroupUUID)
         }
         let headers = description.requestHeaders.sorted { $0.key.rawValue < $1.key.rawValue }.map {
             header($0.key, $0.value)
         }
         var operation: [String: JSON] = [
             "operationId": .string(route.endpoint.rawValue), "summary": .string(description.summary),
-            "parameters": .array(parameters + headers), "responses": responses(route, description, errors),
+            "parameters": .array(queries + headers), "responses": responses(route, description, errors),
             "security": route.authentication == .none ? [] : [["token": [], "tokenType": []]],
         ]
         if let body = description.body { operation["requestBody"] = body }
         return .object(operation)
     }
 
-    private static func query(_ name: ParameterName, _ description: EndpointDescription) -> JSON {
-        let parameter = ParameterDescription(name, isGroupUUID: description.isGroupUUID)
+    private static func query(_ name: ParameterName, isRequired: Bool, isGroupUUID: Bool) -> JSON {
+        let parameter = ParameterDescription(name, isGroupUUID: isGroupUUID)
         return [
-            "name": .string(name.rawValue), "in": "query", "required": .bool(description.parameters.requires(name)),
+            "name": .string(name.rawValue), "in": "query", "required": .bool(isRequired),
             "description": .string(parameter.meaning), "schema": parameter.schema,
         ]
     }

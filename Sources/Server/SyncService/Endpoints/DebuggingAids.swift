@@ -32,4 +32,8 @@ enum DebuggingAids {
             .json(EmptyResponse())
         }
     }
+
+    extension CheckPrimaryCredsRequest: ServedRequest {
+        typealias Handler = CheckPrimaryCredsEndpoint
+    }
 #endif

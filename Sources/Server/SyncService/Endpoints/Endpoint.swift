@@ -8,9 +8,30 @@ protocol Endpoint {
     /// The caller, as the protocol's table requires it.
     typealias Caller = Request.Access.Caller
 
+    /// An endpoint has no state: each request gets its own.
+    init()
+
     /// Performs the request.
     /// - Throws: anything; ``ErrorResponse`` turns it into a reply.
     func respond(to request: Request, from caller: Caller, in context: RequestContext) throws -> EndpointReply
+}
+
+/// A message with its endpoint; the router finds the endpoint by the message that the protocol's table names.
+protocol ServedRequest: RequestMessage where Access: ServedAccess {
+    associatedtype Handler: Endpoint where Handler.Request == Self
+}
+
+extension ServedRequest {
+    /// Checks a request, in the order that determines which of several errors is reported: token, parameters, user.
+    /// - Parameter route: the endpoint's row of the table.
+    /// - Returns: the work that remains.
+    static func check(at route: EndpointRoute, in context: RequestContext) throws -> () throws -> EndpointReply {
+        let person = try Access.person(asking: context)
+        let request = try Self(query: context.head.query)
+        let caller = try Access.caller(person, at: route, in: context)
+        try DebuggingAids.failIfAsked(by: context.head)
+        return { try Handler().respond(to: request, from: caller, in: context) }
+    }
 }
 
 /// A successful reply, or one that the endpoint has already sent.

@@ -7,6 +7,21 @@ protocol TransferEndpoint: Endpoint where Request.Access == MemberAccess {
     func admit(_ request: Request, from caller: GroupCaller, in context: RequestContext) throws
 }
 
+/// A message whose endpoint transfers a file.
+protocol AdmittedRequest: ServedRequest where Handler: TransferEndpoint {}
+
+extension AdmittedRequest {
+    /// In the order used for every request: token, parameters, user.
+    /// - Returns: the proof of the sign-in for the other role, if any.
+    fileprivate static func admit(at route: EndpointRoute, in context: RequestContext) throws -> String? {
+        let person = try Access.person(asking: context)
+        let request = try Self(query: context.head.query)
+        let caller = try Access.caller(person, at: route, in: context)
+        try Handler().admit(request, from: caller, in: context)
+        return context.signInTicket(for: person)
+    }
+}
+
 extension Router {
     /// Answers the web server's subrequest whether a transfer may begin; it contains the whole request except the body.
     ///
@@ -39,22 +54,8 @@ extension Router {
         let context = visit.context
         let route = try route(context.head)
         visit.outcome.endpoint = route.endpoint
-        return switch route.endpoint {
-        case .uploadFile: try admit(UploadFileEndpoint(), route, context)
-        case .downloadFile: try admit(DownloadFileEndpoint(), route, context)
-        default: throw EndpointError.endpointUnknown
-        }
-    }
-
-    /// In the order used for every request: token, parameters, user.
-    private func admit<E: TransferEndpoint>(
-        _ endpoint: E, _ route: EndpointRoute, _ context: RequestContext
-    ) throws -> String? {
-        let person = try E.Request.Access.person(asking: context)
-        let request = try E.Request(query: context.head.query)
-        let caller = try E.Request.Access.caller(person, at: route, in: context)
-        try endpoint.admit(request, from: caller, in: context)
-        return context.signInTicket(for: person)
+        guard let message = route.message as? any AdmittedRequest.Type else { throw EndpointError.endpointUnknown }
+        return try message.admit(at: route, in: context)
     }
 
     /// The reply's parts as headers of another reply.

@@ -61,7 +61,8 @@ public struct Router: Sendable {
         logger[metadataKey: LogKey.requestID.rawValue] = "\(head.requestID ?? "-")"
         return Visit(
             RequestContext(
-                head: head, connection: connection, services: services, transport: transport.logged(by: logger),
+                head: head, connection: connection, services: services,
+                transport: transport.logged(by: logger),
                 logger: logger))
     }
 
@@ -107,7 +108,8 @@ public struct Router: Sendable {
         let route = try route(visit.context.head)
         visit.outcome.endpoint = route.endpoint
         observer?.began(route.endpoint)
-        visit.work = Visit.Work(route: route, run: try work(at: route, in: visit.context))
+        guard let message = route.message as? any ServedRequest.Type else { throw EndpointError.endpointUnknown }
+        visit.work = Visit.Work(route: route, run: try message.check(at: route, in: visit.context))
     }
 
     private func answer(_ visit: Visit) {
@@ -173,61 +175,6 @@ public struct Router: Sendable {
         case .methodNotAllowed(let allowed): throw EndpointError.methodNotAllowed(allowed: allowed.rawValue)
         case .unknownPath: throw EndpointError.endpointUnknown
         }
-    }
-
-    private func work(at route: EndpointRoute, in context: RequestContext) throws -> () throws -> EndpointReply {
-        switch route.endpoint {
-        case .healthCheck: try run(HealthCheckEndpoint(), route, context)
-        case .checkCreds: try run(CheckCredsEndpoint(), route, context)
-        case .addUser: try run(AddUserEndpoint(), route, context)
-        case .index: try run(IndexEndpoint(), route, context)
-        case .uploadFile: try run(UploadFileEndpoint(), route, context)
-        case .getUploads: try run(GetUploadsEndpoint(), route, context)
-        case .doneUploads: try run(DoneUploadsEndpoint(), route, context)
-        case .downloadFile: try run(DownloadFileEndpoint(), route, context)
-        case .createSharingInvitation: try run(CreateSharingInvitationEndpoint(), route, context)
-        case .getSharingInvitationInfo: try run(GetSharingInvitationInfoEndpoint(), route, context)
-        case .redeemSharingInvitation: try run(RedeemSharingInvitationEndpoint(), route, context)
-        case .appleNotifications: try run(AppleNotificationsEndpoint(), route, context)
-        case .removeUser: try run(RemoveUserEndpoint(), route, context)
-        case .uploadAppMetaData: try run(UploadAppMetaDataEndpoint(), route, context)
-        case .uploadDeletion: try run(UploadDeletionEndpoint(), route, context)
-        case .downloadAppMetaData: try run(DownloadAppMetaDataEndpoint(), route, context)
-        case .createSharingGroup: try run(CreateSharingGroupEndpoint(), route, context)
-        case .updateSharingGroup: try run(UpdateSharingGroupEndpoint(), route, context)
-        case .removeSharingGroup: try run(RemoveSharingGroupEndpoint(), route, context)
-        case .removeUserFromSharingGroup: try run(RemoveUserFromSharingGroupEndpoint(), route, context)
-        case .checkPrimaryCreds: try runDebuggingAid(route, context)
-        case .discardUploads: try run(DiscardUploadsEndpoint(), route, context)
-        case .getSharingInvitations: try run(GetSharingInvitationsEndpoint(), route, context)
-        case .revokeSharingInvitation: try run(RevokeSharingInvitationEndpoint(), route, context)
-        case .getSharingGroupMembers: try run(GetSharingGroupMembersEndpoint(), route, context)
-        case .updateSharingGroupMember: try run(UpdateSharingGroupMemberEndpoint(), route, context)
-        case .removeSharingGroupMember: try run(RemoveSharingGroupMemberEndpoint(), route, context)
-        case .registerPushNotificationToken: try run(RegisterPushNotificationTokenEndpoint(), route, context)
-        }
-    }
-
-    /// Checks in the order that determines which of several errors is reported: token, parameters, user.
-    private func run<E: Endpoint>(
-        _ endpoint: E, _ route: EndpointRoute, _ context: RequestContext
-    ) throws -> () throws -> EndpointReply {
-        let person = try E.Request.Access.person(asking: context)
-        let request = try E.Request(query: context.head.query)
-        let caller = try E.Request.Access.caller(person, at: route, in: context)
-        try DebuggingAids.failIfAsked(by: context.head)
-        return { try endpoint.respond(to: request, from: caller, in: context) }
-    }
-
-    /// Only CheckPrimaryCreds, and only in debugging builds.
-    private func runDebuggingAid(
-        _ route: EndpointRoute, _ context: RequestContext
-    ) throws -> () throws -> EndpointReply {
-        #if DEBUG
-            try run(CheckPrimaryCredsEndpoint(), route, context)
-        #else
-            throw EndpointError.endpointUnknown
-        #endif
     }
 
     // MARK: Replies

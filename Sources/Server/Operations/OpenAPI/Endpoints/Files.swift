@@ -1,9 +1,8 @@
 import SyncProtocol
 
-extension EndpointDescription {
-    static let index = EndpointDescription(
+extension IndexRequest: DescribedRequest {
+    static let description = EndpointDescription(
         summary: "Lists the caller's sharing groups, and the files of one of them.",
-        parameters: IndexRequest.parameters,
         reply: Schemas.object(
             ["sharingGroups": Schemas.array(of: Schemas.reference("SharingGroup"))],
             optional: [
@@ -16,10 +15,11 @@ extension EndpointDescription {
             "cache-control": ["schema": Schemas.text],
         ],
         requestHeaders: [.ifNoneMatch: "The state that the client has, as `etag` named it."], canBeNotModified: true)
+}
 
-    static let downloadFile = EndpointDescription(
+extension DownloadFileRequest: DescribedRequest {
+    static let description = EndpointDescription(
         summary: "Streams a file's committed version from its owner's storage.",
-        parameters: DownloadFileRequest.parameters,
         reply: [
             "oneOf": [
                 Schemas.object(
@@ -38,9 +38,11 @@ extension EndpointDescription {
             .fileUnknown, .fileDeleted, .fileVersionMismatch, .appMetaDataVersionMismatch, .ownerRemoved,
             .tooManyTransfers,
         ]))
+}
 
-    static let downloadAppMetaData = EndpointDescription(
-        summary: "Reads a file's metadata.", parameters: DownloadAppMetaDataRequest.parameters,
+extension DownloadAppMetaDataRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Reads a file's metadata.",
         reply: Schemas.orStale(Schemas.object(["appMetaData": Schemas.text])),
         errors: [.fileUnknown, .appMetaDataUnknown, .fileDeleted, .appMetaDataVersionMismatch])
 }

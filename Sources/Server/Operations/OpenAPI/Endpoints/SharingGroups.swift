@@ -1,61 +1,82 @@
 import SyncProtocol
 
-extension EndpointDescription {
-    static let createSharingInvitation = EndpointDescription(
-        summary: "Makes an invitation, good for a day.", parameters: CreateSharingInvitationRequest.parameters,
+extension CreateSharingInvitationRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Makes an invitation, good for a day.",
         reply: Schemas.object(["sharingInvitationUUID": Schemas.uuid]),
         errors: [.ownerMissing, .quotaInvitations, .quotaInvitationRate])
+}
 
-    static let getSharingInvitationInfo = EndpointDescription(
-        summary: "Says what an invitation offers.", parameters: GetSharingInvitationInfoRequest.parameters,
+extension GetSharingInvitationInfoRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Says what an invitation offers.",
         reply: Schemas.object(["permission": Schemas.permission, "allowSocialAcceptance": Schemas.bool]),
         errors: [.invitationGone])
+}
 
-    static let redeemSharingInvitation = EndpointDescription(
+extension RedeemSharingInvitationRequest: DescribedRequest {
+    static let description = EndpointDescription(
         summary: "Makes the caller a member, and a user if they are none.",
-        parameters: RedeemSharingInvitationRequest.parameters,
         reply: Schemas.object(["userId": Schemas.int64, "sharingGroupUUID": Schemas.identifier]),
         errors: ErrorCode.exchange.union([
             .invitationUnknown, .storageAccountRequired, .alreadyMember, .ownerMissing, .notAMember, .quotaGroups,
         ]),
         replyHeaders: [ResponseHeader.accessToken.rawValue: ["schema": Schemas.text]])
+}
 
-    static let createSharingGroup = EndpointDescription(
-        summary: "Makes a group whose only member is the caller.", parameters: CreateSharingGroupRequest.parameters,
+extension CreateSharingGroupRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Makes a group whose only member is the caller.",
         reply: Schemas.empty, errors: [.groupExists, .owningAccountRequired, .quotaGroups, .quotaGroupRate])
+}
 
-    static let updateSharingGroup = EndpointDescription(
-        summary: "Renames a group.", parameters: UpdateSharingGroupRequest.parameters,
+extension UpdateSharingGroupRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Renames a group.",
         reply: Schemas.orStale(Schemas.empty))
+}
 
-    static let removeSharingGroup = EndpointDescription(
-        summary: "Removes a group for all its members.", parameters: RemoveSharingGroupRequest.parameters,
+extension RemoveSharingGroupRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Removes a group for all its members.",
         reply: Schemas.orStale(Schemas.empty))
+}
 
-    static let removeUserFromSharingGroup = EndpointDescription(
-        summary: "Takes the caller out of a group.", parameters: RemoveUserFromSharingGroupRequest.parameters,
+extension RemoveUserFromSharingGroupRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Takes the caller out of a group.",
         reply: Schemas.orStale(Schemas.empty), errors: [.lastAdmin])
+}
 
-    static let getSharingInvitations = EndpointDescription(
-        summary: "Lists the open invitations to a group.", parameters: GetSharingInvitationsRequest.parameters,
+extension GetSharingInvitationsRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Lists the open invitations to a group.",
         reply: Schemas.object(["sharingInvitations": Schemas.array(of: Schemas.reference("Invitation"))]))
+}
 
-    static let revokeSharingInvitation = EndpointDescription(
-        summary: "Withdraws an invitation.", parameters: RevokeSharingInvitationRequest.parameters,
+extension RevokeSharingInvitationRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Withdraws an invitation.",
         reply: Schemas.empty, errors: [.invitationUnknown])
+}
 
-    static let getSharingGroupMembers = EndpointDescription(
-        summary: "Lists the members of a group.", parameters: GetSharingGroupMembersRequest.parameters,
+extension GetSharingGroupMembersRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Lists the members of a group.",
         reply: Schemas.object([
             "masterVersion": Schemas.int64,
             "sharingGroupMembers": Schemas.array(of: Schemas.reference("GroupMember")),
         ]))
+}
 
-    static let updateSharingGroupMember = EndpointDescription(
-        summary: "Changes what a member may do.", parameters: UpdateSharingGroupMemberRequest.parameters,
+extension UpdateSharingGroupMemberRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Changes what a member may do.",
         reply: Schemas.orStale(Schemas.empty), errors: [.memberUnknown, .lastAdmin])
+}
 
-    static let removeSharingGroupMember = EndpointDescription(
-        summary: "Takes a member out of a group.", parameters: RemoveSharingGroupMemberRequest.parameters,
+extension RemoveSharingGroupMemberRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Takes a member out of a group.",
         reply: Schemas.orStale(Schemas.empty), errors: [.memberUnknown, .lastAdmin])
 }

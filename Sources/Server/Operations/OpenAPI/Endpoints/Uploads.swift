@@ -1,9 +1,8 @@
 import SyncProtocol
 
-extension EndpointDescription {
-    static let uploadFile = EndpointDescription(
-        summary: "Stages a new file, or a file's next version; the body is the file.",
-        parameters: UploadFileRequest.parameters, isGroupUUID: true,
+extension UploadFileRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Stages a new file, or a file's next version; the body is the file.", isGroupUUID: true,
         reply: [
             "oneOf": [
                 Schemas.object(
@@ -19,9 +18,11 @@ extension EndpointDescription {
             .unknownMimeType, .bodyLengthMismatch, .lengthRequired, .checksumMismatch, .appMetaDataTooLarge,
             .mimeTypeChanged, .fileDeleted, .fileNotDeleted, .uploadConflict, .transferTooSlow, .tooManyTransfers,
         ]))
+}
 
-    static let uploadAppMetaData = EndpointDescription(
-        summary: "Stages a change of a file's metadata.", parameters: UploadAppMetaDataRequest.parameters,
+extension UploadAppMetaDataRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Stages a change of a file's metadata.",
         reply: Schemas.orStale(Schemas.reference("StagedAndPerhapsCommitted")),
         body: [
             "required": false,
@@ -38,24 +39,31 @@ extension EndpointDescription {
         errors: ErrorCode.batches.union(ErrorCode.staging).union([
             .fileDeleted, .appMetaDataTooLarge, .bodyLengthMismatch, .uploadConflict,
         ]))
+}
 
-    static let uploadDeletion = EndpointDescription(
-        summary: "Stages the deletion of a file.", parameters: UploadDeletionRequest.parameters,
+extension UploadDeletionRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Stages the deletion of a file.",
         reply: Schemas.orStale(Schemas.reference("StagedAndPerhapsCommitted")),
         errors: ErrorCode.batches.union(ErrorCode.staging))
+}
 
-    static let getUploads = EndpointDescription(
-        summary: "Lists what the caller has staged on this device.", parameters: GetUploadsRequest.parameters,
+extension GetUploadsRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Lists what the caller has staged on this device.",
         isGroupUUID: true,
         reply: Schemas.object(["uploads": Schemas.array(of: Schemas.reference("StagedFile"))]))
+}
 
-    static let doneUploads = EndpointDescription(
+extension DoneUploadsRequest: DescribedRequest {
+    static let description = EndpointDescription(
         summary: "Commits what the caller has staged on this device, all of it or nothing.",
-        parameters: DoneUploadsRequest.parameters,
         reply: Schemas.orStale(Schemas.object(["numberUploadsTransferred": Schemas.int32])),
         errors: [.fileVersionMismatch, .fileInOtherGroup, .ownerRemoved, .commitIdReused])
+}
 
-    static let discardUploads = EndpointDescription(
-        summary: "Withdraws what the caller has staged on this device.", parameters: DiscardUploadsRequest.parameters,
+extension DiscardUploadsRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Withdraws what the caller has staged on this device.",
         isGroupUUID: true, reply: Schemas.object(["numberUploadsDiscarded": Schemas.int32]))
 }

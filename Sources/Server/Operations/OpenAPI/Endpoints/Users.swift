@@ -1,42 +1,49 @@
 import SyncProtocol
 
-extension EndpointDescription {
-    private static let longLivedToken: [String: JSON] = [
-        ResponseHeader.accessToken.rawValue: [
-            "description": "Facebook: a longer-lived token to use from now on.", "schema": Schemas.text,
-        ]
-    ]
-
-    static let healthCheck = EndpointDescription(
-        summary: "Says whether the server and its database work.", parameters: HealthCheckRequest.parameters,
+extension HealthCheckRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Says whether the server and its database work.",
         reply: Schemas.object(
             [
                 "currentServerDateTime": Schemas.date, "serverUptime": ["type": "number", "exclusiveMinimum": 0],
                 "deployedGitTag": Schemas.version,
             ], optional: ["diagnostics": Schemas.text]))
+}
 
-    static let checkCreds = EndpointDescription(
-        summary: "Checks the caller's credentials and stores or exchanges tokens.",
-        parameters: CheckCredsRequest.parameters, reply: Schemas.reference("UserID"), errors: ErrorCode.exchange,
-        replyHeaders: longLivedToken)
+extension CheckCredsRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Checks the caller's credentials and stores or exchanges tokens.", reply: Schemas.reference("UserID"),
+        errors: ErrorCode.exchange,
+        replyHeaders: [
+            ResponseHeader.accessToken.rawValue: [
+                "description": "Facebook: a longer-lived token to use from now on.", "schema": Schemas.text,
+            ]
+        ])
+}
 
-    static let addUser = EndpointDescription(
+extension AddUserRequest: DescribedRequest {
+    static let description = EndpointDescription(
         summary: "Creates a user with an owning account, and their first sharing group.",
-        parameters: AddUserRequest.parameters, reply: Schemas.reference("UserID"),
+        reply: Schemas.reference("UserID"),
         errors: ErrorCode.exchange.union([.userExists, .groupExists, .owningAccountRequired, .quotaGroupRate]))
+}
 
-    static let removeUser = EndpointDescription(
+extension RemoveUserRequest: DescribedRequest {
+    static let description = EndpointDescription(
         summary: "Removes the caller. Files that the caller owns are listed as deleted; their bytes stay.",
-        parameters: RemoveUserRequest.parameters, reply: Schemas.empty)
+        reply: Schemas.empty)
+}
 
-    static let registerPushNotificationToken = EndpointDescription(
-        summary: "Registers the device for push notifications.",
-        parameters: RegisterPushNotificationTokenRequest.parameters, reply: Schemas.empty,
+extension RegisterPushNotificationTokenRequest: DescribedRequest {
+    static let description = EndpointDescription(
+        summary: "Registers the device for push notifications.", reply: Schemas.empty,
         errors: [.pushNotConfigured, .pushUnavailable, .pushRefused, .pushTimeout, .quotaPushRegistrationRate])
+}
 
-    static let appleNotifications = EndpointDescription(
+extension AppleNotificationsRequest: DescribedRequest {
+    static let description = EndpointDescription(
         summary: "Takes Apple's notices of people who withdraw their consent; for Apple, not for clients.",
-        parameters: AppleNotificationsRequest.parameters, reply: Schemas.empty,
+        reply: Schemas.empty,
         body: [
             "required": true,
             "description": "A token that Apple has signed.",

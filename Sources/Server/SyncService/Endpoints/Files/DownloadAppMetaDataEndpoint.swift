@@ -28,3 +28,7 @@ struct DownloadAppMetaDataEndpoint: Endpoint {
         return .json(response)
     }
 }
+
+extension DownloadAppMetaDataRequest: ServedRequest {
+    typealias Handler = DownloadAppMetaDataEndpoint
+}

@@ -127,3 +127,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
         return true
     }
 }
+
+extension DownloadFileRequest: AdmittedRequest {
+    typealias Handler = DownloadFileEndpoint
+}

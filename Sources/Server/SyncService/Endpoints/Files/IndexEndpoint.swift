@@ -68,3 +68,7 @@ struct IndexEndpoint: Endpoint {
         return .written(writer.json)
     }
 }
+
+extension IndexRequest: ServedRequest {
+    typealias Handler = IndexEndpoint
+}

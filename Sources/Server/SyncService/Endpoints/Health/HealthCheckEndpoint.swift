@@ -18,3 +18,7 @@ struct HealthCheckEndpoint: Endpoint {
                 deployedGitTag: context.services.settings.serverVersion))
     }
 }
+
+extension HealthCheckRequest: ServedRequest {
+    typealias Handler = HealthCheckEndpoint
+}

@@ -30,3 +30,7 @@ struct CreateSharingGroupEndpoint: Endpoint {
         return .json(EmptyResponse())
     }
 }
+
+extension CreateSharingGroupRequest: ServedRequest {
+    typealias Handler = CreateSharingGroupEndpoint
+}

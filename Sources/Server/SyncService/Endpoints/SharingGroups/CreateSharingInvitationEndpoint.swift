@@ -29,3 +29,7 @@ struct CreateSharingInvitationEndpoint: Endpoint {
         return .json(CreateSharingInvitationResponse(sharingInvitationUUID: invitation))
     }
 }
+
+extension CreateSharingInvitationRequest: ServedRequest {
+    typealias Handler = CreateSharingInvitationEndpoint
+}

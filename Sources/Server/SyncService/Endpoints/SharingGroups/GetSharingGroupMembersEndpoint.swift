@@ -17,3 +17,7 @@ struct GetSharingGroupMembersEndpoint: Endpoint {
         return .json(response)
     }
 }
+
+extension GetSharingGroupMembersRequest: ServedRequest {
+    typealias Handler = GetSharingGroupMembersEndpoint
+}

@@ -18,3 +18,7 @@ struct GetSharingInvitationInfoEndpoint: Endpoint {
                 permission: found.permission, allowSocialAcceptance: found.allowsSocialAcceptance))
     }
 }
+
+extension GetSharingInvitationInfoRequest: ServedRequest {
+    typealias Handler = GetSharingInvitationInfoEndpoint
+}

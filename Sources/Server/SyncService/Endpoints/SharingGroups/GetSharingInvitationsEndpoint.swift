@@ -15,3 +15,7 @@ struct GetSharingInvitationsEndpoint: Endpoint {
         return .json(GetSharingInvitationsResponse(sharingInvitations: invitations))
     }
 }
+
+extension GetSharingInvitationsRequest: ServedRequest {
+    typealias Handler = GetSharingInvitationsEndpoint
+}

@@ -47,6 +47,10 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
     }
 }
 
+extension RedeemSharingInvitationRequest: ServedRequest {
+    typealias Handler = RedeemSharingInvitationEndpoint
+}
+
 /// One person redeeming one invitation.
 private struct Redeemer {
     let invitation: SharingInvitationUUID

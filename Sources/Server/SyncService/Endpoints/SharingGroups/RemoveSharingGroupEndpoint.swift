@@ -16,3 +16,7 @@ struct RemoveSharingGroupEndpoint: Endpoint {
         return .json(response)
     }
 }
+
+extension RemoveSharingGroupRequest: ServedRequest {
+    typealias Handler = RemoveSharingGroupEndpoint
+}

@@ -19,3 +19,7 @@ struct RemoveSharingGroupMemberEndpoint: Endpoint {
         return .json(response)
     }
 }
+
+extension RemoveSharingGroupMemberRequest: ServedRequest {
+    typealias Handler = RemoveSharingGroupMemberEndpoint
+}

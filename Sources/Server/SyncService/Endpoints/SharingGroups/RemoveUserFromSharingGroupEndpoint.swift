@@ -17,3 +17,7 @@ struct RemoveUserFromSharingGroupEndpoint: Endpoint {
         return .json(response)
     }
 }
+
+extension RemoveUserFromSharingGroupRequest: ServedRequest {
+    typealias Handler = RemoveUserFromSharingGroupEndpoint
+}

@@ -18,3 +18,7 @@ struct RevokeSharingInvitationEndpoint: Endpoint {
         return .json(EmptyResponse())
     }
 }
+
+extension RevokeSharingInvitationRequest: ServedRequest {
+    typealias Handler = RevokeSharingInvitationEndpoint
+}

@@ -16,3 +16,7 @@ struct UpdateSharingGroupEndpoint: Endpoint {
         return .json(response)
     }
 }
+
+extension UpdateSharingGroupRequest: ServedRequest {
+    typealias Handler = UpdateSharingGroupEndpoint
+}

@@ -25,6 +25,10 @@ struct UpdateSharingGroupMemberEndpoint: Endpoint {
     }
 }
 
+extension UpdateSharingGroupMemberRequest: ServedRequest {
+    typealias Handler = UpdateSharingGroupMemberEndpoint
+}
+
 extension [GroupMember] {
     /// Checks that a user is a member and, if they are about to lose the admin permission, not the only admin.
     /// - Throws: ``EndpointError/memberUnknown``, ``EndpointError/lastAdmin``.

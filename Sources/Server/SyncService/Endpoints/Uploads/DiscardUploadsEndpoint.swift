@@ -21,3 +21,7 @@ struct DiscardUploadsEndpoint: Endpoint {
         return .json(DiscardUploadsResponse(numberUploadsDiscarded: Int32(clamping: discarded)))
     }
 }
+
+extension DiscardUploadsRequest: ServedRequest {
+    typealias Handler = DiscardUploadsEndpoint
+}

@@ -79,3 +79,7 @@ struct DoneUploadsEndpoint: Endpoint {
         IncrementalDigest.digest(of: Array(request.encodedQuery.utf8), .sha256)
     }
 }
+
+extension DoneUploadsRequest: ServedRequest {
+    typealias Handler = DoneUploadsEndpoint
+}

@@ -26,3 +26,7 @@ struct GetUploadsEndpoint: Endpoint {
         return .json(GetUploadsResponse(uploads: uploads))
     }
 }
+
+extension GetUploadsRequest: ServedRequest {
+    typealias Handler = GetUploadsEndpoint
+}

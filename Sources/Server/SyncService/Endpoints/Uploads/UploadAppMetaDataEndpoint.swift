@@ -48,3 +48,7 @@ struct UploadAppMetaDataEndpoint: Endpoint {
             of: batch, changing: request.fileUUID, from: request.masterVersion, asking: bare, context: context)
     }
 }
+
+extension UploadAppMetaDataRequest: ServedRequest {
+    typealias Handler = UploadAppMetaDataEndpoint
+}

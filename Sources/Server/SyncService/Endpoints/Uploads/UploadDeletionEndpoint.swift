@@ -31,3 +31,7 @@ struct UploadDeletionEndpoint: Endpoint {
             of: batch, changing: request.fileUUID, from: request.masterVersion, asking: bare, context: context)
     }
 }
+
+extension UploadDeletionRequest: ServedRequest {
+    typealias Handler = UploadDeletionEndpoint
+}

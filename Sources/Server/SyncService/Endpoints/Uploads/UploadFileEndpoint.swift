@@ -121,6 +121,10 @@ struct UploadFileEndpoint: TransferEndpoint {
     }
 }
 
+extension UploadFileRequest: AdmittedRequest {
+    typealias Handler = UploadFileEndpoint
+}
+
 /// The data on which an upload is decided, in addition to what the device has staged.
 ///
 /// Read before the first byte is sent. Everything except ``isLiveElsewhere`` changes only together with the group's

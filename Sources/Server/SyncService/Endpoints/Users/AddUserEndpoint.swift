@@ -64,3 +64,7 @@ struct AddUserEndpoint: Endpoint {
 
     private func reply(_ userID: UserID) -> EndpointReply { .json(UserIDResponse(userId: userID)) }
 }
+
+extension AddUserRequest: ServedRequest {
+    typealias Handler = AddUserEndpoint
+}

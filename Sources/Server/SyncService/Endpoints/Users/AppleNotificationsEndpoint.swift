@@ -79,5 +79,9 @@ struct AppleNotificationsEndpoint: Endpoint {
     }
 }
 
+extension AppleNotificationsRequest: ServedRequest {
+    typealias Handler = AppleNotificationsEndpoint
+}
+
 /// Rolls back a transaction that would have repeated an earlier one.
 private struct NoticeKnown: Error {}

@@ -42,6 +42,10 @@ struct CheckCredsEndpoint: Endpoint {
     }
 }
 
+extension CheckCredsRequest: ServedRequest {
+    typealias Handler = CheckCredsEndpoint
+}
+
 /// Adds the longer-lived token that some providers have for the phone; the reply is valid without one.
 func addReplacementToken(_ exchange: CredentialExchange, _ context: RequestContext) {
     do {

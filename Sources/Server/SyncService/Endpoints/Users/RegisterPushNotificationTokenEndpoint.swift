@@ -88,3 +88,7 @@ struct RegisterPushNotificationTokenEndpoint: Endpoint {
         }
     }
 }
+
+extension RegisterPushNotificationTokenRequest: ServedRequest {
+    typealias Handler = RegisterPushNotificationTokenEndpoint
+}

@@ -15,3 +15,7 @@ struct RemoveUserEndpoint: Endpoint {
         return .json(EmptyResponse())
     }
 }
+
+extension RemoveUserRequest: ServedRequest {
+    typealias Handler = RemoveUserEndpoint
+}
