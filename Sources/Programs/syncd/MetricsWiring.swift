@@ -70,10 +70,9 @@ struct MetricsWiring: Sendable {
         return { metrics.couldNotOpenRecord() }
     }
 
-    /// A transport whose requests are counted.
-    func measured(_ transport: Transport) -> Transport {
-        guard let metrics else { return transport }
-        return transport.measured { call, outcome, took in metrics.called(call, outcome, took: took) }
+    /// Counts the calls to providers.
+    var calls: CallMeasurement {
+        CallMeasurement { [metrics] call, outcome, took in metrics?.called(call, outcome, took: took) }
     }
 
     /// Records that the circuit breaker for a provider's host has opened or closed.

@@ -20,7 +20,7 @@ struct Server {
 
     private static let jobsThreads = 4
     /// One of those threads always remains free for the other services.
-    private static let jobsGate = ProviderGate.Limits(calls: jobsThreads - 1, waiting: 1)
+    private static let jobsShare = Bulkhead.Limits(calls: jobsThreads - 1, waiting: 1)
 
     private let configuration: ServerConfiguration
     private let logger: Logger
@@ -28,7 +28,7 @@ struct Server {
     private let store: Store
     private let storage: StorageRegistry
     private let push: PushServices
-    /// Calls to providers, counted and limited.
+    /// Calls to providers, counted, paced and limited; each request and each job adds its log.
     private let transport: @Sendable () -> Transport
     private let processID: String
     private let metrics: MetricsWiring
@@ -51,24 +51,26 @@ struct Server {
         storage = try StorageRegistry(
             configuration, store: store, backoff: Backoff(pause: pause), unreadable: metrics.unreadable)
         let senders = CurlSenderPool(routing: Routing(configuration.sandbox))
-        let gate = ProviderGate(
-            limits: Self.gateLimits(of: role, configuration), pause: pause,
-            observer: { provider, host, isOpen in
-                metrics.circuitChanged(provider, isOpen: isOpen)
-                logger.warning(
-                    isOpen ? "Provider is not asked for a while: it keeps failing" : "Provider is asked again",
-                    metadata: .keyed([.providerHost: "\(host)"]))
-            })
-        transport = { metrics.measured(gate.guarding(senders.transport)) }
+        let circuits = Circuits(observer: { service, host, isOpen in
+            metrics.circuitChanged(service, isOpen: isOpen)
+            logger.warning(
+                isOpen ? "Provider is not asked for a while: it keeps failing" : "Provider is asked again",
+                metadata: .keyed([.providerHost: "\(host)"]))
+        })
+        let decorators: [any TransportDecorator] = [
+            metrics.calls, Pacing(pause: pause),
+            Bulkhead(limits: Self.bulkheadLimits(of: role, configuration), pause: pause), circuits,
+        ]
+        transport = { senders.transport.decorated(by: decorators) }
     }
 
-    private static func gateLimits(
+    private static func bulkheadLimits(
         of role: ServerRole, _ configuration: ServerConfiguration
-    ) -> ProviderGate.Limits {
+    ) -> Bulkhead.Limits {
         switch role {
         case .api: .ofShortRequests(threads: configuration.apiThreads)
         case .transfer: .ofTransfers(threads: configuration.transferThreads)
-        case .jobs: jobsGate
+        case .jobs: jobsShare
         }
     }
 

@@ -16,3 +16,11 @@ public enum TransportError: Error, Equatable {
     /// The server could not prove its identity, or the URL is not one that we may open: a configuration error.
     case refused(String)
 }
+
+/// Why a call to a provider was not made.
+public enum WithheldCall: Error, Equatable, Sendable {
+    /// This service already has its maximum number of calls in progress.
+    case busy
+    /// The host has failed repeatedly; it is tried again after that time.
+    case circuitOpen(retryAfter: Duration)
+}

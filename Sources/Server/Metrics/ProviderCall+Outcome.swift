@@ -55,33 +55,30 @@ extension ProviderCall.Outcome {
     }
 }
 
-extension Transport {
-    /// A transport that reports each request with its outcome and how long it took.
-    public func measured(
-        by report: @escaping @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void
-    ) -> Transport {
-        Transport(
-            send: { request, deadline throws(TransportError) in
-                let start = ContinuousClock.now
-                do throws(TransportError) {
-                    let reply = try send(request, by: deadline)
-                    report(request.call, .init(status: reply.status), start.duration(to: .now))
-                    return reply
-                } catch {
-                    report(request.call, .init(error), start.duration(to: .now))
-                    throw error
-                }
-            },
-            stream: { request, deadline, head, body throws(TransportError) in
-                let start = ContinuousClock.now
-                do throws(TransportError) {
-                    let reply = try stream(request, by: deadline, head: head, body: body)
-                    report(request.call, .init(status: reply.status), start.duration(to: .now))
-                    return reply
-                } catch {
-                    report(request.call, .init(error), start.duration(to: .now))
-                    throw error
-                }
-            })
+/// Reports each call with its outcome and how long it took.
+public struct CallMeasurement: TransportDecorator {
+    private let report: @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void
+
+    public init(report: @escaping @Sendable (ProviderCall, ProviderCall.Outcome, Duration) -> Void) {
+        self.report = report
+    }
+
+    /// A call in progress.
+    public struct Call {
+        fileprivate var call: ProviderCall
+        fileprivate var start: ContinuousClock.Instant
+    }
+
+    public func begin(_ request: OutgoingRequest, by deadline: Deadline) -> Call {
+        Call(call: request.call, start: .now)
+    }
+
+    public func ended(_ call: Call, _ result: CallResult) {
+        let outcome: ProviderCall.Outcome =
+            switch result {
+            case .replied(let head, body: _): .init(status: head.status)
+            case .failed(let error, head: _): .init(error)
+            }
+        report(call.call, outcome, call.start.duration(to: .now))
     }
 }

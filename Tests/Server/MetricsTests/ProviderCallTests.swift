@@ -25,7 +25,8 @@ struct ProviderCallTests {
     func measured() throws {
         let script = ScriptedTransport(replies: [Reply(503), Reply(200)])
         let record = Record()
-        let transport = script.transport.measured { call, outcome, _ in record.add("\(call.service) \(outcome)") }
+        let transport = script.transport.decorated(
+            by: CallMeasurement { call, outcome, _ in record.add("\(call.service) \(outcome)") })
         let request = OutgoingRequest(.facebook, .identity, .get, "https://graph.facebook.com/me")
 
         #expect(try transport.send(request, by: .after(.seconds(5))).status == 503)

@@ -16,7 +16,7 @@ struct ProviderCallLogTests {
         _ url: String, _ script: @escaping ScriptedTransport.Script
     ) throws -> [String: String] {
         let logger = Logger(label: "test", factory: { [log] _ in log })
-        let transport = ScriptedTransport(script).transport.logged(by: logger)
+        let transport = ScriptedTransport(script).transport.decorated(by: CallLog(logger))
         _ = try? transport.send(OutgoingRequest(.microsoft, .download, .get, url), by: .after(.seconds(20)))
         let lines = log.lines("Provider call")
         try #require(lines.count == 1)

@@ -20,7 +20,7 @@ public final class SignInCache: Sendable {
     public static let rejectionTimeToLive: Duration = .seconds(30)
 
     /// How old a question may get while others wait for its answer. After that they ask themselves, subject to the
-    /// limits of `ProviderGate`: a provider that hangs must not hold every thread that has the same token.
+    /// limits of the `Bulkhead`: a provider that hangs must not hold every thread that has the same token.
     public static let patience: Duration = .seconds(1)
     private static let pollInterval: Duration = .milliseconds(5)
 

@@ -62,7 +62,7 @@ public struct Router: Sendable {
         return Visit(
             RequestContext(
                 head: head, connection: connection, services: services,
-                transport: transport.logged(by: logger),
+                transport: transport.decorated(by: CallLog(logger)),
                 logger: logger))
     }
 

@@ -72,7 +72,7 @@ public struct OutboxWorker: Sendable {
         logger[metadataKey: LogKey.outboxID.rawValue] = "\(item.id.rawValue)"
         logger[metadataKey: LogKey.owningUserID.rawValue] = "\(item.userID)"
         if let requestID = item.requestID { logger[metadataKey: LogKey.requestID.rawValue] = "\(requestID)" }
-        let transport = transport.logged(by: logger)
+        let transport = transport.decorated(by: CallLog(logger))
         do {
             switch item.work {
             case .inStorage(let work, let owner):

@@ -5,8 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("The provider gate")
-struct ProviderGateTests {
+@Suite("Bulkhead and circuits")
+struct BulkheadAndCircuitsTests {
     private static let googleService = ExternalService(
         "google", hosts: ["www.googleapis.com", "oauth2.googleapis.com"])
     private static let dropboxService = ExternalService("dropbox", hosts: ["api.dropboxapi.com"])
@@ -15,23 +15,21 @@ struct ProviderGateTests {
     private static let dropbox = OutgoingRequest(
         dropboxService, .identity, .get, "https://api.dropboxapi.com/2/users/get_current_account")
 
-    /// A clock that only moves when somebody pauses or the test says so.
-    private final class Clock: Sendable {
-        private let offset = Mutex(Duration.zero)
-        private let start = ContinuousClock.now
-        var now: ContinuousClock.Instant { start + offset.withLock { $0 } }
-        func advance(_ duration: Duration) { offset.withLock { $0 += duration } }
+    private let clock = SteppedClock()
+
+    /// A bulkhead around circuits.
+    private struct Gate {
+        var bulkhead: Bulkhead
+        var circuits: Circuits
+        func guarding(_ transport: Transport) -> Transport { transport.decorated(by: [bulkhead, circuits]) }
     }
 
-    private let clock = Clock()
-
-    private func gate(
-        calls: Int, waiting: Int, observer: @escaping ProviderGate.CircuitObserver = { _, _, _ in }
-    ) -> ProviderGate {
+    private func gate(calls: Int, waiting: Int, observer: @escaping Circuits.Observer = { _, _, _ in }) -> Gate {
         let clock = clock
-        return ProviderGate(
-            limits: .init(calls: calls, waiting: waiting), pause: { clock.advance($0) }, now: { clock.now },
-            observer: observer)
+        return Gate(
+            bulkhead: Bulkhead(
+                limits: .init(calls: calls, waiting: waiting), pause: { clock.advance($0) }, now: { clock.now }),
+            circuits: Circuits(now: { clock.now }, observer: observer))
     }
 
     /// A provider each of whose calls takes so long, by the clock that the test has, and ends in that way.
@@ -93,7 +91,9 @@ struct ProviderGateTests {
         #expect(clock.now - before < .milliseconds(1_100))
 
         // Real threads, real time: all get through one after the other.
-        let busy = ProviderGate(limits: .init(calls: 2, waiting: 6, patience: .seconds(20))) { Pause.sleep($0) }
+        let busy = Gate(
+            bulkhead: Bulkhead(limits: .init(calls: 2, waiting: 6, patience: .seconds(20))) { Pause.sleep($0) },
+            circuits: Circuits())
         let underWay = Atomic(0)
         let most = Atomic(0)
         let outcomes = concurrently(8) { _ in
@@ -269,10 +269,10 @@ struct ProviderGateTests {
 
     @Test("A service may hold only a part of a process's threads, and always at least one")
     func shares() {
-        #expect(ProviderGate.Limits.ofShortRequests(threads: 16) == .init(calls: 8, waiting: 4))
-        #expect(ProviderGate.Limits.ofShortRequests(threads: 1) == .init(calls: 1, waiting: 1))
-        #expect(ProviderGate.Limits.ofTransfers(threads: 64) == .init(calls: 48, waiting: 4))
-        #expect(ProviderGate.Limits.ofTransfers(threads: 1) == .init(calls: 1, waiting: 1))
+        #expect(Bulkhead.Limits.ofShortRequests(threads: 16) == .init(calls: 8, waiting: 4))
+        #expect(Bulkhead.Limits.ofShortRequests(threads: 1) == .init(calls: 1, waiting: 1))
+        #expect(Bulkhead.Limits.ofTransfers(threads: 64) == .init(calls: 48, waiting: 4))
+        #expect(Bulkhead.Limits.ofTransfers(threads: 1) == .init(calls: 1, waiting: 1))
     }
 
     @Test("Concurrent failures of downloads after their heads do not open the circuit")

@@ -1,0 +1,101 @@
+import Synchronization
+
+/// Keeps a service that hangs from tying up the threads that serve all other requests.
+///
+/// It limits each service's calls in progress: a few more callers wait briefly, and the rest are rejected at once. One
+/// per process, shared by its threads; no lock is held during a call.
+public final class Bulkhead: TransportDecorator {
+    /// How much of a process one service may use.
+    public struct Limits: Equatable, Sendable {
+        /// Maximum number of calls in progress.
+        public var calls: Int
+        /// Maximum number of callers that wait for one of them to end.
+        public var waiting: Int
+        /// How long a caller waits at most.
+        public var patience: Duration
+
+        public init(calls: Int, waiting: Int, patience: Duration = .seconds(1)) {
+            self.calls = calls
+            self.waiting = waiting
+            self.patience = patience
+        }
+
+        /// For a process with this number of threads that answer short requests: half of them may be in calls and a
+        /// quarter may wait, so that a quarter is always left for requests that need another service, or none.
+        public static func ofShortRequests(threads: Int) -> Limits {
+            Limits(calls: max(1, threads / 2), waiting: max(1, threads / 4))
+        }
+
+        /// For a process whose calls last as long as a transfer: three quarters of its threads may be in calls.
+        public static func ofTransfers(threads: Int) -> Limits {
+            Limits(calls: max(1, threads * 3 / 4), waiting: max(1, threads / 16))
+        }
+    }
+
+    private struct Usage {
+        var calls = 0
+        var waiting = 0
+    }
+
+    private static let pollInterval: Duration = .milliseconds(5)
+
+    private let limits: Limits
+    private let pause: @Sendable (Duration) -> Void
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let services = Mutex<[ExternalService: Usage]>([:])
+
+    /// - Parameters:
+    ///   - pause: blocks the calling thread; tests pass one that does not.
+    ///   - now: the clock; tests pass one that they control.
+    public init(
+        limits: Limits, pause: @escaping @Sendable (Duration) -> Void,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
+        self.limits = limits
+        self.pause = pause
+        self.now = now
+    }
+
+    /// Takes one of the service's slots; waits for one if none is free and not too many callers are waiting.
+    /// - Throws: ``TransportError/withheld(_:)`` with ``WithheldCall/busy``.
+    public func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> ExternalService {
+        enum Answer { case taken, wait, refused }
+        let (service, limits) = (request.call.service, limits)
+        let answer = services.withLock { services -> Answer in
+            var usage = services[service] ?? Usage()
+            defer { services[service] = usage }
+            if usage.calls < limits.calls {
+                usage.calls += 1
+                return .taken
+            }
+            guard usage.waiting < limits.waiting else { return .refused }
+            usage.waiting += 1
+            return .wait
+        }
+        switch answer {
+        case .taken: return service
+        case .refused: throw .withheld(.busy)
+        case .wait: break
+        }
+        let end = now() + min(limits.patience, deadline.remaining)
+        while true {
+            pause(Self.pollInterval)
+            let isOver = now() >= end
+            let isTaken = services.withLock { services -> Bool in
+                var usage = services[service] ?? Usage()
+                defer { services[service] = usage }
+                let isFree = usage.calls < limits.calls
+                if isFree { usage.calls += 1 }
+                if isFree || isOver { usage.waiting -= 1 }
+                return isFree
+            }
+            if isTaken { return service }
+            if isOver { throw .withheld(.busy) }
+        }
+    }
+
+    /// Releases the slot.
+    public func ended(_ service: ExternalService, _ result: CallResult) {
+        services.withLock { $0[service]?.calls -= 1 }
+    }
+}

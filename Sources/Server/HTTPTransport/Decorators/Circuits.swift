@@ -1,0 +1,81 @@
+import Synchronization
+
+/// Spares a host that has failed for a while, and the callers the wait: it is not called, except for a single probe now
+/// and then (``CircuitBreaker``). One per process, shared by its threads; no lock is held during a call.
+public final class Circuits: TransportDecorator {
+    /// Called when a host is no longer called, or is called again.
+    public typealias Observer = @Sendable (ExternalService, _ host: String, _ isOpen: Bool) -> Void
+
+    /// A call in progress.
+    public struct Call {
+        fileprivate var service: ExternalService
+        fileprivate var host: String
+        fileprivate var admission: CircuitBreaker.Admission
+        fileprivate var start: ContinuousClock.Instant
+    }
+
+    /// What a call says about its host.
+    private enum Outcome {
+        case success
+        case failure
+        case nothing
+
+        init(status: Int) { self = [502, 503, 504].contains(status) ? .failure : .success }
+    }
+
+    /// If a call had less time than this, its timeout says nothing about the host.
+    private static let shortestMeaningfulTimeout: Duration = .seconds(2)
+
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let observer: Observer
+    private let breakers = Mutex<[String: CircuitBreaker]>([:])
+
+    /// - Parameter now: the clock; tests pass one that they control.
+    public init(
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, observer: @escaping Observer = { _, _, _ in }
+    ) {
+        self.now = now
+        self.observer = observer
+    }
+
+    /// - Throws: ``TransportError/withheld(_:)`` with ``WithheldCall/circuitOpen(retryAfter:)``.
+    public func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Call {
+        let service = request.call.service
+        // For an entry that matches many hosts, the host's own name is not kept.
+        let host = HTTPSAddress(request.url).flatMap { service.entry(for: $0.host) } ?? service.name
+        let now = now()
+        let admission = breakers.withLock { $0[host, default: CircuitBreaker()].admit(at: now) }
+        if case .refused(let retryAfter) = admission { throw .withheld(.circuitOpen(retryAfter: retryAfter)) }
+        return Call(service: service, host: host, admission: admission, start: now)
+    }
+
+    public func replied(_ call: Call, _ head: ReplyHead) { note(.init(status: head.status), call) }
+
+    public func ended(_ call: Call, _ result: CallResult) {
+        guard case .failed(let error, head: nil) = result else { return }
+        let outcome: Outcome =
+            switch error {
+            case .notSent, .interrupted: .failure
+            case .timedOut: now() - call.start >= Self.shortestMeaningfulTimeout ? .failure : .nothing
+            case .replyTooLarge: .success
+            case .cancelled, .refused, .withheld: .nothing
+            }
+        note(outcome, call)
+    }
+
+    private func note(_ outcome: Outcome, _ call: Call) {
+        let now = now()
+        let (wasClosed, isClosed) = breakers.withLock { breakers in
+            var breaker = breakers[call.host] ?? CircuitBreaker()
+            let wasClosed = breaker.isClosed
+            switch outcome {
+            case .success: breaker.succeeded()
+            case .failure: breaker.failed(call.admission, began: call.start, at: now)
+            case .nothing: breaker.ended(call.admission, at: now)
+            }
+            breakers[call.host] = breaker
+            return (wasClosed, breaker.isClosed)
+        }
+        if wasClosed != isClosed { observer(call.service, call.host, !isClosed) }
+    }
+}
