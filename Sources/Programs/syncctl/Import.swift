@@ -30,7 +30,7 @@ struct Import: ParsableCommand {
         ClientLibrary.initialize()
         var runner = try MigrationRunner(configuration.database, leaseOwner: try RandomBytes.uuidText())
         try runner.verify()
-        let store = Store(
+        let store = MetadataStore(
             pool: ConnectionPool(
                 settings: configuration.database, maximumConnections: 1, leaseTimeout: .seconds(30)),
             pause: { Pause.sleep($0) })

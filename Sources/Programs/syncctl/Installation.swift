@@ -13,7 +13,7 @@ import Vault
 /// The server that a command manages: its configuration and its database.
 struct Installation {
     let configuration: ServerConfiguration
-    let store: Store
+    let store: MetadataStore
 
     /// Reads the configuration, connects, and makes sure that the schema is the one that this program knows.
     init(_ options: CommonOptions) throws {
@@ -23,7 +23,7 @@ struct Installation {
         let settings = Self.patient(configuration.database)
         var runner = try MigrationRunner(settings, leaseOwner: try RandomBytes.uuidText())
         try runner.verify()
-        store = Store(
+        store = MetadataStore(
             pool: ConnectionPool(settings: settings, maximumConnections: 1, leaseTimeout: .seconds(30)),
             pause: { Pause.sleep($0) })
         store.open()

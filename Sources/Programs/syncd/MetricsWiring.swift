@@ -16,12 +16,12 @@ struct MetricsWiring: Sendable {
 
     private let metrics: ServerMetrics?
     private let pool: ConnectionPool
-    private let store: Store
+    private let store: MetadataStore
     private let now: @Sendable () -> WireDate
 
     /// An unusable directory is only a warning: missing metrics must not stop the service.
     init(
-        directory: String?, role: ServerRole, processID: String, pool: ConnectionPool, store: Store,
+        directory: String?, role: ServerRole, processID: String, pool: ConnectionPool, store: MetadataStore,
         now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {
         self.pool = pool

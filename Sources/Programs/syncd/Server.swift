@@ -25,7 +25,7 @@ struct Server {
     private let configuration: ServerConfiguration
     private let logger: Logger
     private let logFile: LogFile
-    private let store: Store
+    private let store: MetadataStore
     private let storage: StorageRegistry
     private let push: PushServices
     /// Calls to providers, counted, paced and limited; each request and each job adds its log.
@@ -41,7 +41,7 @@ struct Server {
         let pool = ConnectionPool(
             settings: configuration.database, maximumConnections: configuration.databaseConnections,
             leaseTimeout: Self.leaseTimeout)
-        store = Store(pool: pool, pause: pause)
+        store = MetadataStore(pool: pool, pause: pause)
         push = PushServices(configuration, now: { [store] in store.now.secondsSince1970 })
         processID = try RandomBytes.uuidText()
         let metrics = MetricsWiring(

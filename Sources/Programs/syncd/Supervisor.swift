@@ -15,7 +15,7 @@ struct Supervisor {
     private static let drainLimit: Duration = .seconds(3_600)
     private static let tick: Duration = .milliseconds(500)
 
-    let store: Store
+    let store: MetadataStore
     let database: ConnectionSettings
     let processID: String
     let metrics: MetricsWiring
@@ -58,14 +58,14 @@ struct Supervisor {
 
 /// Opens the store as soon as the database is available and has the right schema.
 struct SchemaCheck {
-    let store: Store
+    let store: MetadataStore
     let database: ConnectionSettings
     let processID: String
     let logger: Logger
     private(set) var isDone = false
     private var hasComplained = false
 
-    init(store: Store, database: ConnectionSettings, processID: String, logger: Logger) {
+    init(store: MetadataStore, database: ConnectionSettings, processID: String, logger: Logger) {
         self.store = store
         self.database = database
         self.processID = processID

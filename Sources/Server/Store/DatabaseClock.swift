@@ -4,9 +4,9 @@ import Synchronization
 /// The database's clock, which is used for everything that several hosts compare: leases, due times, expiry times and
 /// ages.
 ///
-/// Shared by all copies of a ``Store``, which asks the database for its time at most once a second, on a connection
-/// that is in use anyway. In between, time advances by this host's monotonic clock; its wall clock may be hours wrong,
-/// or jump, without any effect.
+/// Shared by all copies of a ``MetadataStore``, which asks the database for its time at most once a second, on a
+/// connection that is in use anyway. In between, time advances by this host's monotonic clock; its wall clock may be
+/// hours wrong, or jump, without any effect.
 final class DatabaseClock: Sendable {
     /// How long a reading is valid: if a host was suspended, it notices after this time at the latest.
     private static let validity: Duration = .seconds(1)

@@ -2,7 +2,7 @@ package import MariaDB
 
 /// One thread's session with the database; the repositories are its extensions.
 ///
-/// Repositories never begin or end a transaction: ``Store`` does. Its `package` members are for `Operations`, which has
+/// Repositories never begin or end a transaction: ``MetadataStore`` does. Its `package` members are for `Operations`, which has
 /// the statements that only operators need; whatever serves phones calls repositories.
 public struct StoreSession: ~Copyable {
     var connection: Connection

@@ -38,12 +38,12 @@ public struct CredentialVault: Sendable {
     /// How often a change is retried if others keep storing something else.
     static let maximumAttempts = 5
 
-    private let store: Store
+    private let store: MetadataStore
     private let sealer: CredentialSealer
     private let unreadable: @Sendable () -> Void
 
     /// - Parameter unreadable: called for each record that cannot be opened, for statistics.
-    init(store: Store, sealer: CredentialSealer, unreadable: @escaping @Sendable () -> Void) {
+    init(store: MetadataStore, sealer: CredentialSealer, unreadable: @escaping @Sendable () -> Void) {
         self.store = store
         self.sealer = sealer
         self.unreadable = unreadable

@@ -16,10 +16,10 @@ public struct RefreshLease {
     private static let pollInterval: Duration = .milliseconds(50)
 
     private let userID: UserID
-    private let store: Store
+    private let store: MetadataStore
     private let backoff: Backoff
 
-    public init(of userID: UserID, store: Store, backoff: Backoff) {
+    public init(of userID: UserID, store: MetadataStore, backoff: Backoff) {
         self.userID = userID
         self.store = store
         self.backoff = backoff

@@ -8,7 +8,7 @@ public import SyncProtocol
 ///
 /// Shared by all threads.
 public struct StorageRegistry: Sendable {
-    public let store: Store
+    public let store: MetadataStore
     /// Opens and changes users' tokens.
     public let vault: CredentialVault
     public let backoff: Backoff
@@ -18,7 +18,7 @@ public struct StorageRegistry: Sendable {
 
     /// - Parameter unreadable: called for each sealed record that cannot be opened, for statistics.
     public init(
-        store: Store, sealer: CredentialSealer, backoff: Backoff, providers: [any CloudProvider],
+        store: MetadataStore, sealer: CredentialSealer, backoff: Backoff, providers: [any CloudProvider],
         accounts: [any AccountProvider], unreadable: @escaping @Sendable () -> Void = {}
     ) {
         self.store = store

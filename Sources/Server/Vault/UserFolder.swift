@@ -6,12 +6,12 @@ import Synchronization
 /// The location of one user's folder, stored in their row.
 final class UserFolder: FolderMemory {
     private let userID: UserID
-    private let store: Store
+    private let store: MetadataStore
     private let checks: FolderChecks
     let name: String?
     private(set) var folderID: String?
 
-    init(user: UserRecord, store: Store, checks: FolderChecks) {
+    init(user: UserRecord, store: MetadataStore, checks: FolderChecks) {
         userID = user.userID
         name = user.cloudFolderName
         folderID = user.cloudFolderID

@@ -10,7 +10,7 @@ import SyncProtocol
 /// decides which result is kept.
 final class UserTokens: AccessTokens {
     private let user: UserRecord
-    private let store: Store
+    private let store: MetadataStore
     private let vault: CredentialVault
     private let account: any AccountProvider
     private let transport: Transport
@@ -18,7 +18,8 @@ final class UserTokens: AccessTokens {
     private let logger: Logger
 
     init(
-        user: UserRecord, store: Store, vault: CredentialVault, account: any AccountProvider, transport: Transport,
+        user: UserRecord, store: MetadataStore, vault: CredentialVault, account: any AccountProvider,
+        transport: Transport,
         backoff: Backoff, logger: Logger
     ) {
         self.user = user

@@ -13,7 +13,7 @@ import Testing
 struct SupervisorTests {
     private func supervisor(of settings: ConnectionSettings) -> Supervisor {
         let pool = ConnectionPool(settings: settings, maximumConnections: 2, leaseTimeout: .seconds(1))
-        let store = Store(pool: pool, pause: { Pause.sleep($0) })
+        let store = MetadataStore(pool: pool, pause: { Pause.sleep($0) })
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         return Supervisor(
             store: store, database: settings, processID: "test",

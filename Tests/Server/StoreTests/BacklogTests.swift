@@ -6,7 +6,7 @@ import Testing
 @Suite("The backlog, for monitoring")
 struct BacklogTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
     private let owner = OwningUser(userID: UserID(1), storageType: .google)
 
     init() throws { fixture = try StoreFixture() }

@@ -8,7 +8,7 @@ import Testing
 @Suite("Commits")
 struct CommitTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
     private let owner: Member
     private let storage: OwningUser
 

@@ -8,7 +8,7 @@ import Testing
 @Suite("Known hashes of objects")
 struct ContentHashTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
     private let owner = OwningUser(userID: UserID(1), storageType: .microsoft)
     private let sha1 = CheckSum("0A4D55A8D778E5022FAB701977C5D840BBC486D0")!
 

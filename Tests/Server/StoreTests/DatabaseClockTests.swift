@@ -102,16 +102,16 @@ struct DatabaseClockTests {
         let owner = try #require(try fixture.addOwner().owningUser())
         let hours: Int64 = 7_200
         let stores = [-hours, 0, hours].map { offset in
-            let store = Store(
+            let store = MetadataStore(
                 pool: ConnectionPool(settings: fixture.settings, maximumConnections: 1, leaseTimeout: .seconds(30)),
                 pause: { _ in }, hostTime: { .seconds(noon.secondsSince1970 + offset) })
             store.open()
             return store
         }
-        func present(_ store: Store, plus seconds: Int64 = 0) -> WireDate {
+        func present(_ store: MetadataStore, plus seconds: Int64 = 0) -> WireDate {
             WireDate(secondsSince1970: store.now.secondsSince1970 + seconds)
         }
-        func leased(_ store: Store) throws -> Int {
+        func leased(_ store: MetadataStore) throws -> Int {
             try store.transaction { session in
                 try session.leaseDue(by: "w", limit: 9, until: present(store, plus: 60), at: present(store)).count
             }
@@ -138,7 +138,7 @@ struct DatabaseClockTests {
     @Test("The time is the database's from the first use of the store on")
     func firstUse() throws {
         let fixture = try StoreFixture()
-        let store = Store(
+        let store = MetadataStore(
             pool: ConnectionPool(settings: fixture.settings, maximumConnections: 1, leaseTimeout: .seconds(30)),
             pause: { _ in }, hostTime: { .seconds(1) })
         store.open()

@@ -9,7 +9,7 @@ struct DoomedObjectTests {
     private let fixture: StoreFixture
     private let owner: Member
     private let storage: OwningUser
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
 
     init() throws {
         fixture = try StoreFixture()

@@ -8,7 +8,7 @@ import Testing
 struct ExchangedCodeTests {
     private let fixture: StoreFixture
     private let hash = [UInt8](repeating: 1, count: 32)
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
 
     init() throws { fixture = try StoreFixture() }
 

@@ -9,7 +9,7 @@ import Testing
 @Suite("Committed files")
 struct FileTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
     private let owner: Member
 
     init() throws {

@@ -19,7 +19,7 @@ struct IndexUseTests {
         static let shared = Result { try Crowd() }
 
         let fixture: StoreFixture
-        var store: Store { fixture.store }
+        var store: MetadataStore { fixture.store }
         let group = SharingGroupUUID("group 7")!
         let groupID = SharingGroupID(7)
         let user = UserID(7)

@@ -8,7 +8,7 @@ import Testing
 @Suite("Invitations")
 struct InvitationTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
     private let owner: Member
 
     init() throws {

@@ -59,7 +59,7 @@ struct OutboxRequestTests {
 
     @Test("An id that is not nginx's is not stored, and does not fail the request", arguments: ["", "é", "a\u{7}"])
     func unusable(id: String) throws {
-        let longest = String(repeating: "x", count: Store.maximumRequestIDLength)
+        let longest = String(repeating: "x", count: MetadataStore.maximumRequestIDLength)
         for id in [id, longest + "x", longest] {
             try fixture.store.serving(id).transaction { try $0.addWarningFile(for: owner, at: noon) }
         }

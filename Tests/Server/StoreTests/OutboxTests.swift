@@ -9,7 +9,7 @@ import Testing
 @Suite("Outbox")
 struct OutboxTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
     private let owner = OwningUser(userID: UserID(1), storageType: .google)
 
     init() throws {

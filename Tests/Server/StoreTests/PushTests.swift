@@ -8,7 +8,7 @@ import Testing
 @Suite("Push registrations and notifications")
 struct PushTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
 
     init() throws { fixture = try StoreFixture() }
 

@@ -9,7 +9,7 @@ import Testing
 struct RefreshLeaseTests {
     private let fixture: StoreFixture
     private let alice: UserID
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
 
     init() throws {
         fixture = try StoreFixture()

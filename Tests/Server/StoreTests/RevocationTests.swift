@@ -7,7 +7,7 @@ import Testing
 @Suite("Grants of removed users")
 struct RevocationTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
 
     init() throws { fixture = try StoreFixture() }
 

@@ -8,7 +8,7 @@ import Testing
 @Suite("Sharing groups, members and master versions")
 struct SharingGroupTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
 
     init() throws { fixture = try StoreFixture() }
 
@@ -214,7 +214,7 @@ struct SharingGroupTests {
         var impatient = fixture.settings
         impatient.lockWaitTimeout = .seconds(1)
         let pool = ConnectionPool(settings: impatient, maximumConnections: 2, leaseTimeout: .seconds(5))
-        let other = Store(pool: pool, pause: { _ in })
+        let other = MetadataStore(pool: pool, pause: { _ in })
         other.open()
 
         try store.transaction { session throws in

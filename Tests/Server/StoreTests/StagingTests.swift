@@ -8,7 +8,7 @@ import Testing
 @Suite("Staged changes")
 struct StagingTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
     private let owner: Member
     private let storage: OwningUser
 
@@ -156,7 +156,7 @@ struct StagingTests {
         settings.lockWaitTimeout = .seconds(3)
         // Without a second attempt: any deadlock or lock timeout is an error here.
         let pool = ConnectionPool(settings: settings, maximumConnections: 8, leaseTimeout: .seconds(10))
-        let single = Store(pool: pool, pause: { _ in Issue.record("an attempt was repeated") })
+        let single = MetadataStore(pool: pool, pause: { _ in Issue.record("an attempt was repeated") })
         single.open()
 
         let outcomes = concurrently(8) { number in

@@ -8,7 +8,7 @@ import TestSupport
 /// An empty, migrated database of a test's own, with a store over it, and short words for what tests need.
 struct StoreFixture: Sendable {
     let settings: ConnectionSettings
-    let store: Store
+    let store: MetadataStore
 
     init(connections: Int = 10, lockWait: Duration = .seconds(10)) throws {
         var settings = try ScratchDatabase.shared().makeDatabase()
@@ -16,7 +16,7 @@ struct StoreFixture: Sendable {
         var runner = try MigrationRunner(settings, leaseOwner: "test")
         _ = try runner.migrate()
         self.settings = settings
-        store = Store(
+        store = MetadataStore(
             pool: ConnectionPool(settings: settings, maximumConnections: connections, leaseTimeout: .seconds(30)),
             pause: { Thread.sleep(forTimeInterval: Double($0.components.attoseconds) / 1e18) })
         store.open()
@@ -101,7 +101,7 @@ struct Member: Sendable {
     var group: SharingGroupUUID
     var area: StagingArea
 
-    var store: Store { fixture.store }
+    var store: MetadataStore { fixture.store }
 
     func owningUser() throws -> OwningUser? { try fixture.membership(of: user, in: group)?.owningUser }
 

@@ -15,7 +15,7 @@ struct TransactionTests {
     func closedStore() throws {
         let fixture = try StoreFixture()
         let pool = ConnectionPool(settings: fixture.settings, maximumConnections: 1, leaseTimeout: .seconds(1))
-        let store = Store(pool: pool, pause: { _ in })
+        let store = MetadataStore(pool: pool, pause: { _ in })
 
         #expect { try store.check() } throws: { $0.isUnavailable }
         #expect { try store.transaction { _ in } } throws: { $0.isUnavailable }
@@ -82,7 +82,7 @@ struct TransactionTests {
             }
         } throws: { if case StoreError.contention = $0 { true } else { false } }
 
-        #expect(attempts.value == Store.maximumAttempts)
+        #expect(attempts.value == MetadataStore.maximumAttempts)
     }
 
     @Test("A repeated attempt is a transaction like the first: an error rolls it back")
@@ -123,7 +123,7 @@ struct TransactionTests {
     func busy() throws {
         let fixture = try StoreFixture()
         let pool = ConnectionPool(settings: fixture.settings, maximumConnections: 1, leaseTimeout: .milliseconds(20))
-        let store = Store(pool: pool, pause: { _ in })
+        let store = MetadataStore(pool: pool, pause: { _ in })
         store.open()
 
         _ = try store.withSession { _ in
@@ -139,7 +139,7 @@ struct TransactionTests {
         var runner = try MigrationRunner(settings, leaseOwner: "test")
         _ = try runner.migrate()
         let pool = ConnectionPool(settings: settings, maximumConnections: 4, leaseTimeout: .seconds(5))
-        let store = Store(pool: pool, pause: { _ in })
+        let store = MetadataStore(pool: pool, pause: { _ in })
         store.open()
         let user = try store.transaction { session in
             try session.addUser(.google, "me", displayName: "", cloudFolderName: nil, at: noon)

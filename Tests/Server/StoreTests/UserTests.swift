@@ -8,7 +8,7 @@ import Testing
 @Suite("Users, devices and their credentials")
 struct UserTests {
     private let fixture: StoreFixture
-    private var store: Store { fixture.store }
+    private var store: MetadataStore { fixture.store }
 
     init() throws { fixture = try StoreFixture() }
 

@@ -16,7 +16,7 @@ import Vault
 
 /// The router over a database of its own (or none), a cloud in memory, and a clock that stands still.
 struct TestServer: Sendable {
-    let store: Store
+    let store: MetadataStore
     let keys: KeyRing
     var sealer: CredentialSealer { CredentialSealer(keys: keys) }
     let services: Services
@@ -45,7 +45,7 @@ struct TestServer: Sendable {
         self.providers = providers
         let settings = withDatabase ? try ScratchDatabase.shared().makeDatabase() : nil
         self.settings = settings
-        store = Store(
+        store = MetadataStore(
             pool: ConnectionPool(
                 settings: settings
                     ?? ConnectionSettings(address: .unixSocket(path: "/nowhere"), user: "", password: "", database: nil),

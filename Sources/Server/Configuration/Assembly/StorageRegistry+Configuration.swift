@@ -13,7 +13,7 @@ extension StorageRegistry {
     /// - Parameter unreadable: called for each sealed record that cannot be opened, for statistics.
     /// - Throws: ``ConfigurationError`` if a sealing key cannot be used.
     public init(
-        _ configuration: ServerConfiguration, store: Store, backoff: Backoff,
+        _ configuration: ServerConfiguration, store: MetadataStore, backoff: Backoff,
         unreadable: @escaping @Sendable () -> Void = {}
     ) throws(ConfigurationError) {
         self.init(

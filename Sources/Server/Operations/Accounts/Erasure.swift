@@ -6,9 +6,9 @@ public import SyncProtocol
 ///
 /// The removal is ``StoreSession/removeUser(_:at:)``, the same one that the endpoint RemoveUser performs.
 public struct Erasure: Sendable {
-    private let store: Store
+    private let store: MetadataStore
 
-    public init(store: Store) {
+    public init(store: MetadataStore) {
         self.store = store
     }
 

@@ -11,12 +11,12 @@ public struct KeyRotation: Sendable {
     /// Records per transaction.
     public static let page = 100
 
-    private let store: Store
+    private let store: MetadataStore
     private let keys: KeyRing
     private let sealer: CredentialSealer
 
     /// - Parameter keys: the current key and all former ones.
-    public init(store: Store, keys: KeyRing) {
+    public init(store: MetadataStore, keys: KeyRing) {
         self.store = store
         self.keys = keys
         sealer = CredentialSealer(keys: keys)

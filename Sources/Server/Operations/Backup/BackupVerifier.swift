@@ -24,7 +24,7 @@ public struct BackupVerifier {
     public func verify(
         restoringInto settings: ConnectionSettings, sealer: CredentialSealer
     ) throws -> VerificationReport {
-        let store = Store(
+        let store = MetadataStore(
             pool: ConnectionPool(settings: settings, maximumConnections: 1, leaseTimeout: .seconds(30)),
             pause: { Pause.sleep($0) })
         store.open()

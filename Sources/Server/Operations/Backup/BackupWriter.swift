@@ -8,9 +8,9 @@ public import SyncProtocol
 ///
 /// All rows are from one point in time (a consistent snapshot, InnoDB); it blocks nobody.
 public struct BackupWriter {
-    private let store: Store
+    private let store: MetadataStore
 
-    public init(store: Store) {
+    public init(store: MetadataStore) {
         self.store = store
     }
 

@@ -22,7 +22,7 @@ public struct Restorer {
     /// run again.
     /// - Throws: ``BackupError``, ``RestoreError``, ``MigrationError``, ``StoreError``, `GzipError`.
     public func restore(_ path: String) throws -> RestoreReport {
-        let store = Store(
+        let store = MetadataStore(
             pool: ConnectionPool(settings: settings, maximumConnections: 1, leaseTimeout: .seconds(30)),
             pause: { Pause.sleep($0) })
         // The schema is created here.

@@ -15,7 +15,7 @@ public struct CloudCheck {
     /// For all pages of one person's folder.
     private static let listingTime: Duration = .seconds(1_800)
 
-    private let store: Store
+    private let store: MetadataStore
     private let storage: StorageRegistry
     private let transport: Transport
     private let rowLimit: Int
@@ -51,7 +51,7 @@ public struct CloudCheck {
         }
     }
 
-    public init(store: Store, storage: StorageRegistry, transport: Transport, rowLimit: Int) {
+    public init(store: MetadataStore, storage: StorageRegistry, transport: Transport, rowLimit: Int) {
         self.store = store
         self.storage = storage
         self.transport = transport

@@ -11,12 +11,12 @@ public struct Fsck: Sendable {
     /// Sealed records read at a time.
     private static let page = 500
 
-    private let store: Store
+    private let store: MetadataStore
     private let sealer: CredentialSealer
     private let rowLimit: Int
 
     /// - Parameter rowLimit: rows listed for each finding; that there are more is only mentioned.
-    public init(store: Store, sealer: CredentialSealer, rowLimit: Int) {
+    public init(store: MetadataStore, sealer: CredentialSealer, rowLimit: Int) {
         self.store = store
         self.sealer = sealer
         self.rowLimit = rowLimit

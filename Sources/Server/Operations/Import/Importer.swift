@@ -10,7 +10,7 @@ public import Vault
 /// May be interrupted and run again at any time, even while the server is running: each user and each group is one
 /// transaction, and whatever has changed here since it was imported is left alone. docs/operations.md has the rules.
 public struct Importer: Sendable {
-    private let store: Store
+    private let store: MetadataStore
     private let sealer: CredentialSealer
     private let isDryRun: Bool
     private let now: @Sendable () -> WireDate
@@ -18,7 +18,7 @@ public struct Importer: Sendable {
 
     /// - Parameter progress: called after each group.
     public init(
-        into store: Store, sealer: CredentialSealer, isDryRun: Bool, now: @escaping @Sendable () -> WireDate,
+        into store: MetadataStore, sealer: CredentialSealer, isDryRun: Bool, now: @escaping @Sendable () -> WireDate,
         progress: @escaping @Sendable (ImportReport) -> Void = { _ in }
     ) {
         self.store = store

@@ -40,7 +40,7 @@ final class RequestContext {
         deadline = .after(services.settings.requestTime)
     }
 
-    var store: Store { services.store }
+    var store: MetadataStore { services.store }
     /// The time of this request, by the database's clock: read once, so that rows and reply agree.
     ///
     /// Anything compared in the course of the request, such as a lease, uses a fresh ``Services/now``.

@@ -5,7 +5,7 @@ public import Vault
 
 /// What all requests share; made once by the composition root.
 public struct Services: Sendable {
-    public var store: Store
+    public var store: MetadataStore
     public var storage: StorageRegistry
     /// The push notification services.
     public var push: PushServices
@@ -27,7 +27,7 @@ public struct Services: Sendable {
     public var transferLimit: TransferLimit?
 
     public init(
-        store: Store, storage: StorageRegistry, push: PushServices = PushServices(), signInCache: SignInCache,
+        store: MetadataStore, storage: StorageRegistry, push: PushServices = PushServices(), signInCache: SignInCache,
         failedSignIns: FailedSignIns, settings: Settings, partBudget: PartBudget,
         now: @escaping @Sendable () -> WireDate, uptime: @escaping @Sendable () -> Duration,
         makeUUID: @escaping @Sendable () throws -> String, background: @escaping Background,

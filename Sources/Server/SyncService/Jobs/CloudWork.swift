@@ -9,7 +9,7 @@ import Vault
 struct CloudWork: Sendable {
     private static let itemTime: Duration = .seconds(60)
 
-    let store: Store
+    let store: MetadataStore
     let storage: StorageRegistry
     let warningFile: OutboxWorker.WarningFile?
     let leaseOwner: String

@@ -27,14 +27,14 @@ public struct Housekeeper: Sendable {
     /// between two rounds.
     private static let departureSeconds: Int64 = 3_600
 
-    private let store: Store
+    private let store: MetadataStore
     private let stagingLifetimeSeconds: Int64
     private let now: @Sendable () -> WireDate
     private let logger: Logger
 
     /// - Parameter stagingLifetimeDays: number of days without a commit after which staged changes are withdrawn.
     public init(
-        store: Store, stagingLifetimeDays: Int, now: @escaping @Sendable () -> WireDate, logger: Logger
+        store: MetadataStore, stagingLifetimeDays: Int, now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {
         self.store = store
         stagingLifetimeSeconds = Int64(stagingLifetimeDays) * 86_400

@@ -27,7 +27,7 @@ public struct OutboxWorker: Sendable {
     /// Number of attempts at work that only a person could repair, after which the work is dropped.
     static let maximumAttempts = 60
 
-    private let store: Store
+    private let store: MetadataStore
     private let cloudWork: CloudWork
     private let pushWork: PushWork
     private let revocationWork: RevocationWork
@@ -37,7 +37,7 @@ public struct OutboxWorker: Sendable {
 
     /// - Parameter leaseOwner: a string that no other worker uses.
     public init(
-        store: Store, storage: StorageRegistry, push: PushServices = PushServices(), warningFile: WarningFile?,
+        store: MetadataStore, storage: StorageRegistry, push: PushServices = PushServices(), warningFile: WarningFile?,
         leaseOwner: String,
         now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {

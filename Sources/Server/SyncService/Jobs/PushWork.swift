@@ -16,7 +16,7 @@ struct PushWork: Sendable {
     private static let shelfLifeSeconds: Int64 = 86_400
     private static let itemTime: Duration = .seconds(30)
 
-    let store: Store
+    let store: MetadataStore
     let services: PushServices
     let leaseOwner: String
     let now: @Sendable () -> WireDate

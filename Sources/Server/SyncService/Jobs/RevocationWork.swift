@@ -16,7 +16,7 @@ struct RevocationWork: Sendable {
     /// How long an account that signs up again waits for that request to end, in seconds; longer than ``askingLimit``.
     private static let announcedSeconds = 30
 
-    let store: Store
+    let store: MetadataStore
     let storage: StorageRegistry
     let leaseOwner: String
 

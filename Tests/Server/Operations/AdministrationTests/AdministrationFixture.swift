@@ -10,7 +10,7 @@ import Vault
 /// An empty, migrated database of a test's own, and one with a small, sound population.
 struct AdministrationFixture: Sendable {
     let settings: ConnectionSettings
-    let store: Store
+    let store: MetadataStore
     let keys = KeyRing(current: try! SealingKey([UInt8](repeating: 7, count: 32)))
 
     var sealer: CredentialSealer { CredentialSealer(keys: keys) }
@@ -21,7 +21,7 @@ struct AdministrationFixture: Sendable {
             var runner = try MigrationRunner(settings, leaseOwner: "test")
             _ = try runner.migrate()
         }
-        store = Store(
+        store = MetadataStore(
             pool: ConnectionPool(settings: settings, maximumConnections: 4, leaseTimeout: .seconds(30)),
             pause: { Thread.sleep(forTimeInterval: Double($0.components.attoseconds) / 1e18) })
         store.open()

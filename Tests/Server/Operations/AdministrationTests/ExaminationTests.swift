@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Operations
 @testable import Store
+@testable import Operations
 
 @Suite("doctor")
 struct ExaminationTests {

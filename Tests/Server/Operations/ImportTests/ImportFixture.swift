@@ -17,7 +17,7 @@ let noon = WireDate(secondsSince1970: 1_800_000_000)
 struct ImportFixture {
     let sourceSettings: ConnectionSettings
     let settings: ConnectionSettings
-    let store: Store
+    let store: MetadataStore
     let sealer: CredentialSealer
 
     /// - Parameter rows: whether the source has the rows of `rows.sql`, or is empty.
@@ -27,7 +27,7 @@ struct ImportFixture {
         settings = try server.makeDatabase()
         var runner = try MigrationRunner(settings, leaseOwner: "test")
         _ = try runner.migrate()
-        store = Store(
+        store = MetadataStore(
             pool: ConnectionPool(settings: settings, maximumConnections: 2, leaseTimeout: .seconds(10)),
             pause: { _ in })
         store.open()

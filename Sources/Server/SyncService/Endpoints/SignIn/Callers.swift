@@ -47,7 +47,7 @@ struct GroupCaller {
     }
 
     /// The same, in a session of its own.
-    func member(of group: SharingGroupUUID, in store: Store) throws -> Member {
+    func member(of group: SharingGroupUUID, in store: MetadataStore) throws -> Member {
         try store.withSession { try member(of: group, using: &$0) }
     }
 

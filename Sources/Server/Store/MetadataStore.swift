@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Shared by all threads. A connection is leased for the duration of one transaction and never while waiting for a
 /// phone or a cloud: the closures here must not wait for them either.
-public struct Store: Sendable {
+public struct MetadataStore: Sendable {
     /// How often a transaction is tried if it conflicts with others.
     public static let maximumAttempts = 8
     /// The length of the column; nginx's ids have 32 characters.
@@ -49,7 +49,7 @@ public struct Store: Sendable {
     ///
     /// - Parameter requestID: at most ``maximumRequestIDLength`` characters of printable ASCII; anything else is
     ///   ignored.
-    public func serving(_ requestID: String?) -> Store {
+    public func serving(_ requestID: String?) -> MetadataStore {
         var store = self
         store.requestID = requestID.flatMap { id in
             let isKept = 1...Self.maximumRequestIDLength ~= id.utf8.count && id.utf8.allSatisfy { 0x20...0x7E ~= $0 }
@@ -116,7 +116,7 @@ public struct Store: Sendable {
     }
 }
 
-/// Whether the database has been verified to have the right schema; shared by all copies of a ``Store``.
+/// Whether the database has been verified to have the right schema; shared by all copies of a ``MetadataStore``.
 private final class SchemaState: Sendable {
     let isVerified = Atomic(false)
 }
