@@ -2,8 +2,8 @@ package import MariaDB
 
 /// One thread's session with the database; the repositories are its extensions.
 ///
-/// Repositories never begin or end a transaction: ``MetadataStore`` does. Its `package` members are for `Operations`, which has
-/// the statements that only operators need; whatever serves phones calls repositories.
+/// Repositories never begin or end a transaction: ``MetadataStore`` does. Its `package` members are for `Operations`,
+/// which has the statements that only operators need; whatever serves phones calls repositories.
 public struct StoreSession: ~Copyable {
     var connection: Connection
     /// The request that the session works for; `nil` if there is none.

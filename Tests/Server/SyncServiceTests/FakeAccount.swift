@@ -88,6 +88,8 @@ struct FakeAccount: AccountProvider {
         }
     }
 
+    func checkRegistration(through client: AccountClient) throws(AccountError) {}
+
     func credentials(from presented: PresentedCredentials) -> StoredCredentials {
         exchanges.lookAtToken()
         return StoredCredentials(accessToken: presented.accessToken)

@@ -245,6 +245,8 @@ private final class RotatingProvider: AccountProvider {
     func givesAccessTokensOnly() { state.withLock { $0.givesAccessTokensOnly = true } }
     func failNext(with error: AccountError) { state.withLock { $0.failure = error } }
 
+    func checkRegistration(through client: AccountClient) throws(AccountError) {}
+
     func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {

@@ -1,16 +1,22 @@
 import ArgumentParser
 import Configuration
+import HTTPTransport
 import MariaDB
 import OpenSSLCrypto
 import Operations
 import Posix
+import Providers
 import Store
+import Vault
 
 /// Examines a host from its configuration to its certificates.
 struct Doctor: ReportingCommand {
     static let configuration = CommandConfiguration(
         abstract: "Examines this host, and says with each finding what to do.",
         discussion: "Run it as root: sockets and secrets are not for everybody's eyes. It changes nothing.")
+
+    /// How long each company may take to answer.
+    private static let providerTime: Duration = .seconds(10)
 
     @OptionGroup var options: CommonOptions
     @Option(help: "The socket of the api responders.", completion: .file()) var apiSocket = "/run/syncd/api.sock"
@@ -71,7 +77,8 @@ struct Doctor: ReportingCommand {
                 (clock: try session.clockMilliseconds(), outbox: try session.outboxOverview(at: now))
             }
             let own = WallClock.millisecondsSince1970()
-            return [
+            let registrations = try registrations(installation)
+            return registrations + [
                 Diagnosis("database", .good, "the database answers: \(installation.databaseDescription)"),
                 Diagnosis("schema", .good, "the schema is the one of this release (\(MigrationRunner.newestStep))"),
                 Examination.clock(ownMilliseconds: own, databaseMilliseconds: seen.clock),
@@ -90,6 +97,22 @@ struct Doctor: ReportingCommand {
                     "database", .bad, message,
                     fix: "systemctl status mariadb; database.* in \(options.file.path) and the password's file")
             ]
+        }
+    }
+
+    /// Asks each company whose accounts may sign in whether it knows this server.
+    private func registrations(_ installation: Installation) throws -> [Diagnosis] {
+        let (storage, transport) = (try installation.storage(), installation.transport())
+        return Company.all.compactMap { company in
+            guard let account = company.signIn.flatMap({ storage.account($0.accountType) }) else { return nil }
+            let client = AccountClient(
+                transport: transport, deadline: .after(Self.providerTime), backoff: storage.backoff)
+            do throws(AccountError) {
+                try account.checkRegistration(through: client)
+                return Examination.registration(of: company, nil)
+            } catch {
+                return Examination.registration(of: company, error)
+            }
         }
     }
 }

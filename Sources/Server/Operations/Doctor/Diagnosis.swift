@@ -11,7 +11,7 @@ public struct Diagnosis: Encodable, Equatable, Sendable {
     }
 
     /// Stable: `configuration`, `database`, `schema`, `rights`, `apiSocket`, `transferSocket`, `jobs`, `uploadLimit`,
-    /// `clock`, `disk`, `certificate`, `dns`.
+    /// `clock`, `disk`, `certificate`, `dns`, `registration`.
     public var check: String
     public var verdict: Verdict
     /// One sentence.

@@ -1,5 +1,7 @@
+import HTTPTransport
 import OpenSSLCrypto
 import Posix
+public import Providers
 import Store
 
 /// Judges what was seen on a host; each check is one function without side effects, except for the probes.
@@ -114,6 +116,26 @@ public enum Examination {
             "dns", .unknown,
             "\(name) leads to \(Set(addresses).sorted().joined(separator: ", ")), none of which is on an "
                 + "interface here: fine behind a load balancer or NAT")
+    }
+
+    /// Judges whether a company knows the app maker's registration for its accounts.
+    /// - Parameter error: that of ``AccountProvider/checkRegistration(through:)``; `nil` if there was none.
+    public static func registration(of company: Company, _ error: AccountError?) -> Diagnosis {
+        let (check, name) = ("registration", company.name)
+        guard let error else { return Diagnosis(check, .good, "\(name) knows this server") }
+        guard case .misconfigured(let detail) = error else {
+            let host = company.services.first?.hosts.first ?? ""
+            return Diagnosis(
+                check, .warning,
+                "\(name) cannot be asked (\(error)): nobody who is new here can sign in with it, and no file of "
+                    + "its users can be read",
+                fix: "let this host resolve names and reach the Internet: curl -sSI https://\(host)")
+        }
+        let keys = company.signIn?.settings.filter(\.isRequired).map(\.key).joined(separator: ", ") ?? ""
+        return Diagnosis(
+            check, .bad,
+            "\(name) refuses the server (\(detail)): nobody can sign in with it, and the tokens of its users are not "
+                + "renewed", fix: "compare \(keys) with what \(name)'s console shows, then systemctl reload syncd")
     }
 
     /// Probes the responders behind a socket.

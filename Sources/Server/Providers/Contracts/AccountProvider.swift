@@ -61,6 +61,10 @@ public protocol AccountProvider: Sendable {
     /// - Throws: an error that says that the provider could not be asked. A grant that has ended already is no failure.
     func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError)
 
+    /// Asks the provider whether it knows the app maker's registration, client id and secret, without anybody's token.
+    /// - Throws: ``AccountError/misconfigured(detail:)`` if it does not; another error if that could not be determined.
+    func checkRegistration(through client: AccountClient) throws(AccountError)
+
     /// What is left of stored credentials that the provider no longer honours.
     func withdrawn(_ stored: StoredCredentials) -> StoredCredentials
 }

@@ -91,6 +91,21 @@ struct TokenEndpoint: Sendable {
             with: StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken))
     }
 
+    /// Whether the provider knows this client: client and grant are checked in one request, in that order, so a client
+    /// that it knows is told that an invented refresh token is none (RFC 6749, section 5.2).
+    ///
+    /// - Parameter details: further parameters.
+    /// - Throws: ``AccountError/misconfigured(detail:)`` if it does not.
+    func checkClient(
+        _ details: [(name: String, value: String)] = [], through client: AccountClient
+    ) throws(AccountError) {
+        do throws(AccountError) {
+            _ = try refresh("invented-by-syncctl-doctor", details, through: client)
+        } catch .revoked {
+            return
+        }
+    }
+
     private func ask(
         _ grant: [(name: String, value: String)], _ details: [(name: String, value: String)], for purpose: Purpose,
         isRepeatable: Bool = true, through client: AccountClient

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Store
 @testable import Operations
+@testable import Store
 
 @Suite("doctor")
 struct ExaminationTests {

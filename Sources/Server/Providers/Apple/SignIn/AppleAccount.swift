@@ -146,6 +146,10 @@ public struct AppleAccount: AccountProvider {
         throw .misconfigured(detail: "Apple's revocation endpoint says \(word)")
     }
 
+    public func checkRegistration(through client: AccountClient) throws(AccountError) {
+        try tokenEndpoint().checkClient(through: client)
+    }
+
     private func tokenEndpoint() throws(AccountError) -> TokenEndpoint {
         TokenEndpoint(
             of: .apple, named: "Apple", at: Self.tokenURL, clientID: registration.clientID,

@@ -65,6 +65,10 @@ public struct DropboxAccount: AccountProvider {
     }
 
     /// Without a refresh token, which bare tokens lack, only the person can help.
+    public func checkRegistration(through client: AccountClient) throws(AccountError) {
+        try tokenEndpoint.checkClient(through: client)
+    }
+
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {

@@ -64,18 +64,32 @@ public struct FacebookAccount: AccountProvider {
     private func verifyAccessToken(
         _ presented: PresentedCredentials, through client: AccountClient
     ) throws(AccountError) -> SignInProfile {
-        let url = OutgoingRequest.url(
-            graph + "/debug_token",
-            [("input_token", presented.accessToken), ("access_token", "\(appID)|\(appSecret)")])
-        let reply = try client.send(OutgoingRequest(.facebook, .identity, .get, url))
-        guard reply.status == 200 else { throw Self.failure(ofInspection: reply) }
-        let token = try AccountJSON.decode(FacebookTokenInspection.self, reply).data
+        let token = try inspection(of: presented.accessToken, through: client)
         let lifetime = token.lifetime(at: now())
         guard token.isValid, token.appId == appID, token.type == "USER", lifetime != .zero, let userID = token.userId
         else { throw .rejected }
         let user = try me(presented.accessToken, through: client)
         guard user.id == userID else { throw .rejected }
         return SignInProfile(providerUserID: user.id, displayName: user.name ?? "", tokenLifetime: lifetime)
+    }
+
+    private func inspection(
+        of token: String, through client: AccountClient
+    ) throws(AccountError) -> FacebookTokenInspection.Content {
+        let url = OutgoingRequest.url(
+            graph + "/debug_token", [("input_token", token), ("access_token", "\(appID)|\(appSecret)")])
+        let reply = try client.send(OutgoingRequest(.facebook, .identity, .get, url))
+        guard reply.status == 200 else { throw Self.failure(ofInspection: reply) }
+        return try AccountJSON.decode(FacebookTokenInspection.self, reply).data
+    }
+
+    /// Inspects an invented token, which only the app itself may do: it is found to be none.
+    public func checkRegistration(through client: AccountClient) throws(AccountError) {
+        do throws(AccountError) {
+            _ = try inspection(of: "invented-by-syncctl-doctor", through: client)
+        } catch .rejected {
+            return
+        }
     }
 
     /// The server has no use for Facebook's tokens, so none is kept.

@@ -71,6 +71,10 @@ public struct GoogleAccount: AccountProvider {
         try tokenEndpoint.renew(stored, through: client)
     }
 
+    public func checkRegistration(through client: AccountClient) throws(AccountError) {
+        try tokenEndpoint.checkClient(through: client)
+    }
+
     /// Revokes everything that the person has granted to our project, so that their next consent yields a refresh token
     /// again: Google issues one at the first consent only ("Revoking a token").
     public func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) {

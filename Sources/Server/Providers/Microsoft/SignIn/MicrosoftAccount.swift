@@ -133,6 +133,10 @@ public struct MicrosoftAccount: AccountProvider {
     /// The phone's tokens are not kept: the server has its own.
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials { StoredCredentials() }
 
+    public func checkRegistration(through client: AccountClient) throws(AccountError) {
+        try tokenEndpoint.checkClient([("scope", Self.scope)], through: client)
+    }
+
     /// Each renewal returns a new refresh token, to be stored together with the access token.
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
