@@ -1,3 +1,4 @@
+import Foundation
 import SyncProtocol
 import Testing
 
@@ -82,5 +83,50 @@ struct AppMetaDataTests {
         let parsed = try AppMetaData(jsonText: metadata.jsonText)
         #expect(parsed.version == metadata.version)
         #expect(Array(parsed.contents.utf8) == Array(metadata.contents.utf8))
+    }
+
+    /// What Foundation's decoder makes of a text.
+    private struct ReadByFoundation: Decodable {
+        var version: Int32
+        var contents: String
+
+        private enum Member: CodingKey { case version, contents }
+
+        init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: Member.self)
+            contents = try members.decode(String.self, forKey: .contents)
+            if let number = try? members.decode(Int32.self, forKey: .version) {
+                version = number
+            } else {
+                let text = try members.decode(String.self, forKey: .version)
+                guard let number = Int32(text) else {
+                    throw DecodingError.dataCorruptedError(forKey: .version, in: members, debugDescription: text)
+                }
+                version = number
+            }
+        }
+    }
+
+    @Test("Whatever is taken, Foundation's decoder reads the same", arguments: 0..<2_000 as Range<UInt64>)
+    func sameAsFoundation(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var text = Array(
+            #"{"version":12,"contents":"ä\u00e4\uD83D\uDE00\n\"}","more":[1,-2.5e+3,{"x":null}],"z":"9"}"#.utf8)
+        let pieces = [
+            "", "\"", "\\", "{", "}", "[", "]", ",", ":", "0", "1", "-", ".", "e", " ", "\n", "u", "contents", "null",
+        ]
+        for _ in 0..<Int.random(in: 1...3, using: &random) {
+            let start = Int.random(in: 0...text.count, using: &random)
+            let end = min(text.count, start + Int.random(in: 0...2, using: &random))
+            text.replaceSubrange(start..<end, with: pieces.randomElement(using: &random)?.utf8.map(\.self) ?? [])
+        }
+        // Bytes that are no UTF-8 do not get this far.
+        guard let json = String(validating: text, as: UTF8.self) else { return }
+
+        guard let taken = try? AppMetaData(jsonText: json) else { return }
+
+        let read = try JSONDecoder().decode(ReadByFoundation.self, from: Data(json.utf8))
+        #expect(AppMetaDataVersion(read.version) == taken.version, "\(json)")
+        #expect(Array(read.contents.utf8) == Array(taken.contents.utf8), "\(json)")
     }
 }
