@@ -46,8 +46,8 @@ struct AppleTests {
     /// Header and claims of a token, its signature checked against the published keys.
     private func verified(_ token: String?) throws -> (header: JSONValue, claims: JSONValue)? {
         let parts = try #require(token).split(separator: ".")
-        let header = try JSONParser.parse(try #require([UInt8](base64URL: parts[0])))
-        let claims = try JSONParser.parse(try #require([UInt8](base64URL: parts[1])))
+        let header = try JSONValue(parsing: try #require([UInt8](base64URL: parts[0])))
+        let claims = try JSONValue(parsing: try #require([UInt8](base64URL: parts[1])))
         let keys = try sandbox.send("GET", "appleid.apple.com/auth/keys").json()["keys"]?.array ?? []
         guard let n = keys.first(where: { $0["kid"] == header["kid"] })?["n"] else { return nil }
         let signature = try #require([UInt8](base64URL: parts[2]))
@@ -66,7 +66,8 @@ struct AppleTests {
         #expect(headers?["X-token-type"] == "AppleSignInToken")
         #expect(headers?["SyncServer-authorization-code"] == account["authorizationCode"])
         #expect(
-            try JSONParser.parse(Array((headers?["X-account-details"]?.string ?? "").utf8))["fullName"] == "Ann Apple")
+            try JSONValue(parsing: Array((headers?["X-account-details"]?.string ?? "").utf8))["fullName"] == "Ann Apple"
+        )
         #expect(token.header["alg"] == "RS256")
         #expect(token.claims["iss"] == "https://appleid.apple.com")
         #expect(token.claims["aud"] == .string(RegisteredApps.appleClientID))
@@ -206,7 +207,7 @@ struct AppleTests {
         #expect(try make("identity-token", ["key": "best"])["code"] != nil)
 
         let text = try verified(make("notice", ["type": "consent-revoked", "identifier": "n"])["payload"]?.string)
-        let events = try JSONParser.parse(Array((text?.claims["events"]?.string ?? "").utf8))
+        let events = try JSONValue(parsing: Array((text?.claims["events"]?.string ?? "").utf8))
         #expect(events["type"] == "consent-revoked" && events["sub"] == .string(id))
         #expect(text?.claims["jti"] == "n")
         let object = try verified(make("notice", ["type": "email-enabled", "eventsAs": "object"])["payload"]?.string)

@@ -87,7 +87,7 @@ extension SandboxResponse {
     /// The body as JSON.
     func json() throws -> JSONValue {
         guard case .bytes(let bytes) = body else { return .null }
-        return try JSONParser.parse(bytes)
+        return try JSONValue(parsing: bytes)
     }
 
     /// The body's bytes, read from the file if it is one.

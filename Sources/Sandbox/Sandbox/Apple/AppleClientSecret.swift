@@ -35,6 +35,6 @@ enum AppleClientSecret {
     }
 
     private static func json(_ part: Substring) -> JSONValue? {
-        [UInt8](base64URL: part).flatMap { try? JSONParser.parse($0) }
+        [UInt8](base64URL: part).flatMap { try? JSONValue(parsing: $0) }
     }
 }

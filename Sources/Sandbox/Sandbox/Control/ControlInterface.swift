@@ -84,7 +84,7 @@ struct ControlInterface {
     static func json(_ request: SandboxRequest) throws -> JSONValue {
         let bytes = try request.body.readAll(limit: longestBody)
         if bytes.isEmpty { return [:] }
-        guard let value = try? JSONParser.parse(bytes), value.object != nil else {
+        guard let value = try? JSONValue(parsing: bytes), value.object != nil else {
             throw ControlError.badRequest("the body is not a JSON object")
         }
         return value

@@ -34,7 +34,7 @@ struct DropboxArgument {
             }
             bytes = Array(header.utf8)
         }
-        guard let json = try? JSONParser.parse(bytes) else {
+        guard let json = try? JSONValue(parsing: bytes) else {
             server.note(request, "argument", "the argument is not JSON")
             throw Self.failure(function, "request body: could not decode input as JSON")
         }

@@ -246,7 +246,7 @@ struct DropboxCursor: Equatable {
     }
 
     init?(_ text: String) {
-        guard let data = Data(base64Encoded: text), let json = try? JSONParser.parse([UInt8](data)),
+        guard let data = Data(base64Encoded: text), let json = try? JSONValue(parsing: [UInt8](data)),
             let path = json["path"]?.string, let isRecursive = json["recursive"]?.bool,
             let limit = json["limit"]?.int, let offset = json["offset"]?.int
         else { return nil }

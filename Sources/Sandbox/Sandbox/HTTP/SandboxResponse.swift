@@ -13,6 +13,8 @@ public struct SandboxResponse: Sendable {
     public var headers: [(name: String, value: String)]
     /// The body.
     public var body: Body
+    /// The value that the body was written from, with its members in order; `nil` if it was not made of JSON.
+    private(set) var bodyJSON: JSONValue?
     /// Send only this many bytes of the body, although `Content-Length` announces all, then close.
     public var truncateAfterBytes: Int?
     /// Send nothing and close the connection.
@@ -31,6 +33,7 @@ public struct SandboxResponse: Sendable {
     public init(_ status: Int, json: JSONValue, headers: [(name: String, value: String)] = []) {
         let type = (name: "Content-Type", value: "application/json; charset=UTF-8")
         self.init(status, headers: [type] + headers, body: json.bytes(isPretty: true) + [0x0a])
+        bodyJSON = json
     }
 
     /// A part of a file.

@@ -1,7 +1,7 @@
 /// A JSON value whose objects keep the order of their members.
 ///
-/// The providers' answers are compared by people and by tests, so members keep their insertion order. Numbers are
-/// integers (`int`) wherever that is exact.
+/// The providers' answers are compared by people and by tests, so members keep their insertion order; those of decoded
+/// objects are sorted by name. Numbers are integers (`int`) wherever that is exact.
 public enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)

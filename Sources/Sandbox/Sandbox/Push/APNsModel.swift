@@ -45,7 +45,7 @@ struct APNsModel {
         let body = try request.body.readAll(limit: 65_536)
         guard !body.isEmpty else { throw refuse(request, 400, "PayloadEmpty") }
         guard body.count <= Self.longestPayload else { throw refuse(request, 413, "PayloadTooLarge") }
-        guard let json = try? JSONParser.parse(body), let alert = json["aps"]?["alert"],
+        guard let json = try? JSONValue(parsing: body), let alert = json["aps"]?["alert"],
             let text = alert.string ?? alert["body"]?.string
         else {
             server.note(request, "payload", "the payload has no aps with an alert")

@@ -103,7 +103,7 @@ struct FCMModel {
                 message: "Request had invalid authentication credentials. Expected OAuth 2 access token.")
         }
         let body = try request.body.readAll(limit: 65_536)
-        guard body.count <= Self.longestBody, let message = (try? JSONParser.parse(body))?["message"],
+        guard body.count <= Self.longestBody, let message = (try? JSONValue(parsing: body))?["message"],
             let token = message["token"]?.string, let text = message["notification"]?["body"]?.string,
             message["data"]?.object?.members.allSatisfy({ $0.value.string != nil }) ?? true
         else {

@@ -37,6 +37,6 @@ struct CheckedToken {
     }
 
     private static func json(_ part: Substring) -> JSONValue? {
-        [UInt8](base64URL: part).flatMap { try? JSONParser.parse($0) }
+        [UInt8](base64URL: part).flatMap { try? JSONValue(parsing: $0) }
     }
 }

@@ -52,7 +52,7 @@ public struct StateDirectory: Sendable {
     /// The JSON value in the file at `path`; `nil` if there is no such file or it is incomplete.
     func readJSON(_ path: String) -> JSONValue? {
         guard let bytes = try? TextFile.read(path) else { return nil }
-        return try? JSONParser.parse(bytes)
+        return try? JSONValue(parsing: bytes)
     }
 
     /// Writes a JSON value to the file at `path` atomically: a reader sees the old or the new one, never a part.

@@ -27,7 +27,7 @@ struct DriveMetadata: Sendable {
     /// Reads the metadata from the request's JSON; no body at all stands for no metadata.
     /// - Throws: ``DriveError`` for what is not JSON, for members of a wrong kind, and for those that are read-only.
     init(_ bytes: [UInt8]) throws(DriveError) {
-        let value = bytes.isEmpty ? [:] : try? JSONParser.parse(bytes)
+        let value = bytes.isEmpty ? [:] : try? JSONValue(parsing: bytes)
         guard let value, let object = value.object else { throw DriveError(400, "parseError", "Parse Error") }
         json = value
         for member in object.members {

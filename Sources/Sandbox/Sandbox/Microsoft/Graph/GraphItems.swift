@@ -224,7 +224,7 @@ struct GraphItems {
 
     private func body(_ request: SandboxRequest) throws -> JSONValue {
         guard request.mediaType == "application/json",
-            let json = try? JSONParser.parse(try request.body.readAll(limit: 1 << 20)), json.object != nil
+            let json = try? JSONValue(parsing: try request.body.readAll(limit: 1 << 20)), json.object != nil
         else {
             server.note(request, "json-body", "the body is no JSON object, or is not called one")
             throw GraphError.invalid("Entity only allows writes with a JSON Content-Type header.")

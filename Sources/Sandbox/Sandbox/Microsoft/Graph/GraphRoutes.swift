@@ -85,7 +85,7 @@ struct GraphBatch {
     private static let mostRequests = 20
 
     func respond(to request: SandboxRequest) throws -> SandboxResponse {
-        guard let json = try? JSONParser.parse(try request.body.readAll(limit: 4 << 20)),
+        guard let json = try? JSONValue(parsing: try request.body.readAll(limit: 4 << 20)),
             let requests = json["requests"]?.array
         else { throw GraphError.invalid("Invalid batch payload format.") }
         guard requests.count <= Self.mostRequests else {
@@ -110,7 +110,7 @@ struct GraphBatch {
             var fields: JSONObject = [:]
             for header in response.headers { fields[header.name] = .string(header.value) }
             json["headers"] = .object(fields)
-            if case .bytes(let bytes) = response.body, let body = try? JSONParser.parse(bytes) { json["body"] = body }
+            json["body"] = response.bodyJSON
             responses.append(.object(json))
         }
         return SandboxResponse(200, json: ["responses": .array(responses)])

@@ -18,7 +18,7 @@ struct OneDriveSessions {
     /// Begins a session.
     func create(_ request: SandboxRequest, _ place: OneDrivePlace, account: String) throws -> SandboxResponse {
         let bytes = try request.body.readAll(limit: 1 << 20)
-        let json = bytes.isEmpty ? [:] : try? JSONParser.parse(bytes)
+        let json = bytes.isEmpty ? [:] : try? JSONValue(parsing: bytes)
         guard let json, bytes.isEmpty || request.mediaType == "application/json" else {
             server.note(request, "json-body", "the body is no JSON object, or is not called one")
             throw GraphError.invalid("The request is malformed or incorrect.")
