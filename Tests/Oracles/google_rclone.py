@@ -5,7 +5,16 @@ import hashlib
 from rclone import Rclone
 from sandbox import broken_rules, check, contents, control, random_bytes, run
 
-CHUNKS = ("--drive-upload-cutoff", "262144", "--drive-chunk-size", "262144")
+CHUNK = 262_144
+# With the unit: rclone takes a bare number for KiB, and would send every file in one request.
+CHUNKS = ("--drive-upload-cutoff", "256k", "--drive-chunk-size", "256k")
+
+
+def chunks_received():
+    """The size and status of every request to an upload session, from the sandbox's request log."""
+    return sorted((request["requestBytes"], request["status"])
+                  for request in control("GET", "/sandbox/requests?since=0")
+                  if request["path"] == "/upload/drive/v3/files" and "upload_id" in request["query"])
 
 
 def main():
@@ -20,6 +29,9 @@ def main():
         check(ok, "rclone copies files of several sizes to Drive and finds them as it sent them")
         if not ok:
             print(rclone.errors)
+        # chunk.bin in one chunk, large.bin in four, of which the last completes the file; the others are below the cutoff.
+        check(chunks_received() == [(1_000_003 - 3 * CHUNK, 200), (CHUNK, 200)] + 3 * [(CHUNK, 308)],
+              f"rclone sends a large file in several chunks of a resumable session: {chunks_received()}")
         listing = rclone.listing("remote:Shared Images") or {}
         check({name: entry["Size"] for name, entry in listing.items()} == sizes, "and lists them with their sizes")
         check(all(entry["Hashes"]["md5"] == hashlib.md5(rclone.local(name).read_bytes()).hexdigest()
