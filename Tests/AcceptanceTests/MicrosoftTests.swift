@@ -9,9 +9,10 @@ struct MicrosoftTests {
     init() throws { server = try TestServer.shared() }
 
     private func signUp(
-        name: String = "Mia Microsoft", quotaBytes: Int? = nil, tokenType: String? = nil
+        name: String = "Mia Microsoft", quotaBytes: Int? = nil, tokenType: String? = nil, sendsIDToken: Bool = true
     ) throws -> TestUser {
-        var user = try server.newcomer(.microsoft, name: name, quotaBytes: quotaBytes, tokenType: tokenType)
+        var user = try server.newcomer(
+            .microsoft, name: name, quotaBytes: quotaBytes, tokenType: tokenType, sendsIDToken: sendsIDToken)
         let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
         guard reply.status == 200, let userID = reply.json?.userId?.integer else {
             throw UnexpectedReply("AddUser", reply)
@@ -46,6 +47,20 @@ struct MicrosoftTests {
 
     // MARK: Signing in
 
+    @Test(
+        "An access token for our own API signs up, where Microsoft accepts no id token as assertion",
+        arguments: ["USER", "WORK"])
+    func accessTokenForOurAPI(tokenType: String) throws {
+        let mia = try signUp(tokenType: tokenType, sendsIDToken: false)
+        let file = TestFile(randomBytes: 400_000)
+
+        try publish(file, masterVersion: 0, by: mia)
+        try server.sandbox.expireAccessTokens(of: mia.account, .server)
+
+        expectDownload(try mia.download(file, masterVersion: 1), of: file)
+        #expect(try mia.checkCredentials().status == 200)
+    }
+
     @Test("A valid id token with an invalid access token, and vice versa, is a 401 [32] [44]")
     func badTokens() throws {
         let mia = try signUp()
@@ -70,8 +85,10 @@ struct MicrosoftTests {
             HTTPCall(
                 "POST", "/sandbox/accounts", headers: [("Content-Type", "application/json")],
                 body: Array(
-                    #"{"provider": "microsoft", "name": "F", "audience": "99999999-0000-0000-0000-000000000000"}"#.utf8)
-            ))
+                    #"""
+                    {"provider": "microsoft", "name": "F", "audience": "99999999-0000-0000-0000-000000000000",
+                     "idTokenAssertions": true}
+                    """#.utf8)))
         var user = try server.newcomer(.microsoft)
         let headers = try #require(reply.json?.headers)
         for name in ["access_token", "X-microsoft-access-token"] {

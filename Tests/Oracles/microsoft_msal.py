@@ -38,7 +38,7 @@ def decoded(token):
 
 def main():
     account = control("POST", "/sandbox/accounts", {"provider": "microsoft", "name": "Maria Msal"})
-    id_token = account["headers"]["access_token"]
+    id_token, api_token = account["idToken"], account["apiToken"]
     claims = decoded(id_token)
     check(claims["iss"] == f"https://login.microsoftonline.com/{claims['tid']}/v2.0", "the issuer names the tenant")
     check(claims["oid"].replace("-", "").lstrip("0") == account["id"], "oid is Graph's id, filled up with zeros")
@@ -56,8 +56,11 @@ def main():
 
     other = msal.ConfidentialClientApplication(
         CLIENT, client_credential=SECRET, authority=AUTHORITY, instance_discovery=False)
-    behalf = other.acquire_token_on_behalf_of(id_token, SCOPES)
-    check("access_token" in behalf, f"on behalf of: the id token buys tokens {behalf.get('error_description', '')}")
+    refused = other.acquire_token_on_behalf_of(id_token, SCOPES)
+    check(240002 in refused.get("error_codes", []), "on behalf of: an id token is no assertion")
+    check(decoded(api_token)["scp"] == "access_as_user", "the access token for our own API is signed and has a scope")
+    behalf = other.acquire_token_on_behalf_of(api_token, SCOPES)
+    check("access_token" in behalf, f"and it buys tokens {behalf.get('error_description', '')}")
     check(graph(behalf["access_token"], "/me/drive/special/approot").status_code == 200, "and they reach the files")
     opaque = other.acquire_token_on_behalf_of(account["accessToken"], SCOPES)
     check(50027 in opaque.get("error_codes", []), "an opaque access token is no assertion")
@@ -79,7 +82,7 @@ def main():
     control("POST", "/sandbox/settings", {"microsoftKeyGeneration": 1})
     check(len(keys()) == 2 and decoded(id_token)["oid"] == claims["oid"], "a change of keys leaves old tokens valid")
     fresh = control("POST", "/sandbox/accounts", {"provider": "microsoft", "name": "New Key"})
-    check(decoded(fresh["headers"]["access_token"])["name"] == "New Key", "and new ones are signed with the new key")
+    check(decoded(fresh["idToken"])["name"] == "New Key", "and new ones are signed with the new key")
 
     control("POST", f"/sandbox/accounts/{account['id']}/revoke", {})
     check(app.acquire_token_by_refresh_token(fourth["refresh_token"], SCOPES).get("error") == "invalid_grant",

@@ -18,10 +18,14 @@ public struct SandboxControl: Sendable {
     }
 
     /// Creates an account; with `quotaBytes` its storage holds no more.
+    /// - Parameter sendsIDToken: whether a Microsoft account's app is one of SyncServerII's, whose id token Microsoft
+    ///   accepts as assertion; otherwise it sends an access token for the app's own API.
     public func createAccount(
-        _ provider: SandboxProvider, name: String, quotaBytes: Int? = nil, tokenType: String? = nil
+        _ provider: SandboxProvider, name: String, quotaBytes: Int? = nil, tokenType: String? = nil,
+        sendsIDToken: Bool = true
     ) throws -> SandboxAccount {
         var request: [String: Any] = ["provider": provider.rawValue, "name": name]
+        if provider == .microsoft { request["idTokenAssertions"] = sendsIDToken }
         if let tokenType { request["tokenType"] = tokenType }
         if let quotaBytes { request["quotaBytes"] = quotaBytes }
         return try account(in: post("/accounts", request, expecting: 201))

@@ -11,6 +11,8 @@ struct GraphUser {
     let id: String
     let token: String
     let idToken: String
+    /// The access token for the app's own API.
+    let apiToken: String
 
     init(_ sandbox: TestSandbox = try! TestSandbox(), _ json: JSONValue = ["provider": "microsoft", "name": "Mia"])
         throws
@@ -19,7 +21,10 @@ struct GraphUser {
         let account = try sandbox.account(json)
         id = account["id"]?.string ?? ""
         token = account["accessToken"]?.string ?? ""
-        idToken = account["headers"]?["access_token"]?.string ?? ""
+        idToken = account["idToken"]?.string ?? ""
+        apiToken = account["apiToken"]?.string ?? ""
+        let presented = account["headers"]?["access_token"]?.string
+        #expect(presented == (json["idTokenAssertions"] == true ? idToken : apiToken))
     }
 
     func graph(_ method: String, _ path: String, json: JSONValue? = nil, body: [UInt8] = []) -> SandboxResponse {
@@ -229,16 +234,50 @@ struct GraphTests {
 
 @Suite("Emulated Microsoft: tokens")
 struct MicrosoftOAuthTests {
-    @Test("On behalf of a user: the id token yields tokens, an opaque one does not, and each refresh a new one")
+    private let onBehalf = [
+        "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "requested_token_use": "on_behalf_of",
+        "scope": "https://graph.microsoft.com/Files.ReadWrite.AppFolder offline_access",
+    ]
+
+    @Test("An id token is no assertion, unless the account was made so; an access token for our own API is one")
+    func assertions() throws {
+        let user = try GraphUser()
+        let refused = user.token(onBehalf.merging(["assertion": user.idToken]) { $1 })
+        #expect(refused.status == 400)
+        #expect(try refused.json()["error"] == "invalid_grant")
+        #expect(try refused.json()["error_codes"] == [240_002])
+        #expect(try user.sandbox.violations() == ["assertion"])
+        let tokens = try user.token(onBehalf.merging(["assertion": user.apiToken]) { $1 }).json()
+        let folder = GraphUser.drive + "/special/approot"
+        #expect(user.sandbox.send("GET", folder, token: tokens["access_token"]?.string).status == 200)
+        #expect(user.sandbox.send("GET", folder, token: user.apiToken).status == 401)
+
+        let lenient = try GraphUser(
+            user.sandbox, ["provider": "microsoft", "name": "Old", "idTokenAssertions": true])
+        #expect(user.token(onBehalf.merging(["assertion": lenient.idToken]) { $1 }).status == 200)
+        #expect(user.token(onBehalf.merging(["assertion": lenient.apiToken]) { $1 }).status == 200)
+        let again = try TestSandbox(directory: user.sandbox.directory)
+        let kept = try again.send("GET", "/sandbox/accounts/\(lenient.id)").json()
+        #expect(kept["headers"]?["access_token"]?.string == lenient.idToken)
+    }
+
+    @Test("The access token for our own API has a scope, and our client id as audience; the id token has no scope")
+    func apiToken() throws {
+        let user = try GraphUser()
+        func claims(_ token: String) throws -> JSONValue {
+            try JSONValue(parsing: #require([UInt8](base64URL: token.split(separator: ".")[1])))
+        }
+        let (api, id) = (try claims(user.apiToken), try claims(user.idToken))
+        #expect(api["scp"] == "access_as_user" && id["scp"] == nil)
+        for name in ["aud", "iss", "oid", "sub", "tid", "ver"] { #expect(api[name] == id[name] && api[name] != nil) }
+    }
+
+    @Test("On behalf of a user: a signed token yields tokens, an opaque one does not, and each refresh a new one")
     func onBehalfOf() throws {
         let user = try GraphUser()
-        let fields = [
-            "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "requested_token_use": "on_behalf_of",
-            "scope": "https://graph.microsoft.com/Files.ReadWrite.AppFolder offline_access",
-        ]
-        let opaque = try user.token(fields.merging(["assertion": user.token]) { $1 }).json()
+        let opaque = try user.token(onBehalf.merging(["assertion": user.token]) { $1 }).json()
         #expect(opaque["error_codes"]?.array == [50027])
-        let tokens = try user.token(fields.merging(["assertion": user.idToken]) { $1 }).json()
+        let tokens = try user.token(onBehalf.merging(["assertion": user.apiToken]) { $1 }).json()
         let refresh = try #require(tokens["refresh_token"]?.string)
         let renewed = try user.token(["grant_type": "refresh_token", "refresh_token": refresh]).json()
         #expect(renewed["refresh_token"] != tokens["refresh_token"])
@@ -267,7 +306,7 @@ struct MicrosoftOAuthTests {
         #expect(user.graph("GET", "/special/approot").status == 403)
         let reply = try user.token([
             "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "requested_token_use": "on_behalf_of",
-            "scope": "Files.ReadWrite.AppFolder", "assertion": user.idToken,
+            "scope": "Files.ReadWrite.AppFolder", "assertion": user.apiToken,
         ]).json()
         #expect(reply["error_codes"]?.array == [65001])
     }

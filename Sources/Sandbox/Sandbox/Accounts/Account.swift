@@ -71,6 +71,8 @@ struct Account: Sendable {
     let scopes: [String]
     /// Facebook: `USER`, `PAGE`, or `LIMITED` for Limited Login. Microsoft: `WORK` for an organisation's.
     let tokenType: String
+    /// Microsoft: whether its id tokens are accepted as assertions, as SyncServerII's clients need it.
+    let acceptsIDTokenAssertions: Bool
     /// Storage the account has, in bytes.
     var quotaBytes: Int
     /// Whether the app's server has received its refresh token.

@@ -83,7 +83,8 @@ extension SandboxServer {
         var account = Account(
             id: Self.newAccountID(request), provider: request.provider,
             name: request.name, email: request.email, createdAt: time, audience: request.audience,
-            scopes: request.scopes, tokenType: request.tokenType, quotaBytes: request.quotaBytes)
+            scopes: request.scopes, tokenType: request.tokenType,
+            acceptsIDTokenAssertions: request.acceptsIDTokenAssertions, quotaBytes: request.quotaBytes)
         _ = account.signInIfNeeded(at: time, keys: keys)
         // For clients that are not the app's server: independent checks with the provider's own libraries.
         if account.provider == .google {
@@ -155,6 +156,7 @@ struct NewAccount: Sendable {
     let audience: String
     let scopes: [String]
     let tokenType: String
+    let acceptsIDTokenAssertions: Bool
     let quotaBytes: Int
 }
 

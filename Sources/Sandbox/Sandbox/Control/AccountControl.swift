@@ -97,13 +97,16 @@ struct AccountControl {
         case .microsoft:
             let code = account.freshCode(at: now)?.value
             let idToken = account.deviceToken(at: now, for: account.audience)?.value ?? ""
+            let apiToken = account.deviceToken(at: now, for: MicrosoftOAuth.api(of: account.audience))?.value ?? ""
             let graphToken = account.deviceToken(at: now, for: MicrosoftOAuth.graph)?.value ?? ""
             json["headers"] = [
-                "X-token-type": "MicrosoftToken", "access_token": .string(idToken),
+                "X-token-type": "MicrosoftToken",
+                "access_token": .string(account.acceptsIDTokenAssertions ? idToken : apiToken),
                 "X-microsoft-access-token": .string(graphToken),
             ]
             json["accessToken"] = .string(graphToken)
             json["idToken"] = .string(idToken)
+            json["apiToken"] = .string(apiToken)
             json["driveId"] = .string(server.withState { $0.oneDrives[account.id]?.driveID })
             json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
             json["authorizationCode"] = .string(code) ?? .null
@@ -147,7 +150,9 @@ extension NewAccount {
         guard let text = json["provider"]?.string, let provider = Provider(rawValue: text) else {
             throw .badRequest("provider is one of \(providers)")
         }
-        let known: Set<String> = ["provider", "name", "email", "audience", "scopes", "tokenType", "quotaBytes"]
+        let known: Set<String> = [
+            "provider", "name", "email", "audience", "scopes", "tokenType", "idTokenAssertions", "quotaBytes",
+        ]
         for member in json.object?.members ?? [] where !known.contains(member.name) {
             throw .badRequest("unknown member of an account: \(member.name)")
         }
@@ -159,6 +164,7 @@ extension NewAccount {
         audience = json["audience"]?.string ?? RegisteredApps.standardAudience(provider)
         scopes = json["scopes"]?.array?.compactMap(\.string) ?? RegisteredApps.standardScopes(provider)
         tokenType = json["tokenType"]?.string ?? "USER"
+        acceptsIDTokenAssertions = json["idTokenAssertions"]?.bool ?? false
         quotaBytes = json["quotaBytes"]?.int ?? 15_000_000_000
         guard quotaBytes >= 0 else { throw .badRequest("quotaBytes is a whole number from 0") }
     }

@@ -123,7 +123,7 @@ struct MicrosoftTokenTests {
         }
     }
 
-    @Test("An assertion of the wrong kind is a client error", arguments: [50027, 50013, 500_131, 500_133])
+    @Test("An assertion of the wrong kind is a client error", arguments: [50027, 50013, 500_131, 500_133, 240_002])
     func wrongAssertion(code: Int) {
         let script = AccountScript(["token": Self.refusal(400, "invalid_request", code)])
 

@@ -5,6 +5,8 @@ internal import OpenSSLCrypto
 struct MicrosoftOAuth {
     /// The audience of Graph's access tokens.
     static let graph = "https://graph.microsoft.com"
+    /// The permission that the app's own API defines; access tokens for it have it as `scp`.
+    static let apiScope = "access_as_user"
     /// The tenant of all personal accounts.
     static let personalTenant = "9188040d-6c67-4c5b-b112-36a304b66dad"
     /// The tenant of the sandbox's work accounts.
@@ -81,13 +83,20 @@ struct MicrosoftOAuth {
             expiresAt: now.addingTimeInterval(AuthorizationCode.lifeSeconds), promptsConsent: false)
     }
 
-    /// Signs in on the device, if the last sign-in is no longer usable: an id token for the app, and an access token
-    /// for Graph.
+    /// The address of an application's own API ("Application ID URI").
+    static func api(of clientID: String) -> String { "api://" + clientID }
+
+    /// Signs in on the device, if the last sign-in is no longer usable: an id token for the app, and access tokens for
+    /// the app's own API and for Graph.
     /// - Returns: whether anything was created.
     static func signIn(_ account: inout Account, at now: Date, soon: Date, keys: IdentityTokenKeys.Current) -> Bool {
         var hasChanged = false
         if account.deviceToken(at: soon, for: account.audience) == nil {
             account.add(idToken(for: account, at: now, keys: keys))
+            hasChanged = true
+        }
+        if account.deviceToken(at: soon, for: api(of: account.audience)) == nil {
+            account.add(apiToken(for: account, at: now, keys: keys))
             hasChanged = true
         }
         if account.deviceToken(at: soon, for: graph) == nil {
@@ -128,19 +137,37 @@ struct MicrosoftOAuth {
     static func idToken(
         for account: Account, holder: TokenHolder = .device, at now: Date, keys: IdentityTokenKeys.Current
     ) -> AccessToken {
+        AccessToken(
+            value: keys.sign(claims(of: account, at: now, seconds: idTokenSeconds)), holder: holder,
+            audience: account.audience, issuedAt: now, expiresAt: now.addingTimeInterval(idTokenSeconds))
+    }
+
+    /// A new access token for the app's own API, as the app on the device requests it: a JWT of version 2.0, whose
+    /// audience is the client id ("Access token claims reference").
+    private static func apiToken(
+        for account: Account, at now: Date, keys: IdentityTokenKeys.Current
+    ) -> AccessToken {
+        var claims = claims(of: account, at: now, seconds: accessTokenSeconds)
+        claims["azp"] = .string(account.audience)
+        claims["azpacr"] = "0"
+        claims["scp"] = .string(apiScope)
+        return AccessToken(
+            value: keys.sign(claims), holder: .device, audience: api(of: account.audience), issuedAt: now,
+            expiresAt: now.addingTimeInterval(accessTokenSeconds), scopes: [apiScope])
+    }
+
+    /// What all of the app's signed tokens say.
+    private static func claims(of account: Account, at now: Date, seconds: Double) -> JSONObject {
         let tenant = account.id.contains("-") ? workTenant : personalTenant
-        let claims: JSONObject = [
+        return [
             "ver": "2.0", "iss": .string("https://login.microsoftonline.com/\(tenant)/v2.0"),
             "sub": .string("AAAAAAAAAAAAAAAAAAAAA" + String(account.id.reversed())),
-            "aud": .string(account.audience), "exp": .int(now.unixSeconds + Int(idTokenSeconds)),
+            "aud": .string(account.audience), "exp": .int(now.unixSeconds + Int(seconds)),
             "iat": .int(now.unixSeconds), "nbf": .int(now.unixSeconds), "name": .string(account.name),
             "preferred_username": .string(account.email), "oid": .string(objectID(account)), "tid": .string(tenant),
             // Makes two tokens of the same second differ.
             "uti": .string(RandomText.token(22)),
         ]
-        return AccessToken(
-            value: keys.sign(claims), holder: holder, audience: account.audience, issuedAt: now,
-            expiresAt: now.addingTimeInterval(idTokenSeconds))
     }
 
     /// A failure in Microsoft's format.

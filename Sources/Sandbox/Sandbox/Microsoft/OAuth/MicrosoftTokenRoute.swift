@@ -147,8 +147,15 @@ struct MicrosoftTokenRoute {
         // Only tokens signed here are known, so the lookup replaces the signature check.
         guard let (account, token) = server.withState({ $0.accessToken(assertion) }), account.provider == .microsoft
         else { throw MicrosoftError(400, "invalid_grant", 50013, "Assertion failed signature validation.") }
-        guard token.audience == client.id else {
+        guard [client.id, MicrosoftOAuth.api(of: client.id)].contains(token.audience) else {
             throw MicrosoftError(400, "invalid_grant", 500_131, "Assertion audience does not match the Client app.")
+        }
+        // Microsoft's documentation excludes id tokens, but has accepted them: the account decides.
+        guard token.audience != client.id || account.acceptsIDTokenAssertions else {
+            server.note(request, "assertion", "an id token is no assertion")
+            throw MicrosoftError(
+                400, "invalid_grant", 240_002,
+                "Input id_token cannot be used as 'urn:ietf:params:oauth:grant-type:jwt-bearer' grant.")
         }
         guard !token.isRevoked else {
             throw MicrosoftError(400, "invalid_grant", 50173, "The provided grant has expired due to it being revoked.")

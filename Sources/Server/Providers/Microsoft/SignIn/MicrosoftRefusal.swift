@@ -14,8 +14,8 @@ enum MicrosoftRefusal {
 
     /// Expired or revoked refresh tokens, changed passwords, second factors.
     private static let personNeededCodes: Set = [70000, 70008, 700_082, 700_084, 50173, 50076, 50079]
-    /// Not a JWT, wrong signature, for somebody else, expired.
-    private static let assertionCodes: Set = [50027, 50013, 500_131, 500_133]
+    /// Not a JWT, wrong signature, for somebody else, expired, an id token.
+    private static let assertionCodes: Set = [50027, 50013, 500_131, 500_133, 240_002]
     /// Redeemed already; a redirect URI other than the one in the request or the registered one; another verifier.
     private static let codeCodes: Set = [54005, 500_112, 50011, 501_481, 50148]
     /// Transient failures of the service; and the same request too often in a short time, which says nothing about the
