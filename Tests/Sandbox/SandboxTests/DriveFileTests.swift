@@ -30,6 +30,39 @@ struct DriveFileTests {
         #expect(listed.array?.compactMap { $0["folder"]?.string } == ["", "Images"])
     }
 
+    @Test("The scope drive.file does not show the root folder, the scope drive does")
+    func root() throws {
+        let user = try DriveUser(try TestSandbox())
+        let hidden = user.sandbox.send("GET", DriveUser.files + "/root?fields=id", token: user.token)
+        #expect(hidden.status == 404)
+        #expect(try hidden.json()["error"]?["errors"]?.array?.first?["reason"] == "notFound")
+        _ = try user.create(["name": "a", "parents": ["root"]])
+        #expect(try user.search("'root' in parents") == ["a"])
+
+        let all = try DriveUser(
+            user.sandbox, ["provider": "google", "scopes": ["https://www.googleapis.com/auth/drive"]])
+        #expect(all.sandbox.send("GET", DriveUser.files + "/root?fields=id", token: all.token).status == 200)
+    }
+
+    @Test("An id generated in advance is refused for Google's own documents, but not for folders")
+    func generatedIDOfDocument() throws {
+        let user = try DriveUser(try TestSandbox())
+        let ids = try user.sandbox.send("GET", DriveUser.files + "/generateIds?count=2", token: user.token).json()[
+            "ids"]
+        let first = try #require(ids?.array?.first)
+        let document: JSONValue = ["id": first, "mimeType": "application/vnd.google-apps.document"]
+
+        let created = user.sandbox.send("POST", DriveUser.files, token: user.token, json: document)
+        let started = user.sandbox.send(
+            "POST", DriveUser.upload + "?uploadType=resumable", token: user.token, json: document)
+
+        #expect([created.status, started.status] == [400, 400])
+        #expect(try user.sandbox.violations() == ["file-id", "file-id"])
+        let folder = try user.create(["id": first, "mimeType": .string(DriveFile.folderType)])
+        #expect(.string(folder) == first)
+        _ = try user.create(["mimeType": "application/vnd.google-apps.document"])
+    }
+
     @Test("Ids generated in advance work once, and others never")
     func generatedIDs() throws {
         let user = try DriveUser(try TestSandbox())
@@ -87,6 +120,24 @@ struct DriveFileTests {
         #expect(try made.json()["mimeType"] == "text/plain")
         #expect(broken.status == 400)
         #expect(try user.sandbox.violations() == ["multipart"])
+    }
+
+    @Test(
+        "A multipart upload has at most 5 MB of content",
+        arguments: [(5_000_000, 200), (5_000_001, 413), (5_100_000, 413)])
+    func largeMultipart(size: Int, status: Int) throws {
+        let user = try DriveUser(try TestSandbox())
+        let head =
+            "--b\r\nContent-Type: application/json\r\n\r\n{\"name\":\"n\"}\r\n--b\r\nContent-Type: text/plain\r\n\r\n"
+        let body = Array(head.utf8) + [UInt8](repeating: 0x61, count: size) + Array("\r\n--b--\r\n".utf8)
+
+        let reply = user.sandbox.send(
+            "POST", DriveUser.upload + "?uploadType=multipart&fields=size", token: user.token,
+            headers: [("Content-Type", "multipart/related; boundary=b")], body: body)
+
+        #expect(reply.status == status)
+        #expect(try user.sandbox.violations() == (status == 200 ? [] : ["multipart-size"]))
+        #expect(try user.search("name = 'n'") == (status == 200 ? ["n"] : []))
     }
 
     @Test(

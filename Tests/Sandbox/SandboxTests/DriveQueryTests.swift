@@ -91,6 +91,23 @@ struct FieldMaskTests {
         #expect(throws: DriveError.self) { try FieldMask(fields) }
     }
 
+    @Test("An empty fields parameter counts as absent")
+    func emptyFields() throws {
+        let user = try DriveUser(try TestSandbox())
+        let id = try user.create(["name": "a"])
+        for path in ["/" + id, ""] {
+            let absent = user.sandbox.send("GET", DriveUser.files + path, token: user.token)
+            let empty = user.sandbox.send("GET", DriveUser.files + path + "?fields=", token: user.token)
+            #expect(empty.status == 200)
+            #expect(try empty.content() == absent.content())
+        }
+        let url = try user.startUpload(["name": "b"], query: "&fields=")
+        let made = try user.put(url, "bytes 0-0/1", [1]).json()
+        #expect(made.object?.members.map(\.name) == ["id", "kind", "mimeType", "name"])
+        let about = user.sandbox.send("GET", "www.googleapis.com/drive/v3/about?fields=", token: user.token)
+        #expect(about.status == 400)
+    }
+
     @Test("Without fields only kind, id, name and mimeType come, and an unknown one is an error")
     func defaults() throws {
         let user = try DriveUser(try TestSandbox())

@@ -25,7 +25,7 @@ struct DriveResource {
 
     /// The mask for one file that the request asks for.
     static func mask(_ request: SandboxRequest) throws(DriveError) -> FieldMask {
-        guard let fields = request.query["fields"] else { return defaultMask }
+        guard let fields = FieldMask.text(request) else { return defaultMask }
         let mask = try FieldMask(fields)
         try mask.requireKnown(fileMembers)
         return mask

@@ -2,8 +2,10 @@ internal import FoundationEssentials
 
 /// A file or folder in a user's Drive.
 struct DriveFile: Sendable {
+    /// What the media types of folders and of Google's own documents begin with.
+    static let documentTypes = "application/vnd.google-apps."
     /// The media type that makes a file a folder.
-    static let folderType = "application/vnd.google-apps.folder"
+    static let folderType = documentTypes + "folder"
 
     let id: String
     var name: String

@@ -56,7 +56,7 @@ struct DriveRoutes {
 
     private func get(_ id: String, _ request: SandboxRequest, _ caller: DriveCaller) throws -> SandboxResponse {
         let drive = try drive(caller)
-        let file = try id == "root" ? caller.folder(id, in: drive) : caller.file(id, in: drive)
+        let file = try caller.file(id, in: drive)
         if request.query["alt"] == "media" { return try download(file, request, caller) }
         let mask = try DriveResource.mask(request)
         return SandboxResponse(
@@ -112,7 +112,7 @@ struct DriveRoutes {
     }
 
     private func about(_ request: SandboxRequest, _ caller: DriveCaller) throws -> SandboxResponse {
-        guard let fields = request.query["fields"] else {
+        guard let fields = FieldMask.text(request) else {
             server.note(request, "fields", "about.get needs the parameter fields")
             throw DriveError(400, "required", "The 'fields' parameter is required for this method.", location: "fields")
         }

@@ -30,7 +30,7 @@ struct DriveSearch {
             guard ["appDataFolder", "photos"].contains(space) else { throw .invalid("spaces") }
         }
         guard ["user", "allDrives", "domain", nil].contains(parameters["corpora"]) else { throw .invalid("corpora") }
-        mask = try FieldMask(parameters["fields"] ?? Self.defaultMask)
+        mask = try FieldMask(FieldMask.text(request) ?? Self.defaultMask)
         try mask.requireKnown(["kind", "incompleteSearch", "nextPageToken", "files"])
         try mask.child("files")?.requireKnown(DriveResource.fileMembers)
         var order: [(String, Bool)] = []

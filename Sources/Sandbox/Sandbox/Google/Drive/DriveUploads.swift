@@ -4,8 +4,10 @@ internal import FoundationEssentials
 struct DriveUploads {
     let server: SandboxServer
     let effect: FaultEffect
-    /// Longest multipart request kept in memory; Google recommends this form up to 5 MB.
-    private static let longestMultipart = 16 << 20
+    /// Largest content of a multipart upload: 5 MB ("Upload file data", multipart upload).
+    private static let largestMultipartContent = 5_000_000
+    /// What a multipart request may have besides: metadata and boundaries.
+    private static let largestMultipartFrame = 65_536
 
     /// Answers a request; `fileID` names the file whose content is replaced.
     func respond(to request: SandboxRequest, fileID: String?) throws -> SandboxResponse {
@@ -77,17 +79,24 @@ struct DriveUploads {
     private func multipart(_ request: SandboxRequest) throws -> MultipartRelated {
         let bytes: [UInt8]
         do {
-            bytes = try request.body.readAll(limit: Self.longestMultipart)
+            bytes = try request.body.readAll(limit: Self.largestMultipartContent + Self.largestMultipartFrame)
         } catch .tooLong {
-            server.note(request, "multipart-size", "multipart uploads are for small files, up to 5 MB")
-            throw DriveError(413, "uploadTooLarge", "Request is too large.")
+            throw tooLarge(request)
         }
+        let parts: MultipartRelated
         do {
-            return try MultipartRelated(contentType: request.header("content-type") ?? "", body: bytes)
+            parts = try MultipartRelated(contentType: request.header("content-type") ?? "", body: bytes)
         } catch {
             server.note(request, "multipart", error.message)
             throw DriveError(400, "badContent", "Malformed multipart body.")
         }
+        guard parts.content.count <= Self.largestMultipartContent else { throw tooLarge(request) }
+        return parts
+    }
+
+    private func tooLarge(_ request: SandboxRequest) -> DriveError {
+        server.note(request, "multipart-size", "multipart uploads are for files of at most 5 MB")
+        return DriveError(413, "uploadTooLarge", "Request is too large.")
     }
 
     /// Starts a resumable upload.
@@ -101,7 +110,7 @@ struct DriveUploads {
             throw DriveError.invalid("X-Upload-Content-Length")
         }
         let account = caller.account.id
-        if fileID == nil, let id = metadata.id { try server.requireGenuine(id, account: account, request) }
+        if fileID == nil { try server.requireUsableID(metadata, account: account, request) }
         let time = server.now
         let session = UploadSession(
             id: "A" + RandomText.token(60),
@@ -109,7 +118,7 @@ struct DriveUploads {
                 account: account, project: caller.project,
                 fileID: fileID ?? metadata.id ?? DriveFileID.generate(for: account), isUpdate: fileID != nil,
                 metadata: metadata, contentType: request.header("x-upload-content-type"),
-                fields: request.query["fields"], createdAt: time),
+                fields: FieldMask.text(request), createdAt: time),
             total: length)
         try server.withState { state in
             guard let drive = state.drives[account] else { throw DriveError.notFound(session.plan.fileID) }

@@ -15,6 +15,11 @@ struct FieldMask: Equatable {
         self.children = children
     }
 
+    /// The selection that a request asks for; `nil` without the parameter, and if it is empty.
+    static func text(_ request: SandboxRequest) -> String? {
+        request.query["fields"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     /// Parses `text`.
     /// - Throws: ``DriveError`` 400 `invalidParameter`, as Drive answers an invalid selection.
     init(_ text: String) throws(DriveError) {
