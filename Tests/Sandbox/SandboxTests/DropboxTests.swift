@@ -74,6 +74,47 @@ struct DropboxTests {
     static let bytes = Array("Hello World".utf8)
     static let hash = "42a873ac3abd02122d27e80486c6fa1ef78694e8505fcec9cbcc8a7728ba8949"
 
+    @Test(
+        "A token that is not of a token's form is a 400 in plain text, another unknown one a 401",
+        arguments: [("junk", 400), ("ya29.google", 400), ("sl.u.a,b", 400), ("sl.ü", 400), ("sl.u.unknown", 401)])
+    func malformedToken(token: String, status: Int) throws {
+        let sandbox = try TestSandbox()
+        for url in ["api.dropboxapi.com/2/users/get_current_account", "api.dropboxapi.com/2/files/list_folder"] {
+            let reply = sandbox.send("POST", url, token: token, json: .null)
+            #expect(reply.status == status)
+            #expect(reply.header("Content-Type") == (status == 400 ? "text/plain; charset=utf-8" : "application/json"))
+            let text = String(decoding: try reply.content(), as: UTF8.self)
+            #expect(text.contains("malformed") == (status == 400))
+        }
+        let longLived = sandbox.send(
+            "POST", "api.dropboxapi.com/2/users/get_current_account", token: String(repeating: "a", count: 64),
+            json: .null)
+        #expect(longLived.status == 401)
+    }
+
+    @Test("Content routes take their argument from the URL parameter arg, too")
+    func argumentInURL() throws {
+        let user = try DropboxUser(try TestSandbox())
+        func send(_ route: String, _ query: String, _ bytes: [UInt8] = [], type: String = "") -> SandboxResponse {
+            user.sandbox.send(
+                "POST", "content.dropboxapi.com/2/files/" + route + query, token: user.token,
+                headers: [("Content-Type", type)], body: bytes)
+        }
+        func argument(_ json: JSONValue) -> String { "?arg=" + PercentEncoding.encode(json.text()) }
+
+        let up = send("upload", argument(["path": "/ä b.txt"]), [1, 2, 3], type: "application/octet-stream")
+        let down = send("download", argument(["path": "/ä b.txt"]))
+
+        #expect(up.status == 200)
+        #expect(try up.json()["name"] == "ä b.txt")
+        #expect(down.status == 200)
+        #expect(try down.content() == [1, 2, 3])
+        #expect(try user.sandbox.violations() == [])
+        #expect(send("download", "").status == 400)
+        #expect(send("download", argument(["path": "/x", "unknown": 1])).status == 400)
+        #expect(try user.sandbox.violations() == ["argument", "argument-member"])
+    }
+
     @Test("A file is uploaded, described, listed and read, and its owner sees it")
     func roundTrip() throws {
         let user = try DropboxUser(TestSandbox())

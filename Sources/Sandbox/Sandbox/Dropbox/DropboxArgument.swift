@@ -7,9 +7,9 @@ struct DropboxArgument {
     enum Style {
         /// Argument in the body.
         case rpc
-        /// Argument in a header, bytes in the request's body.
+        /// Argument in a header or in the URL parameter `arg`, bytes in the request's body.
         case upload
-        /// Argument in a header, bytes in the reply's body.
+        /// Argument in a header or in the URL parameter `arg`, bytes in the reply's body.
         case download
     }
 
@@ -27,12 +27,7 @@ struct DropboxArgument {
         if style == .rpc {
             bytes = try request.body.readAll(limit: 1 << 20)
         } else {
-            let header = request.header("dropbox-api-arg") ?? ""
-            guard header.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
-                server.note(request, "api-arg-ascii", "Dropbox-API-Arg holds bytes that are not printable ASCII")
-                throw Self.failure(function, "HTTP header \"Dropbox-API-Arg\": could not decode input as JSON")
-            }
-            bytes = Array(header.utf8)
+            bytes = try Self.argumentBesideContent(request, function, server)
         }
         guard let json = try? JSONValue(parsing: bytes) else {
             server.note(request, "argument", "the argument is not JSON")
@@ -110,6 +105,26 @@ struct DropboxArgument {
             }
         }
         return nil
+    }
+
+    /// The argument of a route whose bodies are contents: the header `Dropbox-API-Arg`, or without it the URL parameter
+    /// `arg`, in which any character may be percent-encoded.
+    private static func argumentBesideContent(
+        _ request: SandboxRequest, _ function: String, _ server: SandboxServer
+    ) throws(DropboxError) -> [UInt8] {
+        guard let header = request.header("dropbox-api-arg") else {
+            guard let parameter = request.query["arg"] else {
+                server.note(request, "argument", "there is neither Dropbox-API-Arg nor the URL parameter arg")
+                throw failure(
+                    function, "Must provide HTTP header \"Dropbox-API-Arg\" or URL parameter \"arg\".")
+            }
+            return Array(parameter.utf8)
+        }
+        guard header.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else {
+            server.note(request, "api-arg-ascii", "Dropbox-API-Arg holds bytes that are not printable ASCII")
+            throw failure(function, "HTTP header \"Dropbox-API-Arg\": could not decode input as JSON")
+        }
+        return Array(header.utf8)
     }
 
     private static func checkType(

@@ -7,7 +7,8 @@ struct DropboxCaller {
 
     /// The caller identified by the request's access token.
     /// - Parameter scope: what the user must have granted.
-    /// - Throws: ``DropboxError``: 400 without a token, 401 for an invalid or expired one, with the tag that says why.
+    /// - Throws: ``DropboxError``: 400 without a token and for a malformed one, 401 for an invalid or expired one, with the
+    ///   tag that says why.
     init(_ request: SandboxRequest, scope: String?, server: SandboxServer) throws(DropboxError) {
         guard request.header("authorization") != nil else {
             server.note(request, "no-authorization", "the request has no access token")
@@ -18,6 +19,11 @@ struct DropboxCaller {
         guard let value = request.bearerToken else {
             server.note(request, "authorization", "the Authorization header is not a bearer token")
             throw .badRequest("Invalid authorization value in HTTP header \"Authorization\".")
+        }
+        guard DropboxOAuth.isWellFormed(value) else {
+            throw .badRequest(
+                "Error in call to API function \"\(DropboxRoutes.function(request))\": The given OAuth 2 access token is malformed."
+            )
         }
         let now = server.now
         guard let (account, token) = server.withState({ $0.accessToken(value) }), account.provider == .dropbox,

@@ -16,6 +16,19 @@ struct DropboxOAuth {
             expiresAt: now.addingTimeInterval(accessTokenSeconds), refreshToken: refreshToken)
     }
 
+    /// Whether a text can be an access token: of the characters of RFC 6750, section 2.1, and either short-lived
+    /// (`sl.…`), or a long-lived one of 64 characters, as they were issued until 2021.
+    static func isWellFormed(_ token: String) -> Bool {
+        token.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "-._~+/=".utf8.contains(byte)
+            }
+        } && (token.hasPrefix("sl.") || token.utf8.count == 64)
+    }
+
     static func refreshTokenText() -> String { RandomText.token(64) }
 
     /// A new authorization code, as after the user has consented again.
