@@ -80,6 +80,11 @@ public struct StoreSession: ~Copyable {
         return found
     }
 
+    /// The result of a query that counts.
+    package mutating func count(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int {
+        try first(sql, values) { row throws(StoreError) in Int(try row.number(0)) } ?? 0
+    }
+
     /// Passes each row that a query returns to `body`, as it arrives; memory does not grow with their number.
     package mutating func query(
         _ sql: SQL, _ values: [Value] = [], _ body: (borrowing Row) throws(StoreError) -> Void

@@ -1,3 +1,4 @@
+import Foundation
 import MariaDB
 import SyncProtocol
 import TestSupport
@@ -90,47 +91,22 @@ struct QuotaTests {
         #expect(try size() == (0, 0))
     }
 
-    @Test("Usage is reported for each limit, by existing items and by actions in this hour")
-    func standings() throws {
+    @Test("Invitations count until they expire, those of others do not")
+    func openInvitations() throws {
         let alice = try fixture.addOwner()
         let bob = try fixture.addOwner()
-        try execute(
-            """
-            INSERT INTO devices SELECT \(alice.user.rawValue), UUID(), '2026-01-01' FROM seq_1_to_8;
-            INSERT INTO invitations
-            SELECT UUID(), \(alice.area.groupID.rawValue), \(alice.user.rawValue), \(alice.user.rawValue), 'read', TRUE, 1,
-                   IF(seq = 1, '2020-01-01', '2099-01-01')
-              FROM seq_1_to_4;
-            INSERT INTO quota_windows
-            SELECT UNHEX(SHA2(CONCAT(account_type, ' ', provider_user_id), 256)), 'codeExchangesPerHour',
-                   UTC_TIMESTAMP() + INTERVAL 5 MINUTE, 7 FROM users WHERE user_id = \(alice.user.rawValue);
-            INSERT INTO quota_windows
-            SELECT UNHEX(SHA2(CONCAT(account_type, ' ', provider_user_id), 256)), 'groupsPerHour',
-                   UTC_TIMESTAMP() - INTERVAL 5 MINUTE, 9 FROM users WHERE user_id = \(alice.user.rawValue)
-            """)
-        var quotas = Quotas.unlimited
-        quotas[.devices] = 10
-        quotas[.groups] = 4
-        quotas[.openInvitations] = 100
-        quotas[.groupsPerHour] = 10
-        quotas[.codeExchangesPerHour] = 10
-
-        let users = try fixture.store.snapshot {
-            try $0.listUsers(UserFilter(), after: nil, limit: 10, quotas, at: noon)
+        let add = { (inviter: Member, expires: WireDate) in
+            try fixture.store.transaction { session in
+                try session.addInvitation(
+                    SharingInvitationUUID(UUID().uuidString)!, to: inviter.area.groupID, by: inviter.user,
+                    owningUserID: inviter.user, permission: .read, allowsSocialAcceptance: true, acceptors: 1,
+                    expires: expires)
+            }
         }
-        let near = try fixture.store.snapshot {
-            try $0.listUsersNearQuota(UserFilter(), after: nil, limit: 10, quotas, at: noon)
-        }
+        for expires in [noon, noon(plus: 1), noon(plus: 2)] { try add(alice, expires) }
+        try add(bob, noon(plus: 1))
 
-        #expect(
-            users.first { $0.userID == alice.user }?.quotas == [
-                QuotaStanding(.devices, used: 8, limit: 10), QuotaStanding(.groups, used: 1, limit: 4),
-                QuotaStanding(.openInvitations, used: 3, limit: 100), QuotaStanding(.groupsPerHour, used: 0, limit: 10),
-                QuotaStanding(.codeExchangesPerHour, used: 7, limit: 10),
-            ])
-        #expect(users.contains { $0.userID == bob.user })
-        #expect(near.map(\.userID) == [alice.user])
-        #expect(near.first?.quotas.filter(\.isNear).map(\.quota) == ["devices"])
+        #expect(try fixture.store.withSession { try $0.openInvitationCount(by: alice.user, at: noon) } == 2)
     }
 
     @Test("Rows from before the migration count with their metadata")

@@ -1,4 +1,4 @@
-public import Store
+import Store
 import SyncProtocol
 
 extension UserDetails: Report {

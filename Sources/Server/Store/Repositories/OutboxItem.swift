@@ -4,7 +4,7 @@ public import SyncProtocol
 /// The number of a row of the outbox.
 public struct OutboxID: Hashable, Sendable {
     public let rawValue: Int64
-    init(_ rawValue: Int64) { self.rawValue = rawValue }
+    package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
 /// Work that is still to be done in a cloud or at a push service.

@@ -1,4 +1,5 @@
-internal import MariaDB
+import MariaDB
+public import Store
 public import SyncProtocol
 
 /// How much of a quota a user has used.

@@ -1,4 +1,5 @@
-internal import MariaDB
+import MariaDB
+public import Store
 public import SyncProtocol
 
 /// A sealed record and its location.

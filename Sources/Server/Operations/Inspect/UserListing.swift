@@ -1,4 +1,5 @@
-package import MariaDB
+import MariaDB
+public import Store
 public import SyncProtocol
 
 /// Which users to list.
@@ -146,7 +147,7 @@ extension StoreSession {
             )
         }
         var kinds: [String: Int] = [:]
-        try connection.query(
+        try query(
             "SELECT kind, COUNT(*) FROM push_registrations WHERE user_id = ? GROUP BY kind ORDER BY kind", id
         ) { row throws(StoreError) in kinds[try row.string(0)] = Int(try row.number(1)) }
         let devices: [DeviceUUID] = try all(
@@ -190,10 +191,5 @@ extension StoreSession {
                 joinedAt: try row.date(3),
                 owningUserID: try row.optionalNumber(4).map(UserID.init))
         }
-    }
-
-    /// The result of a query that counts.
-    package mutating func count(_ sql: SQL, _ values: [Value]) throws(StoreError) -> Int {
-        try first(sql, values) { row throws(StoreError) in Int(try row.number(0)) } ?? 0
     }
 }
