@@ -89,12 +89,12 @@ extension StoreSession {
              ORDER BY s.staged_at, s.file_uuid
             """, [.int(userID.rawValue)]
         ) { row throws(StoreError) in
-            return PersonalData.StagedChange(
-                sharingGroupUUID: try row.identifier(0),
-                fileUUID: try row.identifier(1),
-                deviceUUID: try row.identifier(2), kind: try row.string(3),
-                fileVersion: try row.optionalNumber32(4).map { FileVersion($0) }, appMetaData: row.optionalText(5),
-                stagedAt: try row.date(6))
+            PersonalData.StagedChange(
+                sharingGroupUUID: try row.identifier("sharing_group_uuid"),
+                fileUUID: try row.identifier("file_uuid"), deviceUUID: try row.identifier("device_uuid"),
+                kind: try row.string("kind"),
+                fileVersion: try row.optionalNumber32("file_version").map { FileVersion($0) },
+                appMetaData: try row.optionalString("app_metadata"), stagedAt: try row.date("staged_at"))
         }
     }
 
@@ -109,10 +109,10 @@ extension StoreSession {
             """, [.int(userID.rawValue)]
         ) { row throws(StoreError) in
             PersonalData.Commit(
-                sharingGroupUUID: try row.identifier(0),
-                deviceUUID: try row.identifier(1),
-                masterVersion: MasterVersion(try row.number(2)), changes: Int(try row.number(3)),
-                committedAt: try row.date(4))
+                sharingGroupUUID: try row.identifier("sharing_group_uuid"),
+                deviceUUID: try row.identifier("device_uuid"),
+                masterVersion: MasterVersion(try row.number("master_version")),
+                changes: Int(try row.number("transferred")), committedAt: try row.date("committed_at"))
         }
     }
 

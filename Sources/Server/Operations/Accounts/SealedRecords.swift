@@ -78,8 +78,8 @@ extension StoreSession {
             """, [.int(after?.rawValue ?? .min), .int(Int64(limit))]
         ) { row throws(StoreError) in
             SealedRecord(
-                place: .grant(OutboxID(try row.number(0)), UserID(try row.number(1))),
-                bytes: row.optionalBytes(2) ?? [])
+                place: .grant(OutboxID(try row.number("outbox_id")), UserID(try row.number("user_id"))),
+                bytes: try row.optionalData("credentials") ?? [])
         }
     }
 

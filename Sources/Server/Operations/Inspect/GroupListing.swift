@@ -67,6 +67,21 @@ public struct GroupDetails: Equatable, Sendable, Encodable {
     }
 }
 
+extension ListedGroup {
+    /// The columns of `sharing_groups` that ``init(_:)`` reads, beside the counts `member_count` and `file_count`.
+    static let columns: ColumnList = ["sharing_group_uuid", "name", "master_version", "is_deleted", "created_at"]
+
+    init(_ row: borrowing Row) throws(StoreError) {
+        sharingGroupUUID = try row.identifier("sharing_group_uuid")
+        name = try row.optionalString("name")
+        masterVersion = MasterVersion(try row.number("master_version"))
+        deleted = try row.flag("is_deleted")
+        createdAt = try row.date("created_at")
+        members = Int(try row.number("member_count"))
+        files = Int(try row.number("file_count"))
+    }
+}
+
 extension StoreSession {
     /// Groups in the order of their UUIDs, after `after`, at most `limit` of them.
     public mutating func listGroups(
@@ -76,9 +91,10 @@ extension StoreSession {
         let member = Value.int(orNull: filter.member?.rawValue)
         return try all(
             """
-            SELECT g.sharing_group_uuid, g.name, g.master_version, g.is_deleted, g.created_at,
-                   (SELECT COUNT(*) FROM memberships m WHERE m.sharing_group_id = g.sharing_group_id),
-                   (SELECT COUNT(*) FROM files f WHERE f.sharing_group_id = g.sharing_group_id AND NOT f.is_deleted)
+            SELECT \(ListedGroup.columns, of: "g"),
+                   (SELECT COUNT(*) FROM memberships m WHERE m.sharing_group_id = g.sharing_group_id) AS member_count,
+                   (SELECT COUNT(*) FROM files f
+                     WHERE f.sharing_group_id = g.sharing_group_id AND NOT f.is_deleted) AS file_count
               FROM sharing_groups g
              WHERE g.sharing_group_uuid > ?
                AND (NOT g.is_deleted OR ?)
@@ -91,15 +107,7 @@ extension StoreSession {
             [
                 .text(after?.rawValue ?? ""), .bool(filter.includesDeleted), name, name, member, member,
                 .int(Int64(limit)),
-            ], Self.listedGroup(from:))
-    }
-
-    private static func listedGroup(from row: borrowing Row) throws(StoreError) -> ListedGroup {
-        ListedGroup(
-            sharingGroupUUID: try row.identifier(0), name: row.optionalText(1),
-            masterVersion: MasterVersion(try row.number(2)), deleted: try row.flag(3),
-            createdAt: try row.date(4), members: Int(try row.number(5)),
-            files: Int(try row.number(6)))
+            ], ListedGroup.init(_:))
     }
 
     /// A group, ended or not, with its members and current activity; `nil` if there is none.
@@ -108,33 +116,35 @@ extension StoreSession {
     ) throws(StoreError) -> GroupDetails? {
         let found = try first(
             """
-            SELECT g.sharing_group_uuid, g.name, g.master_version, g.is_deleted, g.created_at,
-                   (SELECT COUNT(*) FROM memberships m WHERE m.sharing_group_id = g.sharing_group_id),
-                   (SELECT COUNT(*) FROM files f WHERE f.sharing_group_id = g.sharing_group_id AND NOT f.is_deleted),
+            SELECT \(ListedGroup.columns, of: "g"),
+                   (SELECT COUNT(*) FROM memberships m WHERE m.sharing_group_id = g.sharing_group_id) AS member_count,
+                   (SELECT COUNT(*) FROM files f
+                     WHERE f.sharing_group_id = g.sharing_group_id AND NOT f.is_deleted) AS file_count,
                    g.sharing_group_id,
-                   (SELECT COUNT(*) FROM files f WHERE f.sharing_group_id = g.sharing_group_id AND f.is_deleted),
+                   (SELECT COUNT(*) FROM files f
+                     WHERE f.sharing_group_id = g.sharing_group_id AND f.is_deleted) AS deleted_file_count,
                    (SELECT SUM(size_bytes) FROM files f
-                     WHERE f.sharing_group_id = g.sharing_group_id AND NOT f.is_deleted),
-                   EXISTS (SELECT 1 FROM imported_groups i WHERE i.sharing_group_id = g.sharing_group_id),
-                   IF(g.last_commit_version = g.master_version, g.last_commit_user_id, NULL),
+                     WHERE f.sharing_group_id = g.sharing_group_id AND NOT f.is_deleted) AS file_bytes,
+                   EXISTS (SELECT 1 FROM imported_groups i
+                            WHERE i.sharing_group_id = g.sharing_group_id) AS is_imported,
+                   IF(g.last_commit_version = g.master_version, g.last_commit_user_id, NULL) AS last_committer,
                    g.last_commit_device_uuid, g.last_commit_transferred
               FROM sharing_groups g
              WHERE g.sharing_group_uuid = ?
             """, [.text(group.rawValue)]
         ) { row throws(StoreError) in
             var commit: GroupDetails.LastCommit?
-            if let userID = try row.optionalNumber(11) {
+            if let userID = try row.optionalNumber("last_committer") {
                 commit = GroupDetails.LastCommit(
-                    userID: UserID(userID),
-                    deviceUUID: try row.identifier(12),
-                    changes: Int(try row.optionalNumber(13) ?? 0))
+                    userID: UserID(userID), deviceUUID: try row.identifier("last_commit_device_uuid"),
+                    changes: Int(try row.optionalNumber("last_commit_transferred") ?? 0))
             }
             return (
                 details: GroupDetails(
-                    group: try Self.listedGroup(from: row), deletedFiles: Int(try row.number(8)),
-                    fileBytes: try row.optionalNumber(9) ?? 0, members: [], invitations: [], stagedChanges: 0,
-                    lastCommit: commit, imported: try row.flag(10)),
-                id: SharingGroupID(try row.number(7))
+                    group: try ListedGroup(row), deletedFiles: Int(try row.number("deleted_file_count")),
+                    fileBytes: try row.optionalNumber("file_bytes") ?? 0, members: [], invitations: [],
+                    stagedChanges: 0, lastCommit: commit, imported: try row.flag("is_imported")),
+                id: SharingGroupID(try row.number("sharing_group_id"))
             )
         }
         guard var details = found?.details, let id = found?.id else { return nil }
@@ -153,7 +163,7 @@ extension StoreSession {
         try all(
             """
             SELECT u.user_id, u.display_name, u.account_type, m.permission, m.joined_at,
-                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id)
+                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id) AS owner_id
               FROM memberships m
               JOIN users u ON u.user_id = m.user_id
              WHERE m.sharing_group_id = ?
@@ -161,10 +171,10 @@ extension StoreSession {
             """, [.int(groupID.rawValue)]
         ) { row throws(StoreError) in
             GroupDetails.Member(
-                userID: UserID(try row.number(0)), name: try row.string(1),
-                accountType: try row.word(2), permission: try row.permission(3),
-                joinedAt: try row.date(4),
-                owningUserID: try row.optionalNumber(5).map(UserID.init))
+                userID: UserID(try row.number("user_id")), name: try row.string("display_name"),
+                accountType: try row.word("account_type"), permission: try row.permission("permission"),
+                joinedAt: try row.date("joined_at"),
+                owningUserID: try row.optionalNumber("owner_id").map(UserID.init))
         }
     }
 }

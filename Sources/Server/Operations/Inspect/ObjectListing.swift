@@ -44,9 +44,9 @@ extension StoreSession {
             ]
         ) { row throws(StoreError) in
             (
-                id: SharingGroupID(try row.number(0)),
-                uuid: try row.identifier(1, as: SharingGroupUUID.self),
-                file: try row.identifier(2, as: FileUUID.self)
+                id: SharingGroupID(try row.number("sharing_group_id")),
+                uuid: try row.identifier("sharing_group_uuid", as: SharingGroupUUID.self),
+                file: try row.identifier("file_uuid", as: FileUUID.self)
             )
         }
         var objects: [ReferredObject] = []

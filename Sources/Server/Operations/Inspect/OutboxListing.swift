@@ -72,8 +72,8 @@ extension StoreSession {
         return try all(
             """
             SELECT o.outbox_id, o.kind, o.user_id, u.display_name, o.storage_type, o.object_id, o.object_name,
-                   o.push_target, o.available_at, o.attempts, o.last_error, o.created_at, o.lease_owner IS NOT NULL,
-                   o.request_id
+                   o.push_target, o.available_at, o.attempts, o.last_error, o.created_at, o.request_id,
+                   o.lease_owner IS NOT NULL AS is_leased
               FROM outbox o
               LEFT JOIN users u ON u.user_id = o.user_id
              WHERE o.outbox_id > ?
@@ -92,24 +92,24 @@ extension StoreSession {
     }
 
     private static func listedWork(from row: borrowing Row, at now: WireDate) throws(StoreError) -> ListedWork {
-        let availableAt = try row.date(8)
-        let attempts = Int(try row.number(9))
+        let availableAt = try row.date("available_at")
+        let attempts = Int(try row.number("attempts"))
         let state: ListedWork.State
         if availableAt <= now {
             state = .due
-        } else if try row.flag(12) {
+        } else if try row.flag("is_leased") {
             // Leasing work counts as an attempt; an upload's own row is inserted together with its lease.
             state = attempts == 0 ? .intent : .working
         } else {
             state = .waiting
         }
         return ListedWork(
-            jobID: try row.number(0), kind: try row.word(1), state: state,
-            userID: UserID(try row.number(2)), userName: row.optionalText(3),
-            storageType: try row.optionalWord(4), objectID: row.optionalText(5),
-            objectName: row.optionalText(6), pushTarget: row.optionalText(7), availableAt: availableAt,
-            attempts: attempts, lastError: row.optionalText(10),
-            createdAt: try row.date(11), requestID: row.optionalText(13))
+            jobID: try row.number("outbox_id"), kind: try row.word("kind"), state: state,
+            userID: UserID(try row.number("user_id")), userName: try row.optionalString("display_name"),
+            storageType: try row.optionalWord("storage_type"), objectID: try row.optionalString("object_id"),
+            objectName: try row.optionalString("object_name"), pushTarget: try row.optionalString("push_target"),
+            availableAt: availableAt, attempts: attempts, lastError: try row.optionalString("last_error"),
+            createdAt: try row.date("created_at"), requestID: try row.optionalString("request_id"))
     }
 
     /// Makes postponed work due at once; work in progress, or that guards an upload, is left unchanged.

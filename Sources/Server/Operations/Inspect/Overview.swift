@@ -45,11 +45,15 @@ extension StoreSession {
         ) { row throws(StoreError) in users[try row.string(0)] = Int(try row.number(1)) }
         let groups = try pair("SELECT SUM(NOT is_deleted), SUM(is_deleted) FROM sharing_groups", [])
         let files = try first(
-            "SELECT SUM(NOT is_deleted), SUM(is_deleted), SUM(IF(is_deleted, 0, size_bytes)) FROM files", []
+            """
+            SELECT SUM(NOT is_deleted) AS live, SUM(is_deleted) AS deleted,
+                   SUM(IF(is_deleted, 0, size_bytes)) AS live_bytes
+              FROM files
+            """, []
         ) { row throws(StoreError) in
             (
-                live: Int(try row.optionalNumber(0) ?? 0), deleted: Int(try row.optionalNumber(1) ?? 0),
-                bytes: try row.optionalNumber(2) ?? 0
+                live: Int(try row.optionalNumber("live") ?? 0), deleted: Int(try row.optionalNumber("deleted") ?? 0),
+                bytes: try row.optionalNumber("live_bytes") ?? 0
             )
         }
         let staged = try pair("SELECT COUNT(*), 0 FROM staged_changes", []).0
@@ -72,15 +76,17 @@ extension StoreSession {
     public mutating func outboxOverview(at now: WireDate) throws(StoreError) -> OutboxOverview {
         let found = try first(
             """
-            SELECT COUNT(*), SUM(available_at <= ?), SUM(lease_owner IS NOT NULL AND available_at > ?),
-                   SUM(last_error IS NOT NULL), MIN(available_at)
+            SELECT COUNT(*) AS jobs, SUM(available_at <= ?) AS due,
+                   SUM(lease_owner IS NOT NULL AND available_at > ?) AS leased,
+                   SUM(last_error IS NOT NULL) AS failing, MIN(available_at) AS first_due
               FROM outbox
             """, [.date(now), .date(now)]
         ) { row throws(StoreError) in
-            let earliest = try row.optionalDate(4)
+            let earliest = try row.optionalDate("first_due")
             return OutboxOverview(
-                rows: Int(try row.number(0)), due: Int(try row.optionalNumber(1) ?? 0),
-                leased: Int(try row.optionalNumber(2) ?? 0), failing: Int(try row.optionalNumber(3) ?? 0),
+                rows: Int(try row.number("jobs")), due: Int(try row.optionalNumber("due") ?? 0),
+                leased: Int(try row.optionalNumber("leased") ?? 0),
+                failing: Int(try row.optionalNumber("failing") ?? 0),
                 longestDueSeconds: max(0, now.secondsSince1970 - (earliest ?? now).secondsSince1970))
         }
         return found ?? OutboxOverview(rows: 0, due: 0, leased: 0, failing: 0, longestDueSeconds: 0)

@@ -72,6 +72,21 @@ public struct UserDetails: Equatable, Sendable, Encodable {
     public var outboxRows: Int
 }
 
+extension ListedUser {
+    /// A row of `users`, with the counts `group_count` and `device_count`.
+    fileprivate init(_ row: borrowing Row) throws(StoreError) {
+        userID = UserID(try row.number("user_id"))
+        name = try row.string("display_name")
+        accountType = try row.word("account_type")
+        providerUserID = try row.string("provider_user_id")
+        createdAt = try row.date("created_at")
+        groups = Int(try row.number("group_count"))
+        devices = Int(try row.number("device_count"))
+        hasOfflineAccess =
+            accountType.cloudStorageType == nil ? nil : try row.optionalNumber("has_refresh_token").map { $0 != 0 }
+    }
+}
+
 extension StoreSession {
     /// Users in the order of their numbers, after `after`, at most `limit` of them, with their quota usage.
     public mutating func listUsers(
@@ -94,9 +109,9 @@ extension StoreSession {
         let group = Value.text(orNull: filter.group?.rawValue)
         return try all(
             """
-            SELECT u.user_id, u.display_name, u.account_type, u.provider_user_id, u.created_at,
-                   (SELECT COUNT(*) FROM memberships m WHERE m.user_id = u.user_id),
-                   (SELECT COUNT(*) FROM devices d WHERE d.user_id = u.user_id), u.has_refresh_token
+            SELECT u.user_id, u.display_name, u.account_type, u.provider_user_id, u.created_at, u.has_refresh_token,
+                   (SELECT COUNT(*) FROM memberships m WHERE m.user_id = u.user_id) AS group_count,
+                   (SELECT COUNT(*) FROM devices d WHERE d.user_id = u.user_id) AS device_count
               FROM users u
              WHERE u.user_id > ?
                AND (? IS NULL OR u.account_type = ?)
@@ -112,16 +127,7 @@ extension StoreSession {
             [
                 .int(after?.rawValue ?? .min), type, type, name, name, account, account, group, group,
                 .int(Int64(limit)),
-            ], Self.listedUser(from:))
-    }
-
-    private static func listedUser(from row: borrowing Row) throws(StoreError) -> ListedUser {
-        let accountType: AccountType = try row.word(2)
-        return ListedUser(
-            userID: UserID(try row.number(0)), name: try row.string(1), accountType: accountType,
-            providerUserID: try row.string(3), createdAt: try row.date(4),
-            groups: Int(try row.number(5)), devices: Int(try row.number(6)),
-            hasOfflineAccess: accountType.cloudStorageType == nil ? nil : try row.optionalNumber(7).map { $0 != 0 })
+            ], ListedUser.init(_:))
     }
 
     /// A user with everything that belongs to them; `nil` if there is no such user.
@@ -136,14 +142,15 @@ extension StoreSession {
         listed.quotas = try quotas == .unlimited ? [] : quotaStandings(of: userID, quotas, at: now)
         let account = try first(
             """
-            SELECT cloud_folder_name, cloud_folder_id, credentials IS NOT NULL, credentials_version
+            SELECT cloud_folder_name, cloud_folder_id, credentials IS NOT NULL AS has_credentials, credentials_version
               FROM users
              WHERE user_id = ?
             """, id
         ) { row throws(StoreError) in
             (
-                folder: row.optionalText(0), folderID: row.optionalText(1), hasTokens: try row.flag(2),
-                version: try row.number(3)
+                folder: try row.optionalString("cloud_folder_name"),
+                folderID: try row.optionalString("cloud_folder_id"), hasTokens: try row.flag("has_credentials"),
+                version: try row.number("credentials_version")
             )
         }
         var kinds: [String: Int] = [:]
@@ -155,14 +162,15 @@ extension StoreSession {
         ) { row throws(StoreError) in try row.identifier(0) }
         let files = try first(
             """
-            SELECT SUM(NOT is_deleted), SUM(is_deleted), SUM(IF(is_deleted, 0, size_bytes))
+            SELECT SUM(NOT is_deleted) AS live, SUM(is_deleted) AS deleted,
+                   SUM(IF(is_deleted, 0, size_bytes)) AS live_bytes
               FROM files
              WHERE owning_user_id = ?
             """, id
         ) { row throws(StoreError) in
             UserDetails.Files(
-                live: Int(try row.optionalNumber(0) ?? 0), deleted: Int(try row.optionalNumber(1) ?? 0),
-                bytes: try row.optionalNumber(2) ?? 0)
+                live: Int(try row.optionalNumber("live") ?? 0), deleted: Int(try row.optionalNumber("deleted") ?? 0),
+                bytes: try row.optionalNumber("live_bytes") ?? 0)
         }
         return UserDetails(
             user: listed, cloudFolderName: account?.folder, cloudFolderID: account?.folderID,
@@ -177,7 +185,7 @@ extension StoreSession {
         try all(
             """
             SELECT g.sharing_group_uuid, g.name, m.permission, m.joined_at,
-                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id)
+                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id) AS owner_id
               FROM memberships m
               JOIN users u ON u.user_id = m.user_id
               JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
@@ -186,10 +194,9 @@ extension StoreSession {
             """, [.int(userID.rawValue)]
         ) { row throws(StoreError) in
             UserDetails.Group(
-                sharingGroupUUID: try row.identifier(0),
-                name: row.optionalText(1), permission: try row.permission(2),
-                joinedAt: try row.date(3),
-                owningUserID: try row.optionalNumber(4).map(UserID.init))
+                sharingGroupUUID: try row.identifier("sharing_group_uuid"), name: try row.optionalString("name"),
+                permission: try row.permission("permission"), joinedAt: try row.date("joined_at"),
+                owningUserID: try row.optionalNumber("owner_id").map(UserID.init))
         }
     }
 }

@@ -21,17 +21,17 @@ extension StoreSession {
         var backlog = Backlog()
         let kinds = try all(
             """
-            SELECT kind, COUNT(*), COUNT(IF(available_at <= ?, 1, NULL)),
-                   MIN(IF(available_at <= ?, available_at, NULL)), MIN(IF(attempts > 0, created_at, NULL))
+            SELECT kind, COUNT(*) AS jobs, COUNT(IF(available_at <= ?, 1, NULL)) AS due,
+                   MIN(IF(available_at <= ?, available_at, NULL)) AS first_due,
+                   MIN(IF(attempts > 0, created_at, NULL)) AS first_retried
               FROM outbox
              GROUP BY kind
             """,
             [.date(now), .date(now)]
         ) { row throws(StoreError) in
             (
-                kind: try row.string(0), count: Int(try row.number(1)), due: Int(try row.number(2)),
-                firstDue: try row.optionalDate(3),
-                firstRetried: try row.optionalDate(4)
+                kind: try row.string("kind"), count: Int(try row.number("jobs")), due: Int(try row.number("due")),
+                firstDue: try row.optionalDate("first_due"), firstRetried: try row.optionalDate("first_retried")
             )
         }
         for kind in kinds {
@@ -41,10 +41,7 @@ extension StoreSession {
             backlog.firstRetried = [backlog.firstRetried, kind.firstRetried].compactMap(\.self).min()
         }
         let staged = try first("SELECT COUNT(*), MIN(staged_at) FROM staged_changes", []) { row throws(StoreError) in
-            (
-                count: Int(try row.number(0)),
-                first: try row.optionalDate(1)
-            )
+            (count: Int(try row.number(0)), first: try row.optionalDate(1))
         }
         backlog.staged = staged?.count ?? 0
         backlog.firstStaged = staged?.first

@@ -48,7 +48,10 @@ extension StoreSession {
                FOR UPDATE
             """, key
         ) { row throws(StoreError) in
-            (count: try row.number(0), version: MasterVersion(try row.number(1)), message: row.optionalText(2))
+            (
+                count: try row.number("member_count"), version: MasterVersion(try row.number("master_version")),
+                message: try row.optionalString("push_message")
+            )
         }
         var message = ticket.batch.pushNotificationMessage
         if let known, known.version == ticket.masterVersion {

@@ -250,10 +250,11 @@ extension StoreSession {
             [.int(groupID.rawValue)]
         ) { row throws(StoreError) in
             LastCommit(
-                userID: UserID(try row.number(0)),
-                deviceUUID: try row.identifier(1),
-                requestHash: row.optionalBytes(2) ?? [], masterVersion: MasterVersion(try row.number(3)),
-                transferred: try row.number32(4))
+                userID: UserID(try row.number("last_commit_user_id")),
+                deviceUUID: try row.identifier("last_commit_device_uuid"),
+                requestHash: try row.optionalData("last_commit_request_hash") ?? [],
+                masterVersion: MasterVersion(try row.number("last_commit_version")),
+                transferred: try row.number32("last_commit_transferred"))
         }
     }
 }

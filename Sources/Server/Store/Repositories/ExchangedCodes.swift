@@ -44,15 +44,16 @@ extension StoreSession {
             ])
         return try first(
             """
-            SELECT credentials, lease_owner <=> ?, COALESCE(lease_until > UTC_TIMESTAMP(3), FALSE)
+            SELECT credentials, lease_owner <=> ? AS is_own,
+                   COALESCE(lease_until > UTC_TIMESTAMP(3), FALSE) AS is_leased
               FROM exchanged_codes
              WHERE code_hash = ?
             """,
             [.text(owner), .bytes(hash)]
         ) { row throws(StoreError) -> CodeReservation in
-            if let credentials = row.optionalBytes(0) { return .exchanged(credentials) }
-            guard try row.flag(2) else { return .spent }
-            return try row.flag(1) ? .reserved : .underWay
+            if let credentials = try row.optionalData("credentials") { return .exchanged(credentials) }
+            guard try row.flag("is_leased") else { return .spent }
+            return try row.flag("is_own") ? .reserved : .underWay
         } ?? .spent
     }
 

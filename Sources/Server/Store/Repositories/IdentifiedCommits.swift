@@ -41,8 +41,9 @@ extension StoreSession {
             """, area.values + [.text(commit.rawValue)]
         ) { row throws(StoreError) in
             IdentifiedCommit(
-                requestHash: row.optionalBytes(0) ?? [], masterVersion: MasterVersion(try row.number(1)),
-                transferred: try row.number32(2))
+                requestHash: try row.optionalData("request_hash") ?? [],
+                masterVersion: MasterVersion(try row.number("master_version")),
+                transferred: try row.number32("transferred"))
         }
     }
 
@@ -80,9 +81,8 @@ extension StoreSession {
             """, area.values + [.text(commit.rawValue), .text(file.rawValue)]
         ) { row throws(StoreError) in
             CommittedMember(
-                requestHash: row.optionalBytes(0) ?? [],
-                createdAt: try row.optionalDate(1),
-                updatedAt: try row.optionalDate(2))
+                requestHash: try row.optionalData("request_hash") ?? [],
+                createdAt: try row.optionalDate("created_at"), updatedAt: try row.optionalDate("updated_at"))
         }
     }
 

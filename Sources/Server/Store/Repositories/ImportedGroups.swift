@@ -112,12 +112,15 @@ extension StoreSession {
              WHERE g.sharing_group_uuid = ?
             """, [.text(group.rawValue)]
         ) { row throws(StoreError) in
+            let group = row.columns(of: "g")
             var known = KnownGroup(
-                groupID: SharingGroupID(try row.number(0)), masterVersion: try row.number(1), imported: nil)
-            if let version = try row.optionalNumber(2) {
+                groupID: SharingGroupID(try group.number("sharing_group_id")),
+                masterVersion: try group.number("master_version"), imported: nil)
+            let imported = row.columns(of: "i")
+            if let version = try imported.optionalNumber("master_version") {
                 known.imported = (
-                    version, row.optionalBytes(3) ?? [], try row.number(4),
-                    try row.date(5)
+                    version, try imported.optionalData("content_digest") ?? [],
+                    try imported.number("last_source_upload"), try imported.date("imported_at")
                 )
             }
             return known

@@ -13,6 +13,24 @@ public struct InvitationRecord: Equatable, Sendable {
     public var remainingAcceptors: Int
 }
 
+extension InvitationRecord {
+    /// The columns of `invitations` that ``init(_:)`` reads, beside the UUID of the group.
+    static let columns: ColumnList = [
+        "sharing_group_id", "inviting_user_id", "owning_user_id", "permission", "allows_social_acceptance",
+        "remaining_acceptors",
+    ]
+
+    init(_ row: borrowing Row) throws(StoreError) {
+        groupID = SharingGroupID(try row.number("sharing_group_id"))
+        groupUUID = try row.identifier("sharing_group_uuid")
+        invitingUserID = UserID(try row.number("inviting_user_id"))
+        owningUserID = UserID(try row.number("owning_user_id"))
+        permission = try row.permission("permission")
+        allowsSocialAcceptance = try row.flag("allows_social_acceptance")
+        remainingAcceptors = Int(try row.number("remaining_acceptors"))
+    }
+}
+
 extension StoreSession {
     /// An invitation that is neither expired nor used up and whose group exists; `nil` otherwise.
     public mutating func invitation(
@@ -20,24 +38,14 @@ extension StoreSession {
     ) throws(StoreError) -> InvitationRecord? {
         try first(
             """
-            SELECT i.sharing_group_id, g.sharing_group_uuid, i.inviting_user_id, i.owning_user_id, i.permission,
-                   i.allows_social_acceptance, i.remaining_acceptors
+            SELECT \(InvitationRecord.columns, of: "i"), g.sharing_group_uuid
               FROM invitations i
               JOIN sharing_groups g ON g.sharing_group_id = i.sharing_group_id
              WHERE i.invitation_uuid = ?
                AND i.expires_at > ?
                AND NOT g.is_deleted
             """,
-            [.text(invitation.rawValue), .date(now)], Self.invitation(from:))
-    }
-
-    private static func invitation(from row: borrowing Row) throws(StoreError) -> InvitationRecord {
-        InvitationRecord(
-            groupID: SharingGroupID(try row.number(0)),
-            groupUUID: try row.identifier(1),
-            invitingUserID: UserID(try row.number(2)), owningUserID: UserID(try row.number(3)),
-            permission: try row.permission(4), allowsSocialAcceptance: try row.flag(5),
-            remainingAcceptors: Int(try row.number(6)))
+            [.text(invitation.rawValue), .date(now)], InvitationRecord.init(_:))
     }
 
     /// The invitations to a group that have not expired, ordered by expiry time.
@@ -56,11 +64,12 @@ extension StoreSession {
             [.int(groupID.rawValue), .date(now)]
         ) { row throws(StoreError) in
             GetSharingInvitationsResponse.Invitation(
-                sharingInvitationUUID: try row.identifier(0),
-                permission: try row.permission(1), allowSocialAcceptance: try row.flag(2),
-                numberOfAcceptors: try row.number32(3),
-                expirationDate: try row.date(4),
-                invitingUserId: UserID(try row.number(5)))
+                sharingInvitationUUID: try row.identifier("invitation_uuid"),
+                permission: try row.permission("permission"),
+                allowSocialAcceptance: try row.flag("allows_social_acceptance"),
+                numberOfAcceptors: try row.number32("remaining_acceptors"),
+                expirationDate: try row.date("expires_at"),
+                invitingUserId: UserID(try row.number("inviting_user_id")))
         }
     }
 
@@ -84,18 +93,13 @@ extension StoreSession {
         _ invitation: SharingInvitationUUID, to groupID: SharingGroupID, by invitingUserID: UserID,
         owningUserID: UserID, permission: Permission, allowsSocialAcceptance: Bool, acceptors: Int, expires: WireDate
     ) throws(StoreError) {
-        try execute(
-            """
-            INSERT INTO invitations
-                   (invitation_uuid, sharing_group_id, inviting_user_id, owning_user_id, permission,
-                    allows_social_acceptance, remaining_acceptors, expires_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                .text(invitation.rawValue), .int(groupID.rawValue), .int(invitingUserID.rawValue),
-                .int(owningUserID.rawValue), .text(permission.queryText), .bool(allowsSocialAcceptance),
-                .int(Int64(acceptors)), .date(expires),
-            ])
+        let row: ColumnValues = [
+            "invitation_uuid": .text(invitation.rawValue), "sharing_group_id": .int(groupID.rawValue),
+            "inviting_user_id": .int(invitingUserID.rawValue), "owning_user_id": .int(owningUserID.rawValue),
+            "permission": .text(permission.queryText), "allows_social_acceptance": .bool(allowsSocialAcceptance),
+            "remaining_acceptors": .int(Int64(acceptors)), "expires_at": .date(expires),
+        ]
+        try execute("INSERT INTO invitations (\(row.columns)) VALUES (\(valuesOf: row.columns))", row.values)
     }
 
     /// Uses one acceptance; the last one removes the invitation.

@@ -17,9 +17,8 @@ extension StoreSession {
             [.int(groupID.rawValue)]
         ) { row throws(StoreError) in
             GroupMember(
-                userID: UserID(try row.number(0)), accountType: try row.word(1),
-                permission: try row.permission(2),
-                joinedAt: try row.date(3))
+                userID: UserID(try row.number("user_id")), accountType: try row.word("account_type"),
+                permission: try row.permission("permission"), joinedAt: try row.date("joined_at"))
         }
     }
 

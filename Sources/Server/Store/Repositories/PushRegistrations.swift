@@ -38,9 +38,28 @@ public struct PushRegistration: Equatable, Sendable {
     }
 }
 
-extension StoreSession {
-    private static let table = "push_registrations"
+extension PushRegistration {
+    /// The columns of `push_registrations` that ``init(_:)`` reads.
+    static let columns: ColumnList = ["kind", "environment", "token", "endpoint_arn", "subscription_arn"]
 
+    init(_ row: borrowing Row) throws(StoreError) {
+        kind = try row.word("kind")
+        environment = try row.optionalWord("environment")
+        token = try row.string("token")
+        endpointARN = try row.optionalString("endpoint_arn")
+        subscriptionARN = try row.optionalString("subscription_arn")
+    }
+
+    /// What a statement writes into the ``columns``.
+    var columnValues: ColumnValues {
+        [
+            "kind": .text(kind.rawValue), "environment": .text(orNull: environment?.rawValue), "token": .text(token),
+            "endpoint_arn": .text(orNull: endpointARN), "subscription_arn": .text(orNull: subscriptionARN),
+        ]
+    }
+}
+
+extension StoreSession {
     /// Registers a device, replacing its previous registration; the token is removed from any other device.
     ///
     /// Call after ``holdUser(_:)`` in the same transaction.
@@ -52,22 +71,15 @@ extension StoreSession {
         try execute(
             "DELETE FROM push_registrations WHERE token_hash = ? AND NOT (user_id = ? AND device_uuid = ?)",
             [.bytes(hash)] + identity)
-        let values: [Value] = [
-            .text(registration.kind.rawValue), .text(orNull: registration.environment?.rawValue),
-            .text(registration.token), .bytes(hash), .text(orNull: registration.endpointARN),
-            .text(orNull: registration.subscriptionARN), .date(now),
-        ]
+        let row = registration.columnValues + ["token_hash": .bytes(hash), "registered_at": .date(now)]
         // The number stays the same, so that a push in progress still finds the device.
         try execute(
             """
-            INSERT INTO push_registrations
-                   (user_id, device_uuid, kind, environment, token, token_hash, endpoint_arn, subscription_arn,
-                    registered_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-                ON DUPLICATE KEY UPDATE kind = ?, environment = ?, token = ?, token_hash = ?, endpoint_arn = ?,
-                       subscription_arn = ?, registered_at = ?
+            INSERT INTO push_registrations (user_id, device_uuid, \(row.columns))
+            VALUES (?, ?, \(valuesOf: row.columns))
+                ON DUPLICATE KEY UPDATE \(assigning: row.columns)
             """,
-            identity + values + values)
+            identity + row.values + row.values)
     }
 
     /// The SNS subscriptions that a registration of `token` makes obsolete: those of other devices or users with the
@@ -100,20 +112,14 @@ extension StoreSession {
     ) throws(StoreError) -> PushRegistration? {
         try first(
             """
-            SELECT r.kind, r.environment, r.token, r.endpoint_arn, r.subscription_arn
+            SELECT \(PushRegistration.columns, of: "r")
               FROM push_registrations r
               JOIN memberships m ON m.user_id = r.user_id
              WHERE r.registration_id = ?
                AND r.user_id = ?
                AND m.sharing_group_id = ?
             """,
-            [.int(id.rawValue), .int(userID.rawValue), .int(groupID.rawValue)]
-        ) { row throws(StoreError) in
-            PushRegistration(
-                kind: try row.word(0), token: try row.string(2),
-                environment: try row.optionalWord(1), endpointARN: row.optionalText(3),
-                subscriptionARN: row.optionalText(4))
-        }
+            [.int(id.rawValue), .int(userID.rawValue), .int(groupID.rawValue)], PushRegistration.init(_:))
     }
 
     /// Records which APNs environment a token turned out to belong to, if the device still has that token.

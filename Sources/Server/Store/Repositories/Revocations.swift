@@ -56,8 +56,8 @@ extension StoreSession {
             """,
             [.text(accountType.rawValue), .text(providerUserID)]
         ) { row throws(StoreError) -> PendingRevocation in
-            if try row.flag(2) { return .underWay }
-            return .waiting(row.optionalBytes(0) ?? [], UserID(try row.number(1)))
+            if try row.flag("is_being_asked") { return .underWay }
+            return .waiting(try row.optionalData("credentials") ?? [], UserID(try row.number("user_id")))
         } ?? .none
     }
 

@@ -101,8 +101,9 @@ extension StoreSession {
             """,
             [.int(userID.rawValue)]
         ) { row throws(StoreError) in
-            members[try row.number(0), default: []].append(
-                SharingGroupInfo.Member(name: try row.string(2), userId: UserID(try row.number(1))))
+            members[try row.number("sharing_group_id"), default: []].append(
+                SharingGroupInfo.Member(
+                    name: try row.string("display_name"), userId: UserID(try row.number("user_id"))))
         }
         return try all(
             """
@@ -116,12 +117,14 @@ extension StoreSession {
             """,
             [.int(userID.rawValue)]
         ) { row throws(StoreError) in
-            let owner: AccountType? = try row.optionalWord(5)
+            let owner: AccountType? = try row.optionalWord("account_type")
             return SharingGroupInfo(
-                sharingGroupUUID: try row.identifier(1),
-                sharingGroupName: row.optionalText(2), deleted: false,
-                masterVersion: MasterVersion(try row.number(3)), permission: try row.permission(4),
-                sharingGroupUsers: members[try row.number(0)] ?? [], cloudStorageType: owner?.cloudStorageType)
+                sharingGroupUUID: try row.identifier("sharing_group_uuid"),
+                sharingGroupName: try row.optionalString("name"), deleted: false,
+                masterVersion: MasterVersion(try row.number("master_version")),
+                permission: try row.permission("permission"),
+                sharingGroupUsers: members[try row.number("sharing_group_id")] ?? [],
+                cloudStorageType: owner?.cloudStorageType)
         }
     }
 
@@ -132,7 +135,7 @@ extension StoreSession {
         try all(
             """
             SELECT u.user_id, u.display_name, m.permission,
-                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id)
+                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id) AS owner_id
               FROM memberships m
               JOIN users u ON u.user_id = m.user_id
              WHERE m.sharing_group_id = ?
@@ -141,9 +144,9 @@ extension StoreSession {
             [.int(groupID.rawValue)]
         ) { row throws(StoreError) in
             GetSharingGroupMembersResponse.Member(
-                userId: UserID(try row.number(0)), name: try row.string(1),
-                permission: try row.permission(2), owningUserId: try row.optionalNumber(3).map(UserID.init)
-            )
+                userId: UserID(try row.number("user_id")), name: try row.string("display_name"),
+                permission: try row.permission("permission"),
+                owningUserId: try row.optionalNumber("owner_id").map(UserID.init))
         }
     }
 

@@ -66,8 +66,9 @@ extension StoreSession {
             """, [.int(userID.rawValue)]
         ) { row throws(StoreError) in
             CredentialRow(
-                record: row.optionalBytes(0), formerRecord: row.optionalBytes(1), version: try row.number(2),
-                consentWithdrawnAt: try row.optionalDate(3))
+                record: try row.optionalData("credentials"), formerRecord: try row.optionalData("former_credentials"),
+                version: try row.number("credentials_version"),
+                consentWithdrawnAt: try row.optionalDate("consent_withdrawn_at"))
         }
     }
 

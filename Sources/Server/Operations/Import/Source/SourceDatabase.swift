@@ -29,14 +29,14 @@ public struct SourceDatabase: ~Copyable {
         var latin1: Set<String> = []
         try connection.query(
             """
-            SELECT TABLE_NAME, COLUMN_NAME, CHARACTER_SET_NAME
+            SELECT TABLE_NAME AS tableName, COLUMN_NAME AS columnName, CHARACTER_SET_NAME AS characterSet
               FROM information_schema.COLUMNS
              WHERE TABLE_SCHEMA = DATABASE()
             """
         ) { row throws(SourceError) in
-            let name = "\(try row.checkedText(0)).\(try row.checkedText(1))"
+            let name = "\(try row.checkedText("tableName")).\(try row.checkedText("columnName"))"
             present.insert(name)
-            if row.optionalText(2) == "latin1" { latin1.insert(name) }
+            if try row.checkedOptionalText("characterSet") == "latin1" { latin1.insert(name) }
         }
         let problems = SourceSchema.problems(present: present)
         guard problems.isEmpty else { throw .notASource(problems) }
@@ -65,10 +65,13 @@ public struct SourceDatabase: ~Copyable {
         ) { row throws(SourceError) in
             users.append(
                 SourceUser(
-                    userId: try row.checkedInt(0), username: try row.checkedText(1),
-                    accountType: try row.checkedText(2),
-                    credsId: try row.checkedText(3), creds: try row.checkedText(4),
-                    cloudFolderName: row.optionalText(5), pushNotificationTopic: row.optionalText(6)))
+                    userId: try row.checkedInt("userId"),
+                    username: try row.checkedText("username"),
+                    accountType: try row.checkedText("accountType"),
+                    credsId: try row.checkedText("credsId"),
+                    creds: try row.checkedText("creds"),
+                    cloudFolderName: try row.checkedOptionalText("cloudFolderName"),
+                    pushNotificationTopic: try row.checkedOptionalText("pushNotificationTopic")))
         }
         for index in users.indices {
             users[index].username = repaired(users[index].username, "User.username")
@@ -82,7 +85,7 @@ public struct SourceDatabase: ~Copyable {
         var devices: [String] = []
         try connection.query(
             "SELECT deviceUUID FROM DeviceUUID WHERE userId = ? ORDER BY deviceUUID", [.int(userId)]
-        ) { row throws(SourceError) in devices.append(try row.checkedText(0)) }
+        ) { row throws(SourceError) in devices.append(try row.checkedText("deviceUUID")) }
         return devices
     }
 
@@ -103,8 +106,10 @@ public struct SourceDatabase: ~Copyable {
         ) { row throws(SourceError) in
             groups.append(
                 SourceGroup(
-                    sharingGroupUUID: try row.checkedText(0), sharingGroupName: row.optionalText(1),
-                    deleted: try row.checkedInt(2) != 0, masterVersion: try row.checkedOptionalInt(3)))
+                    sharingGroupUUID: try row.checkedText("sharingGroupUUID"),
+                    sharingGroupName: try row.checkedOptionalText("sharingGroupName"),
+                    deleted: try row.checkedInt("deleted") != 0,
+                    masterVersion: try row.checkedOptionalInt("masterVersion")))
         }
         for index in groups.indices {
             groups[index].sharingGroupName = repaired(
@@ -136,8 +141,9 @@ public struct SourceDatabase: ~Copyable {
         ) { row throws(SourceError) in
             members.append(
                 SourceMember(
-                    userId: try row.checkedInt(0), owningUserId: try row.checkedOptionalInt(1),
-                    permission: row.optionalText(2) ?? ""))
+                    userId: try row.checkedInt("userId"),
+                    owningUserId: try row.checkedOptionalInt("owningUserId"),
+                    permission: try row.checkedOptionalText("permission") ?? ""))
         }
         return members
     }
@@ -146,9 +152,9 @@ public struct SourceDatabase: ~Copyable {
         var files: [SourceFile] = []
         try connection.query(
             """
-            SELECT fileIndexId, fileUUID, userId, deviceUUID, fileGroupUUID, CAST(creationDate AS CHAR),
-                   CAST(updateDate AS CHAR), mimeType, appMetaData, appMetaDataVersion, deleted, fileVersion,
-                   lastUploadedCheckSum
+            SELECT fileIndexId, fileUUID, userId, deviceUUID, fileGroupUUID, CAST(creationDate AS CHAR) AS creationDate,
+                   CAST(updateDate AS CHAR) AS updateDate, mimeType, appMetaData, appMetaDataVersion, deleted,
+                   fileVersion, lastUploadedCheckSum
               FROM FileIndex
              WHERE sharingGroupUUID = ?
              ORDER BY fileIndexId
@@ -156,12 +162,19 @@ public struct SourceDatabase: ~Copyable {
         ) { row throws(SourceError) in
             files.append(
                 SourceFile(
-                    fileIndexId: try row.checkedInt(0), fileUUID: try row.checkedText(1),
-                    userId: try row.checkedInt(2), deviceUUID: try row.checkedText(3),
-                    fileGroupUUID: row.optionalText(4), creationDate: row.optionalText(5),
-                    updateDate: row.optionalText(6), mimeType: try row.checkedText(7), appMetaData: row.optionalText(8),
-                    appMetaDataVersion: try row.checkedOptionalInt(9), deleted: try row.checkedInt(10) != 0,
-                    fileVersion: try row.checkedInt(11), lastUploadedCheckSum: row.optionalText(12)))
+                    fileIndexId: try row.checkedInt("fileIndexId"),
+                    fileUUID: try row.checkedText("fileUUID"),
+                    userId: try row.checkedInt("userId"),
+                    deviceUUID: try row.checkedText("deviceUUID"),
+                    fileGroupUUID: try row.checkedOptionalText("fileGroupUUID"),
+                    creationDate: try row.checkedOptionalText("creationDate"),
+                    updateDate: try row.checkedOptionalText("updateDate"),
+                    mimeType: try row.checkedText("mimeType"),
+                    appMetaData: try row.checkedOptionalText("appMetaData"),
+                    appMetaDataVersion: try row.checkedOptionalInt("appMetaDataVersion"),
+                    deleted: try row.checkedInt("deleted") != 0,
+                    fileVersion: try row.checkedInt("fileVersion"),
+                    lastUploadedCheckSum: try row.checkedOptionalText("lastUploadedCheckSum")))
         }
         for index in files.indices {
             files[index].appMetaData = repaired(files[index].appMetaData, "FileIndex.appMetaData")
@@ -173,8 +186,8 @@ public struct SourceDatabase: ~Copyable {
         var uploads: [SourceUpload] = []
         try connection.query(
             """
-            SELECT uploadId, fileUUID, userId, deviceUUID, fileGroupUUID, CAST(creationDate AS CHAR),
-                   CAST(updateDate AS CHAR), mimeType, appMetaData, appMetaDataVersion, fileVersion, state,
+            SELECT uploadId, fileUUID, userId, deviceUUID, fileGroupUUID, CAST(creationDate AS CHAR) AS creationDate,
+                   CAST(updateDate AS CHAR) AS updateDate, mimeType, appMetaData, appMetaDataVersion, fileVersion, state,
                    lastUploadedCheckSum
               FROM Upload
              WHERE sharingGroupUUID = ?
@@ -183,12 +196,19 @@ public struct SourceDatabase: ~Copyable {
         ) { row throws(SourceError) in
             uploads.append(
                 SourceUpload(
-                    uploadId: try row.checkedInt(0), fileUUID: try row.checkedText(1), userId: try row.checkedInt(2),
-                    deviceUUID: try row.checkedText(3), fileGroupUUID: row.optionalText(4),
-                    creationDate: row.optionalText(5), updateDate: row.optionalText(6), mimeType: row.optionalText(7),
-                    appMetaData: row.optionalText(8), appMetaDataVersion: try row.checkedOptionalInt(9),
-                    fileVersion: try row.checkedOptionalInt(10), state: try row.checkedText(11),
-                    lastUploadedCheckSum: row.optionalText(12)))
+                    uploadId: try row.checkedInt("uploadId"),
+                    fileUUID: try row.checkedText("fileUUID"),
+                    userId: try row.checkedInt("userId"),
+                    deviceUUID: try row.checkedText("deviceUUID"),
+                    fileGroupUUID: try row.checkedOptionalText("fileGroupUUID"),
+                    creationDate: try row.checkedOptionalText("creationDate"),
+                    updateDate: try row.checkedOptionalText("updateDate"),
+                    mimeType: try row.checkedOptionalText("mimeType"),
+                    appMetaData: try row.checkedOptionalText("appMetaData"),
+                    appMetaDataVersion: try row.checkedOptionalInt("appMetaDataVersion"),
+                    fileVersion: try row.checkedOptionalInt("fileVersion"),
+                    state: try row.checkedText("state"),
+                    lastUploadedCheckSum: try row.checkedOptionalText("lastUploadedCheckSum")))
         }
         for index in uploads.indices {
             uploads[index].appMetaData = repaired(uploads[index].appMetaData, "Upload.appMetaData")
@@ -200,8 +220,8 @@ public struct SourceDatabase: ~Copyable {
         var invitations: [SourceInvitation] = []
         try connection.query(
             """
-            SELECT sharingInvitationUUID, CAST(expiry AS CHAR), owningUserId, permission, allowSocialAcceptance,
-                   numberAcceptors
+            SELECT sharingInvitationUUID, CAST(expiry AS CHAR) AS expiry, owningUserId, permission,
+                   allowSocialAcceptance, numberAcceptors
               FROM SharingInvitation
              WHERE sharingGroupUUID = ?
              ORDER BY sharingInvitationUUID
@@ -209,9 +229,12 @@ public struct SourceDatabase: ~Copyable {
         ) { row throws(SourceError) in
             invitations.append(
                 SourceInvitation(
-                    sharingInvitationUUID: try row.checkedText(0), expiry: row.optionalText(1),
-                    owningUserId: try row.checkedInt(2), permission: row.optionalText(3) ?? "",
-                    allowSocialAcceptance: try row.checkedInt(4) != 0, numberAcceptors: try row.checkedInt(5)))
+                    sharingInvitationUUID: try row.checkedText("sharingInvitationUUID"),
+                    expiry: try row.checkedOptionalText("expiry"),
+                    owningUserId: try row.checkedInt("owningUserId"),
+                    permission: try row.checkedOptionalText("permission") ?? "",
+                    allowSocialAcceptance: try row.checkedInt("allowSocialAcceptance") != 0,
+                    numberAcceptors: try row.checkedInt("numberAcceptors")))
         }
         return invitations
     }
@@ -230,7 +253,7 @@ public struct SourceDatabase: ~Copyable {
             HAVING COUNT(DISTINCT sharingGroupUUID) > 1
              ORDER BY fileUUID
             """
-        ) { row throws(SourceError) in files.append(try row.checkedText(0)) }
+        ) { row throws(SourceError) in files.append(try row.checkedText("fileUUID")) }
         return files
     }
 
@@ -239,7 +262,7 @@ public struct SourceDatabase: ~Copyable {
         var orphans: [(table: String, count: Int)] = []
         try connection.query(
             """
-            SELECT 'FileIndex', COUNT(*) FROM FileIndex x
+            SELECT 'FileIndex' AS tableName, COUNT(*) AS orphans FROM FileIndex x
              WHERE NOT EXISTS (SELECT 1 FROM SharingGroup g WHERE g.sharingGroupUUID = x.sharingGroupUUID)
              UNION ALL
             SELECT 'SharingGroupUser', COUNT(*) FROM SharingGroupUser x
@@ -255,23 +278,28 @@ public struct SourceDatabase: ~Copyable {
              WHERE NOT EXISTS (SELECT 1 FROM User u WHERE u.userId = x.userId)
             """
         ) { row throws(SourceError) in
-            let count = Int(try row.checkedInt(1))
-            if count > 0 { orphans.append((try row.checkedText(0), count)) }
+            let count = Int(try row.checkedInt("orphans"))
+            if count > 0 { orphans.append((try row.checkedText("tableName"), count)) }
         }
         return orphans
     }
 }
 
+// Columns by name, as the statement spells it.
 extension Row {
-    fileprivate borrowing func checkedInt(_ column: Int) throws(SourceError) -> Int64 {
-        do { return try int(column) } catch { throw SourceError(error) }
+    fileprivate borrowing func checkedInt(_ column: String) throws(SourceError) -> Int64 {
+        do { return try int(try position(of: column)) } catch { throw SourceError(error) }
     }
 
-    fileprivate borrowing func checkedOptionalInt(_ column: Int) throws(SourceError) -> Int64? {
-        do { return try optionalInt(column) } catch { throw SourceError(error) }
+    fileprivate borrowing func checkedOptionalInt(_ column: String) throws(SourceError) -> Int64? {
+        do { return try optionalInt(try position(of: column)) } catch { throw SourceError(error) }
     }
 
-    fileprivate borrowing func checkedText(_ column: Int) throws(SourceError) -> String {
-        do { return try text(column) } catch { throw SourceError(error) }
+    fileprivate borrowing func checkedText(_ column: String) throws(SourceError) -> String {
+        do { return try text(try position(of: column)) } catch { throw SourceError(error) }
+    }
+
+    fileprivate borrowing func checkedOptionalText(_ column: String) throws(SourceError) -> String? {
+        do { return optionalText(try position(of: column)) } catch { throw SourceError(error) }
     }
 }
