@@ -13,6 +13,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 ARCHITECTURE = REPOSITORY / "docs" / "architecture.md"
 CODE = re.compile(r"`([^`]+)`")
+TEST_NAME = re.compile(r'@Test\(\s*"((?:[^"\\]|\\.)*)"')
 
 
 @cache
@@ -101,6 +102,22 @@ class ErrorTests(unittest.TestCase):
             with self.subTest(code):
                 status = "500" if status == "default" else status
                 self.assertEqual(rows[code], (status, re.search(pattern, status) is not None))
+
+
+class ClientConformanceTests(unittest.TestCase):
+    def test_quoted_tests_exist(self) -> None:
+        """Each line of the list names a test by its display name, unless it says that there is none."""
+        existing = set().union(*(
+            TEST_NAME.findall(file.read_text(encoding="utf-8")) for file in (REPOSITORY / "Tests").rglob("*.swift")))
+        text = (REPOSITORY / "docs/client-conformance.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| (\d+) \| .* \| (.*) \|$", text, re.MULTILINE)
+        self.assertEqual([int(number) for number, _ in rows], list(range(1, len(rows) + 1)))
+        self.assertIn(f"in {len(rows)} lines", text)
+        for number, name in rows:
+            with self.subTest(line=int(number)):
+                if name != "`open`" and not name.startswith("None: "):
+                    self.assertIn(name, existing)
+
 
 
 if __name__ == "__main__":
