@@ -91,7 +91,8 @@ public struct MetadataStore: Sendable {
         }
     }
 
-    /// Runs `body` outside a transaction, each statement on its own; for single reads.
+    /// Runs `body` outside a transaction: each statement is one of its own, and is not tried again if it conflicts with
+    /// others. For single reads, and for single statements that only write a row of their own.
     public func withSession<Result>(_ body: (inout StoreSession) throws -> Result) throws -> Result {
         guard schema.isVerified.load(ordering: .acquiring) else {
             throw StoreError.unavailable(.unavailable(code: 0, message: "the schema has not been verified yet"))

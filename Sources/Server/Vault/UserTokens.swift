@@ -89,10 +89,7 @@ final class UserTokens: AccessTokens {
     private func keep(_ fresh: StoredCredentials, renewedFrom old: StoredCredentials) throws -> String? {
         let updated = try vault.update(user.userID, logger) { kept in
             guard let present = kept.credentials, present.refreshToken == old.refreshToken else { return nil }
-            var merged = present.updated(with: fresh)
-            merged.codeHash = present.codeHash
-            merged.identity = present.identity
-            return merged
+            return present.updated(with: fresh)
         }
         guard let updated else { throw OwnerRemoved() }
         return updated.credentials?.accessToken

@@ -1,6 +1,7 @@
-/// The text of a statement: a literal of the program, with columns that are literals too.
+/// The text of a statement, or of a part of one: a literal of the program, with interpolations that are literals too.
 ///
-/// No string made at run time becomes SQL: only what a ``ColumnList`` names can be interpolated.
+/// No string made at run time becomes SQL: only other texts of this type, the names in a ``ColumnList``, the raw values of
+/// an enumeration, and numbers can be interpolated.
 ///
 /// ```swift
 /// "SELECT \(FileRecord.columns) FROM files WHERE file_uuid = ?"
@@ -35,6 +36,21 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation, CustomStringConve
         }
 
         public mutating func appendLiteral(_ literal: StaticString) { text += literal.description }
+
+        /// A part of a statement.
+        public mutating func appendInterpolation(_ part: SQL) { text += part.description }
+
+        public mutating func appendInterpolation(_ number: Int) { text += "\(number)" }
+
+        /// `'A', 'B'`: cases of an enumeration, whose raw values are literals of the program.
+        public mutating func appendInterpolation<Name: CaseIterable & RawRepresentable<String>>(_ names: [Name]) {
+            for (index, name) in names.enumerated() {
+                precondition(!name.rawValue.contains { $0 == "'" || $0 == "\\" }, "a name that needs no escapes")
+                text += index > 0 ? ", '" : "'"
+                text += name.rawValue
+                text += "'"
+            }
+        }
 
         /// `a, b`
         public mutating func appendInterpolation(_ columns: ColumnList) {

@@ -77,6 +77,11 @@ struct CheckCredsTests {
         try server.execute("DELETE FROM exchanged_codes")
 
         #expect(checkCreds(code: "one").status == 200)
+        // How a code was requested does not make it another one.
+        let detailed = server.send(
+            CheckCredsRequest(), as: alice,
+            adding: [.authorizationCode: "one", .redirectURI: "http://localhost:49152/code"])
+        #expect(detailed.status == 200)
 
         #expect(server.exchanges.codes == ["one"])
     }

@@ -262,8 +262,7 @@ private final class RotatingProvider: AccountProvider {
         guard !state.withLock({ $0.givesAccessTokensOnly }) else {
             return StoredCredentials(accessToken: "access \(generation)")
         }
-        return stored.updated(
-            with: StoredCredentials(accessToken: "access \(generation)", refreshToken: "refresh \(generation)"))
+        return StoredCredentials(accessToken: "access \(generation)", refreshToken: "refresh \(generation)")
     }
 
     func verify(

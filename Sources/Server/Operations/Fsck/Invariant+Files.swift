@@ -140,7 +140,7 @@ extension Invariant {
                   FROM files
                  WHERE NOT is_deleted
                    AND check_sum IS NOT NULL
-                   AND LENGTH(check_sum) <> CASE storage_type WHEN 'Google' THEN 32 WHEN 'Dropbox' THEN 64 ELSE 40 END
+                   AND LENGTH(check_sum) <> \(SQL.checkSumDigits)
                  LIMIT ?
                 """),
         Invariant(

@@ -81,7 +81,7 @@ extension Invariant {
                   FROM memberships m
                   JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id
                   JOIN users o ON o.user_id = m.owning_user_id
-                 WHERE o.account_type NOT IN ('Google', 'Dropbox', 'Microsoft')
+                 WHERE o.account_type NOT IN (\(SQL.owningAccountTypes))
                  LIMIT ?
                 """,
             repair: Repair(
@@ -92,7 +92,7 @@ extension Invariant {
                     UPDATE memberships m
                       JOIN users o ON o.user_id = m.owning_user_id
                        SET m.owning_user_id = NULL
-                     WHERE o.account_type NOT IN ('Google', 'Dropbox', 'Microsoft')
+                     WHERE o.account_type NOT IN (\(SQL.owningAccountTypes))
                     """, [])
             }),
         Invariant(
@@ -197,7 +197,7 @@ extension Invariant {
             brokenBy: """
                 SELECT CONCAT('user ', user_id), account_type
                   FROM users
-                 WHERE account_type IN ('Google', 'Dropbox', 'Microsoft')
+                 WHERE account_type IN (\(SQL.owningAccountTypes))
                    AND credentials IS NULL
                  LIMIT ?
                 """),

@@ -163,7 +163,7 @@ extension StoreSession {
         try all(
             """
             SELECT u.user_id, u.display_name, u.account_type, m.permission, m.joined_at,
-                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id) AS owner_id
+                   IF(u.account_type IN (\(SQL.owningAccountTypes)), u.user_id, m.owning_user_id) AS owner_id
               FROM memberships m
               JOIN users u ON u.user_id = m.user_id
              WHERE m.sharing_group_id = ?

@@ -64,7 +64,7 @@ extension StoreSession {
             SELECT user_id
               FROM users
              WHERE user_id > ?
-               AND account_type IN ('Google', 'Dropbox', 'Microsoft')
+               AND account_type IN (\(SQL.owningAccountTypes))
              ORDER BY user_id
              LIMIT ?
             """, [.int(after?.rawValue ?? .min), .int(Int64(limit))]

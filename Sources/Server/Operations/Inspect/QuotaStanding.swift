@@ -41,7 +41,7 @@ extension StoreSession {
             SELECT w.quota, w.uses
               FROM users u
               JOIN quota_windows w
-                ON w.account_hash = UNHEX(SHA2(CONCAT(u.account_type, ' ', u.provider_user_id), 256))
+                ON w.account_hash = \(SQL.accountHash("u.account_type", "u.provider_user_id"))
              WHERE u.user_id = ?
                AND w.window_end > UTC_TIMESTAMP()
             """, id

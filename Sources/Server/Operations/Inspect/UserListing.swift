@@ -185,7 +185,7 @@ extension StoreSession {
         try all(
             """
             SELECT g.sharing_group_uuid, g.name, m.permission, m.joined_at,
-                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id) AS owner_id
+                   IF(u.account_type IN (\(SQL.owningAccountTypes)), u.user_id, m.owning_user_id) AS owner_id
               FROM memberships m
               JOIN users u ON u.user_id = m.user_id
               JOIN sharing_groups g ON g.sharing_group_id = m.sharing_group_id

@@ -24,8 +24,7 @@ public protocol AccountProvider: Sendable {
 
     /// Turns the presented token itself into tokens that the server may keep; idempotent.
     ///
-    /// - Returns: the tokens, with the token's hash in place of a code's; `nil` if this kind of account has no such
-    ///   exchange.
+    /// - Returns: the tokens; `nil` if this kind of account has no such exchange.
     /// - Throws: ``AccountError/rejected``, ``AccountError/scopeMissing``.
     func exchange(
         _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
@@ -43,6 +42,7 @@ public protocol AccountProvider: Sendable {
     ) throws(AccountError) -> String?
 
     /// Renews the access token.
+    /// - Returns: what the provider sent, to be merged with what is stored then.
     /// - Throws: ``AccountError/revoked`` if the provider says that it never will.
     func refresh(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError) -> StoredCredentials
 

@@ -2,7 +2,7 @@
 public struct StoredCredentials: Equatable, Sendable, Codable {
     public var accessToken: String?
     public var refreshToken: String?
-    /// SHA-256, in hexadecimal digits, of the authorization code that these tokens came from.
+    /// SHA-256, in hexadecimal digits, of the authorization code, or the presented token, that these tokens came from.
     public var codeHash: String?
     /// Apple: what is remembered of identity tokens.
     public var identity: IdentityRecord?

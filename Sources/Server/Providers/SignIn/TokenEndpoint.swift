@@ -80,15 +80,14 @@ struct TokenEndpoint: Sendable {
             through: client)
     }
 
-    /// Stored credentials with a new access token; a new refresh token, if one is returned, replaces the old one.
+    /// The tokens that replace those stored: a new access token, and a new refresh token if there is one.
     /// - Throws: ``AccountError/revoked`` if the refresh token no longer works, or there is none.
     func renew(
         _ stored: StoredCredentials, _ details: [(name: String, value: String)] = [], through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
         guard let refreshToken = stored.refreshToken else { throw .revoked }
         let tokens = try refresh(refreshToken, details, through: client)
-        return stored.updated(
-            with: StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken))
+        return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 
     /// Whether the provider knows this client: client and grant are checked in one request, in that order, so a client

@@ -218,8 +218,7 @@ extension StoreSession {
 
     /// Whether the change has no metadata, or the next version of them.
     private static func isNextMetaData(_ change: StagedChange, after current: FileRecord) -> Bool {
-        guard let version = change.appMetaDataVersion else { return true }
-        return version.rawValue == (current.appMetaDataVersion?.rawValue ?? -1) + 1
+        change.appMetaDataVersion?.isNext(after: current) ?? true
     }
 
     /// Stores a commit and its reply, in case the reply is lost and the request is retried.

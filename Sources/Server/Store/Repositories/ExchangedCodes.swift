@@ -35,7 +35,7 @@ extension StoreSession {
         try execute(
             """
             INSERT INTO exchanged_codes (code_hash, account_hash, lease_owner, lease_until, exchanged_at)
-            VALUES (?, UNHEX(SHA2(CONCAT(?, ' ', ?), 256)), ?, UTC_TIMESTAMP(3) + INTERVAL ? SECOND, ?)
+            VALUES (?, \(SQL.accountHash("?", "?")), ?, UTC_TIMESTAMP(3) + INTERVAL ? SECOND, ?)
                 ON DUPLICATE KEY UPDATE code_hash = code_hash
             """,
             [
@@ -86,7 +86,7 @@ extension StoreSession {
         try execute(
             """
             UPDATE exchanged_codes c
-              JOIN users u ON c.account_hash = UNHEX(SHA2(CONCAT(u.account_type, ' ', u.provider_user_id), 256))
+              JOIN users u ON c.account_hash = \(SQL.accountHash("u.account_type", "u.provider_user_id"))
                SET c.credentials = NULL, c.lease_owner = NULL, c.lease_until = NULL
              WHERE u.user_id = ?
             """, [.int(userID.rawValue)])

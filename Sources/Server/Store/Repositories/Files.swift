@@ -339,3 +339,12 @@ extension StoreSession {
         return true
     }
 }
+
+extension AppMetaDataVersion {
+    /// Whether metadata of this version may follow that of the committed file: 0 if the file has none, otherwise one
+    /// more.
+    public func isNext(after current: FileRecord?) -> Bool {
+        guard let committed = current?.appMetaDataVersion else { return self == .first }
+        return self == committed.next
+    }
+}

@@ -22,7 +22,7 @@ extension StoreSession {
         try execute(
             """
             INSERT INTO quota_windows (account_hash, quota, window_end, uses)
-            VALUES (UNHEX(SHA2(CONCAT(?, ' ', ?), 256)), ?, UTC_TIMESTAMP() + INTERVAL 1 HOUR, 1)
+            VALUES (\(SQL.accountHash("?", "?")), ?, UTC_TIMESTAMP() + INTERVAL 1 HOUR, 1)
                 ON DUPLICATE KEY UPDATE
                    uses = IF(window_end <= UTC_TIMESTAMP(), 1, uses + 1),
                    window_end = IF(window_end <= UTC_TIMESTAMP(), UTC_TIMESTAMP() + INTERVAL 1 HOUR, window_end)
@@ -31,7 +31,7 @@ extension StoreSession {
             """
             SELECT uses, TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), window_end)
               FROM quota_windows
-             WHERE account_hash = UNHEX(SHA2(CONCAT(?, ' ', ?), 256))
+             WHERE account_hash = \(SQL.accountHash("?", "?"))
                AND quota = ?
             """, key
         ) { row throws(StoreError) in (uses: try row.number(0), seconds: try row.number(1)) }

@@ -31,7 +31,7 @@ extension StoreSession {
             INSERT INTO outbox
                    (kind, user_id, account_type, account_hash, credentials, available_at, created_at, request_id)
             SELECT 'revokeGrant', user_id, account_type,
-                   UNHEX(SHA2(CONCAT(account_type, ' ', provider_user_id), 256)), credentials, ?, ?, ?
+                   \(SQL.accountHash("account_type", "provider_user_id")), credentials, ?, ?, ?
               FROM users
              WHERE user_id = ?
                AND credentials IS NOT NULL
@@ -50,7 +50,7 @@ extension StoreSession {
             """
             SELECT credentials, user_id, COALESCE(asked_until > UTC_TIMESTAMP(3), FALSE) AS is_being_asked
               FROM outbox
-             WHERE account_hash = UNHEX(SHA2(CONCAT(?, ' ', ?), 256))
+             WHERE account_hash = \(SQL.accountHash("?", "?"))
              ORDER BY is_being_asked DESC, outbox_id DESC
              LIMIT 1
             """,
@@ -73,7 +73,7 @@ extension StoreSession {
         let dropped = try execute(
             """
             DELETE FROM outbox
-             WHERE account_hash = UNHEX(SHA2(CONCAT(?, ' ', ?), 256))
+             WHERE account_hash = \(SQL.accountHash("?", "?"))
                AND (asked_until IS NULL OR asked_until <= UTC_TIMESTAMP(3))
             """, account)
         if isGrantKept && dropped == 0 { return false }

@@ -78,7 +78,7 @@ extension StoreSession {
               FROM sharing_groups g
               JOIN memberships m ON m.sharing_group_id = g.sharing_group_id
               JOIN users u ON u.user_id = m.user_id
-              LEFT JOIN users o ON o.user_id = IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'),
+              LEFT JOIN users o ON o.user_id = IF(u.account_type IN (\(SQL.owningAccountTypes)),
                                                   u.user_id, m.owning_user_id)
              WHERE g.sharing_group_uuid = ?
                AND NOT g.is_deleted
@@ -135,7 +135,7 @@ extension StoreSession {
         try all(
             """
             SELECT u.user_id, u.display_name, m.permission,
-                   IF(u.account_type IN ('Google', 'Dropbox', 'Microsoft'), u.user_id, m.owning_user_id) AS owner_id
+                   IF(u.account_type IN (\(SQL.owningAccountTypes)), u.user_id, m.owning_user_id) AS owner_id
               FROM memberships m
               JOIN users u ON u.user_id = m.user_id
              WHERE m.sharing_group_id = ?

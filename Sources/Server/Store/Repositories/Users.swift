@@ -7,8 +7,9 @@ public struct UserRecord: Equatable, Sendable {
     public var accountType: AccountType
     public var providerUserID: String
     public var displayName: String
-    /// Google only: the folder in the person's drive, and its object id once it is known.
+    /// Google only: the name that the person gave the folder in their drive.
     public var cloudFolderName: String?
+    /// The object id of the folder, once it is known; of storages whose folders have one.
     public var cloudFolderID: String?
 }
 

@@ -22,13 +22,21 @@ protocol ServedRequest: RequestMessage where Access: ServedAccess {
 }
 
 extension ServedRequest {
-    /// Checks a request, in the order that determines which of several errors is reported: token, parameters, user.
+    typealias Caller = Access.Caller
+
+    /// Checks a request in the order that determines which of several errors is reported: token, parameters, user.
     /// - Parameter route: the endpoint's row of the table.
-    /// - Returns: the work that remains.
-    static func check(at route: EndpointRoute, in context: RequestContext) throws -> () throws -> EndpointReply {
+    static func receive(
+        at route: EndpointRoute, in context: RequestContext
+    ) throws -> (person: Access.Person, request: Self, caller: Caller) {
         let person = try Access.person(asking: context)
         let request = try Self(query: context.head.query)
-        let caller = try Access.caller(person, at: route, in: context)
+        return (person, request, try Access.caller(person, at: route, in: context))
+    }
+
+    /// Checks a request; the work that remains is what is returned.
+    static func check(at route: EndpointRoute, in context: RequestContext) throws -> () throws -> EndpointReply {
+        let (_, request, caller) = try receive(at: route, in: context)
         try DebuggingAids.failIfAsked(by: context.head)
         return { try Handler().respond(to: request, from: caller, in: context) }
     }

@@ -12,7 +12,7 @@ final class RequestContext {
     let body: RequestBody
     let services: Services
     let transport: Transport
-    var deadline: Deadline
+    let deadline: Deadline
     var logger: Logger
     /// Whether this request, and not an earlier one, has committed staged changes; for statistics.
     var hasCommitted = false

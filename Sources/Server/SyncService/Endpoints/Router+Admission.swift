@@ -11,12 +11,9 @@ protocol TransferEndpoint: Endpoint where Request.Access == MemberAccess {
 protocol AdmittedRequest: ServedRequest where Handler: TransferEndpoint {}
 
 extension AdmittedRequest {
-    /// In the order used for every request: token, parameters, user.
     /// - Returns: the proof of the sign-in for the other role, if any.
     fileprivate static func admit(at route: EndpointRoute, in context: RequestContext) throws -> String? {
-        let person = try Access.person(asking: context)
-        let request = try Self(query: context.head.query)
-        let caller = try Access.caller(person, at: route, in: context)
+        let (person, request, caller) = try receive(at: route, in: context)
         try Handler().admit(request, from: caller, in: context)
         return context.signInTicket(for: person)
     }

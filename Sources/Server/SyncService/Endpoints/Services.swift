@@ -67,7 +67,7 @@ public struct Services: Sendable {
         public var writesWarningFile: Bool
         /// Redirect URIs, apart from loopback ones, that callers may send along with an authorization code.
         public var redirectURIs: Set<String>
-        /// Time limit for one request, from its last byte on.
+        /// Time limit for one request, from its arrival; transfers give each of their steps what was left when they began.
         public var requestTime: Duration
         /// For how long an invitation can be redeemed, in seconds.
         public var invitationLifetimeSeconds: Int64

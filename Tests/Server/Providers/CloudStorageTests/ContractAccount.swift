@@ -176,7 +176,7 @@ private final class RenewableTokens: AccessTokens {
         do {
             let client = AccountClient(transport: transport, deadline: deadline, backoff: account.pauses.backoff())
             let fresh = try account.kind.account.refresh(stored, through: client)
-            account.credentials.withLock { $0 = fresh }
+            account.credentials.withLock { $0 = $0.updated(with: fresh) }
         } catch {
             throw CloudStorageError(ofRenewal: error)
         }

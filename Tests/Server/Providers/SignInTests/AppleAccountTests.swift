@@ -169,7 +169,6 @@ struct AppleAccountTests {
 
         #expect(kept.refreshToken == "r1")
         #expect(kept.accessToken == nil)
-        #expect(kept.codeHash?.count == 64)
         #expect(kept.identity?.confirmedAt == 1_800_000_000)
         #expect(!account.isConfirmationDue(kept))
         let request = script.transport.requests[0]

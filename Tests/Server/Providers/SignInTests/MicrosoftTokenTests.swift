@@ -33,7 +33,7 @@ struct MicrosoftTokenTests {
 
         let kept = try Self.account.exchange(Self.presented, of: Self.profile, through: script.client)
 
-        #expect(kept?.accessToken == "EwB.server" && kept?.refreshToken == "M.C5.new" && kept?.codeHash?.count == 64)
+        #expect(kept?.accessToken == "EwB.server" && kept?.refreshToken == "M.C5.new")
         let request = script.transport.requests[0]
         #expect(request.method == .post)
         #expect(request.url == "https://login.microsoftonline.com/common/oauth2/v2.0/token")
@@ -139,11 +139,11 @@ struct MicrosoftTokenTests {
 
         let fresh = try Self.account.refresh(stored, through: script.client)
 
-        #expect(fresh == StoredCredentials(accessToken: "EwB.server", refreshToken: "M.C5.new", codeHash: "abc"))
+        #expect(fresh == StoredCredentials(accessToken: "EwB.server", refreshToken: "M.C5.new"))
         #expect(script.transport.requests[0].bodyText.hasPrefix("grant_type=refresh_token&refresh_token=M.C5.old%2B&"))
         let kept = try Self.account.refresh(
             stored, through: AccountScript(["token": Self.tokens(refreshToken: nil)]).client)
-        #expect(kept.refreshToken == "M.C5.old+")
+        #expect(kept == StoredCredentials(accessToken: "EwB.server"))
     }
 
     @Test("Without a refresh token no request is sent, and the person must sign in again")

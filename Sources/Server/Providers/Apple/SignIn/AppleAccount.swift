@@ -82,8 +82,7 @@ public struct AppleAccount: AccountProvider {
         let claims = try claims(of: idToken, at: now, through: client)
         guard claims.sub == profile.providerUserID, !policy.isExpired(claims, at: now) else { throw .codeRejected }
         return StoredCredentials(
-            refreshToken: refreshToken, codeHash: Self.hash(code.value),
-            identity: IdentityRecord(confirmedAt: Int64(now.timeIntervalSince1970)))
+            refreshToken: refreshToken, identity: IdentityRecord(confirmedAt: Int64(now.timeIntervalSince1970)))
     }
 
     /// Only the token's hash is kept; the token itself is of no use to the server.

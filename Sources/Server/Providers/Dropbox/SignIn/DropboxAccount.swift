@@ -1,6 +1,5 @@
 import HTTPTransport
 import HTTPTypes
-import OpenSSLCrypto
 public import SyncProtocol
 
 /// Dropbox accounts: access tokens obtained on the phone, codes exchanged by the server (Dropbox, "OAuth Guide").
@@ -55,9 +54,7 @@ public struct DropboxAccount: AccountProvider {
         let tokens = try tokenEndpoint.exchange(plain, standardRedirectURI: redirectURI, details, through: client)
         if let scopes = tokens.scopes, !Self.storageScopes.isSubset(of: scopes) { throw .scopeMissing }
         guard tokens.accountId == profile.providerUserID else { throw .codeRejected }
-        return StoredCredentials(
-            accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
-            codeHash: IncrementalDigest.digest(of: Array(code.value.utf8), .sha256).hexLowercase)
+        return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials {

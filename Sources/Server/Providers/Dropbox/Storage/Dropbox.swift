@@ -18,7 +18,7 @@ public struct Dropbox: CloudProvider {
 
     /// Makes no request: no folder is needed, and a name conflict is detected only when the name is used.
     public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
-        ObjectReservation(name: name, objectID: nil, spareName: try Self.spareName(for: name))
+        ObjectReservation(name: name, objectID: nil, spareName: try ObjectReservation.spareName(for: name))
     }
 
     public func upload(
@@ -93,14 +93,6 @@ public struct Dropbox: CloudProvider {
         OutgoingRequest(
             .dropbox, operation, .post, files + route, headers: [.contentType: "application/json"],
             body: try DropboxJSON.encode(argument)[...])
-    }
-
-    /// `name` with a random part before its extension.
-    static func spareName(for name: String) throws(CloudStorageError) -> String {
-        let random: String
-        do { random = try RandomBytes.generate(count: 4).hexLowercase } catch { throw .localFailure(error) }
-        let dot = name.lastIndex(of: ".") ?? name.endIndex
-        return name[..<dot] + "~" + random + name[dot...]
     }
 }
 

@@ -1,6 +1,5 @@
 import HTTPTransport
 import HTTPTypes
-import OpenSSLCrypto
 public import SyncProtocol
 import UntrustedInput
 
@@ -56,9 +55,7 @@ public struct GoogleAccount: AccountProvider {
         guard try userInfo(tokens.accessToken, through: client).sub == profile.providerUserID else {
             throw .codeRejected
         }
-        return StoredCredentials(
-            accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
-            codeHash: IncrementalDigest.digest(of: Array(code.value.utf8), .sha256).hexLowercase)
+        return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 
     public func credentials(from presented: PresentedCredentials) -> StoredCredentials {

@@ -22,7 +22,7 @@ public struct OneDrive: CloudProvider {
     public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
         ObjectReservation(
             name: name, objectID: nil, folderID: try AppFolder(access: access).identifier(),
-            spareName: try Dropbox.spareName(for: name))
+            spareName: try ObjectReservation.spareName(for: name))
     }
 
     public func upload(

@@ -1,7 +1,6 @@
 public import FoundationEssentials
 import HTTPTransport
 import HTTPTypes
-import OpenSSLCrypto
 public import SyncProtocol
 
 /// Microsoft accounts, personal ones and those of organisations: an id token that says who signed in to our app, an
@@ -97,9 +96,7 @@ public struct MicrosoftAccount: AccountProvider {
         try Self.requireStorage(tokens)
         let user = try me(tokens.accessToken, through: client)
         guard Self.normalized(user.id) == Self.normalized(profile.providerUserID) else { throw .codeRejected }
-        return StoredCredentials(
-            accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
-            codeHash: IncrementalDigest.digest(of: Array(code.value.utf8), .sha256).hexLowercase)
+        return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 
     private static func requireStorage(_ tokens: OAuthTokens) throws(AccountError) {
@@ -119,9 +116,7 @@ public struct MicrosoftAccount: AccountProvider {
                 ("assertion", presented.accessToken), ("scope", Self.scope), ("requested_token_use", "on_behalf_of"),
             ], through: client)
         try Self.requireStorage(tokens)
-        return StoredCredentials(
-            accessToken: tokens.accessToken, refreshToken: tokens.refreshToken,
-            codeHash: IncrementalDigest.digest(of: Array(presented.accessToken.utf8), .sha256).hexLowercase)
+        return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 
     /// Only access tokens have scopes ("Access token claims reference").

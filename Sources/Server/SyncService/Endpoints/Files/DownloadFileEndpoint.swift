@@ -28,7 +28,10 @@ struct DownloadFileEndpoint: TransferEndpoint {
         do {
             let storage = try context.storage(of: file.owningUser, for: member.user)
             let object = try locate(file, request, member, caller, storage, context)
-            return try DownloadStream(file: file, object: object, storage: storage, context: context).run()
+            let contents = try PresentContents.determine(of: object, as: file, storage, context)
+            let stream = DownloadStream(
+                file: file, object: object, contents: contents, storage: storage, context: context)
+            return try stream.run()
         } catch EndpointError.ownerRemoved {
             // If the owner left after the row was read, the phone must refresh.
             guard case .stale(let current) = try select(request, caller, context) else {

@@ -26,14 +26,15 @@ final class DownloadStream {
     private var hasStarted = false
     private var failure: (any Error)?
 
-    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the checksum of the object is not known yet.
-    init(file: FileRecord, object: StoredObject, storage: UserStorage, context: RequestContext) throws {
+    init(
+        file: FileRecord, object: StoredObject, contents: PresentContents, storage: UserStorage,
+        context: RequestContext
+    ) {
         self.file = file
         self.object = object
         lengthBytes = object.sizeBytes
         self.storage = storage
         self.context = context
-        let contents = try PresentContents(of: object, as: file, storage, context)
         announced = contents.checkSum
         contentsChanged = contents.hasChanged
         hasher = CheckSumHasher(for: file.owningUser.storageType)

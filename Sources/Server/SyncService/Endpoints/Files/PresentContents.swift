@@ -23,18 +23,21 @@ struct PresentContents {
         hasChanged = file.checkSum.map { $0 != checkSum } ?? false
     }
 
+    /// Determines the checksum, for which the object may have to be read.
     /// - Throws: ``CloudStorageError/unavailable(detail:)`` if the provider does not report the object's hash, or if
     ///   the jobs role still has to read the object.
-    init(of object: StoredObject, as file: FileRecord, _ storage: UserStorage, _ context: RequestContext) throws {
+    static func determine(
+        of object: StoredObject, as file: FileRecord, _ storage: UserStorage, _ context: RequestContext
+    ) throws -> PresentContents {
         let storageType = file.owningUser.storageType
-        if let checkSum = file.checkSum, Self.isUnchanged(object, file, checkSum) {
-            self.init(checkSum, of: file)
+        if let checkSum = file.checkSum, isUnchanged(object, file, checkSum) {
+            return PresentContents(checkSum, of: file)
         } else if !storageType.reportsCheckSum {
-            self.init(try Self.checkSum(of: object, file.owningUser, storage, context), of: file)
+            return PresentContents(try Self.checkSum(of: object, file.owningUser, storage, context), of: file)
         } else if let hash = object.providerHash,
             let present = CheckSum(hash)?.canonical(as: storageType.checkSumFlavour)
         {
-            self.init(present, of: file)
+            return PresentContents(present, of: file)
         } else {
             throw CloudStorageError.unavailable(detail: "the provider does not tell the object's hash")
         }

@@ -28,21 +28,11 @@ public final class RequestTurns: Sendable {
                 maximumWaitingOfAll: Self.maximumWaitingOfAllUsers))
     }
 
-    enum Decision {
-        /// The caller must call ``leave(_:)``.
-        case goesOn
-        /// The visit belongs to another thread, now or soon.
-        case waits
-        case refused
-    }
-
-    func enter(_ user: UserID, _ visit: Visit) -> Decision {
+    /// Decides about one more request: it goes on, and the caller must call ``leave(_:)``; it waits, and belongs to
+    /// another thread, now or soon; or it is refused.
+    func enter(_ user: UserID, _ visit: Visit) -> TurnDecision {
         let handover = Handover(visit: visit)
-        return switch turns.withLock({ $0.enter(user, handover) }) {
-        case .goesOn: .goesOn
-        case .waits: .waits
-        case .refused: .refused
-        }
+        return turns.withLock { $0.enter(user, handover) }
     }
 
     /// Ends a turn; the caller continues with the visit that is returned, and ends its turn in the same way.

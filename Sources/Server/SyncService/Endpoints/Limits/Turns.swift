@@ -4,12 +4,6 @@
 /// Waiting uses no thread: the thread that ends a turn continues with the next request waiting under the same key, if
 /// any, so the key never uses more than `maximumRunning` threads, and no turn is lost.
 struct Turns<Key: Hashable, Waiting> {
-    enum Decision: Equatable {
-        case goesOn
-        case waits
-        case refused
-    }
-
     let maximumRunning: Int
     /// For one key.
     let maximumWaiting: Int
@@ -30,7 +24,7 @@ struct Turns<Key: Hashable, Waiting> {
     }
 
     /// Decides about one more request; `waiting` is stored only if it has to wait.
-    mutating func enter(_ key: Key, _ waiting: Waiting) -> Decision {
+    mutating func enter(_ key: Key, _ waiting: Waiting) -> TurnDecision {
         var line = lines.removeValue(forKey: key) ?? Line()
         defer { lines[key] = line }
         if line.running < maximumRunning {
@@ -58,4 +52,11 @@ struct Turns<Key: Hashable, Waiting> {
     }
 
     var isEmpty: Bool { lines.isEmpty && waitingOfAll == 0 }
+}
+
+/// What happens to a request that needs a turn.
+enum TurnDecision {
+    case goesOn
+    case waits
+    case refused
 }

@@ -14,7 +14,7 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         let redeemer = Redeemer(invitation: request.sharingInvitationUUID, person: caller, context: context)
         if let done = try redeemer.earlierRedemption() { return .json(done) }
         do {
-            return .json(try EarlierGrant.settled { try redeem(request, redeemer, exchange, context) })
+            return .json(try EarlierGrant.retryingOnceIfRevoked { try redeem(request, redeemer, exchange, context) })
         } catch {
             // Perhaps a concurrent redemption by the same person was faster; then the rejection is only its
             // consequence.
@@ -38,7 +38,7 @@ struct RedeemSharingInvitationEndpoint: Endpoint {
         var newUser: NewUser?
         if isNew {
             let folderName = try NewUser.folderName(request.cloudFolderName, for: exchange.presented.accountType)
-            newUser = try NewUser(exchange, folderName: folderName, in: context)
+            newUser = try NewUser.obtained(by: exchange, folderName: folderName, in: context)
         }
         let response = try redeemer.redeem(as: newUser)
         if isNew { addReplacementToken(exchange, context) }

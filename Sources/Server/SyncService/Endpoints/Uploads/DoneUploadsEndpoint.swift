@@ -4,7 +4,7 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Commits everything that the calling device has staged in a group, in one step.
+/// Commits, in one step, everything that the calling device has staged in a group outside of batches.
 ///
 /// A repeated request is stale, since the first one has advanced the master version; it gets the reply of the first one
 /// if nothing has happened since, or in any case if the request has an id. Clouds are updated after the reply, through
@@ -47,23 +47,23 @@ struct DoneUploadsEndpoint: Endpoint {
         _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
     ) throws -> DoneUploadsResponse? {
         let transferred =
-            try recorded(hash, request, area, &session) ?? remembered(hash, request, area, &session)
+            try replyUnderID(hash, request, area, &session) ?? replyOfLastCommit(hash, request, area, &session)
         return transferred.map { .committed(numberUploadsTransferred: $0) }
     }
 
     /// The reply to the first request with this id, whatever has happened since.
-    private func recorded(
+    private func replyUnderID(
         _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
     ) throws -> Int32? {
-        guard let commitID = request.commitID, let recorded = try session.identifiedCommit(commitID, in: area) else {
+        guard let commitID = request.commitID, let commit = try session.identifiedCommit(commitID, in: area) else {
             return nil
         }
-        guard recorded.requestHash == hash else { throw EndpointError.commitIDReused }
-        return recorded.transferred
+        guard commit.requestHash == hash else { throw EndpointError.commitIDReused }
+        return commit.transferred
     }
 
     /// The reply to the first of two identical requests, if nothing has happened in between.
-    private func remembered(
+    private func replyOfLastCommit(
         _ hash: [UInt8], _ request: DoneUploadsRequest, _ area: StagingArea, _ session: inout StoreSession
     ) throws -> Int32? {
         guard let last = try session.lastCommit(of: area.groupID), last.userID == area.userID,

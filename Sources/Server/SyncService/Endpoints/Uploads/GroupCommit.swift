@@ -3,15 +3,15 @@ import Providers
 import Store
 import SyncProtocol
 
-/// Makes what a device has staged in a group, all of it or that of a batch, part of the group.
+/// Makes what a device has staged in a group, that of one batch or that of none, part of the group.
 ///
-/// One of DoneUploads and the last member of a batch each makes, in its transaction, once the group's master version is
-/// advanced: the changes themselves, what recognizes a repetition of the request, and the notice to the other members.
+/// DoneUploads and the last member of a batch each perform one, in their transaction, once the group's master version is
+/// advanced: the changes themselves, the commit under the client's id, and the notice to the other members.
 struct GroupCommit {
     let member: Member
     /// The master version that the group has now.
     let version: MasterVersion
-    /// Nil: everything that is staged.
+    /// The batch whose changes are committed; `nil` for those that are in none.
     let batch: BatchUUID?
     /// Under which the commit is remembered, if the client wants that.
     let commitID: CommitID?

@@ -52,7 +52,7 @@ struct UploadFileEndpoint: TransferEndpoint {
         let name = CloudFileName(
             fileUUID: request.fileUUID, deviceUUID: step.grounds.member.user.device, fileVersion: request.fileVersion,
             fileExtension: fileExtension)
-        let upload = try Upload(
+        let upload = try Upload.begin(
             name: name, mimeType: request.mimeType, length: length, plan: plan, member: step.grounds.member,
             context: context)
         do {
@@ -149,31 +149,29 @@ extension UploadDecision {
 
 /// The transfer from the phone to the cloud.
 private struct Upload {
-    let name: CloudFileName
     let mimeType: MIMEType
     let plan: UploadPlan
     let storage: UserStorage
     let intent: UploadIntent
     let content: PhoneUpload
 
-    init(
+    /// Reserves a place at the provider, and commits the intent to use it.
+    static func begin(
         name: CloudFileName, mimeType: MIMEType, length: Int64, plan: UploadPlan, member: Member,
         context: RequestContext
-    ) throws {
-        self.name = name
-        self.mimeType = mimeType
-        self.plan = plan
-        storage = try context.storage(of: plan.owner, for: member.user)
+    ) throws -> Upload {
+        let storage = try context.storage(of: plan.owner, for: member.user)
         let reservation = try storage.provider.reserve(name: name.rawValue, in: storage.access)
-        let intent = try UploadIntent(toStore: reservation, in: plan.owner, context: context)
-        self.intent = intent
-        content = PhoneUpload(
+        let intent = try UploadIntent.commit(toStore: reservation, in: plan.owner, context: context)
+        let content = PhoneUpload(
             context.body, lengthBytes: length, expected: plan.checkSum, storageType: plan.owner.storageType,
             budget: context.services.partBudget, background: context.services.background,
             keepAlive: { try intent.keepAlive() },
             beforeLastPart: { try intent.confirm() })
+        return Upload(mimeType: mimeType, plan: plan, storage: storage, intent: intent, content: content)
     }
 
+    /// Transfers the bytes.
     func run() throws -> StoredContent {
         defer { content.stopReading() }
         // Each part has its own deadline, from the moment it has arrived; slow phones are TransferPace's business.

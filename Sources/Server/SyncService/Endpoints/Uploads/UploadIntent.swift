@@ -29,10 +29,25 @@ final class UploadIntent {
     private let context: RequestContext
     private var renewed = ContinuousClock.now
 
-    init(
+    private init(
+        _ item: OutboxID, leaseOwner: String, reservation: ObjectReservation, doomed: Set<String>, owner: OwningUser,
+        context: RequestContext
+    ) {
+        self.item = item
+        self.leaseOwner = leaseOwner
+        self.reservation = reservation
+        self.doomed = doomed
+        self.owner = owner
+        self.context = context
+    }
+
+    /// Commits the record of an upload that is about to begin.
+    /// - Throws: ``EndpointError/ownerRemoved``, ``StoreError``.
+    static func commit(
         toStore reservation: ObjectReservation, in owner: OwningUser, context: RequestContext
-    ) throws {
+    ) throws -> UploadIntent {
         let leaseOwner = try context.services.makeUUID()
+        let item: OutboxID
         do {
             item = try context.store.withSession { session in
                 try session.addIntent(
@@ -43,10 +58,9 @@ final class UploadIntent {
         } catch StoreError.notFound {
             throw EndpointError.ownerRemoved
         }
-        self.leaseOwner = leaseOwner
-        self.owner = owner
-        self.context = context
-        (self.reservation, doomed) = try Self.settle(reservation, item, leaseOwner, owner, context)
+        let (settled, doomed) = try Self.settle(reservation, item, leaseOwner, owner, context)
+        return UploadIntent(
+            item, leaseOwner: leaseOwner, reservation: settled, doomed: doomed, owner: owner, context: context)
     }
 
     /// Decides, if names are unique, whether the plain name can be used.

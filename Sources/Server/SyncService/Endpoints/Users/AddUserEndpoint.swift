@@ -16,8 +16,8 @@ struct AddUserEndpoint: Endpoint {
         guard let storageType = accountType.cloudStorageType else { throw EndpointError.owningAccountRequired }
         let folderName = try NewUser.folderName(request.cloudFolderName, for: accountType)
         do {
-            let (userID, credentials) = try EarlierGrant.settled {
-                let newUser = try NewUser(exchange, folderName: folderName, in: context)
+            let (userID, credentials) = try EarlierGrant.retryingOnceIfRevoked {
+                let newUser = try NewUser.obtained(by: exchange, folderName: folderName, in: context)
                 let userID = try context.store.transaction { session in
                     let userID = try newUser.add(to: &session, in: context)
                     try session.addGroup(

@@ -27,13 +27,13 @@ struct CredentialExchange {
     var presented: PresentedCredentials { person.presented }
     var account: any AccountProvider { person.account }
 
-    /// Credentials for a new user.
+    /// Credentials for a user who has none stored.
     /// - Parameter earlier: what the account had granted before its user was removed, if that is still valid.
     /// - Throws: ``AccountError``, ``StoreError``.
-    func credentialsOfNewUser(keeping earlier: StoredCredentials?) throws -> StoredCredentials {
+    func firstCredentials(keeping earlier: StoredCredentials?) throws -> StoredCredentials {
         let fromToken = account.credentials(from: presented)
         if let earlier { return fromToken.updated(with: try update(of: earlier) ?? earlier) }
-        if let code = presented.code, let exchanged = try exchange(code) {
+        if let code = presented.code, let exchanged = try resultOnce(of: code) {
             return fromToken.updated(with: exchanged)
         }
         guard let exchanged = try exchangeToken() else { return fromToken }
@@ -43,7 +43,9 @@ struct CredentialExchange {
     private func exchangeToken() throws -> StoredCredentials? {
         guard account.exchangesTokens else { return nil }
         try context.store.transaction { try context.use(.codeExchangesPerHour, of: person, in: &$0) }
-        return try account.exchange(presented, of: person.profile, through: context.accountClient)
+        var credentials = try account.exchange(presented, of: person.profile, through: context.accountClient)
+        credentials?.codeHash = Self.hash(presented.accessToken).hexLowercase
+        return credentials
     }
 
     /// The credentials to store for a user who has no valid ones.
@@ -52,7 +54,7 @@ struct CredentialExchange {
     ///   be the very one that its tokens came from, so a code that no longer works is no reason to reject the user.
     func replacement(isReplacement: Bool) throws -> StoredCredentials {
         do {
-            return try credentialsOfNewUser(keeping: nil)
+            return try firstCredentials(keeping: nil)
         } catch AccountError.codeRejected where isReplacement {
             context.logger.warning("Authorization code refused; what was stored cannot be opened")
             var credentials = account.credentials(from: presented)
@@ -70,7 +72,7 @@ struct CredentialExchange {
         let isCodeKnown = presented.code.map { Self.hash($0).hexLowercase == stored.codeHash } ?? false
         if let code = presented.code, !isCodeKnown {
             do {
-                if let exchanged = try exchange(code) {
+                if let exchanged = try resultOnce(of: code) {
                     updated = stored.updated(with: exchanged)
                 }
             } catch AccountError.codeRejected where stored.refreshToken != nil {
@@ -112,7 +114,7 @@ struct CredentialExchange {
             return
         }
         do {
-            guard try exchange(code) != nil else { throw AccountError.rejected }
+            guard try resultOnce(of: code) != nil else { throw AccountError.rejected }
         } catch AccountError.codeRejected {
             throw AccountError.rejected
         }
@@ -122,7 +124,7 @@ struct CredentialExchange {
     ///
     /// - Throws: ``AccountError/codeRejected`` if the provider rejects the code, or was asked before and its result is
     ///   no longer stored: a code is never sent twice, unless the provider has certainly not seen it.
-    private func exchange(_ code: PresentedCode) throws -> StoredCredentials? {
+    private func resultOnce(of code: PresentedCode) throws -> StoredCredentials? {
         let key = Self.key(Self.hash(code), person.profile)
         let owner = try context.services.makeUUID()
         // A request that waits for another request's exchange also occupies a thread.
@@ -136,7 +138,7 @@ struct CredentialExchange {
                 return reservation
             }
             switch reservation {
-            case .reserved: return try exchange(code, under: key, as: owner)
+            case .reserved: return try askProvider(about: code, under: key, as: owner)
             case .exchanged(let record):
                 guard let result = try open(record, key) else { throw AccountError.codeRejected }
                 return result
@@ -147,8 +149,10 @@ struct CredentialExchange {
         throw AccountError.timedOut
     }
 
-    private func exchange(_ code: PresentedCode, under key: [UInt8], as owner: String) throws -> StoredCredentials? {
-        let credentials: StoredCredentials
+    private func askProvider(
+        about code: PresentedCode, under key: [UInt8], as owner: String
+    ) throws -> StoredCredentials? {
+        var credentials: StoredCredentials
         do {
             guard
                 let exchanged = try account.exchange(code: code, of: person.profile, through: context.accountClient)
@@ -164,6 +168,7 @@ struct CredentialExchange {
             }
             throw error
         }
+        credentials.codeHash = Self.hash(code).hexLowercase
         let record = try context.services.storage.vault.sealed(credentials, ofCode: key)
         let isKept = try context.store.transaction { session in
             try session.endCodeExchange(key, by: owner, credentials: record)

@@ -18,21 +18,20 @@ struct EarlierGrant {
 
     /// Looks up the grant of a person's account; waits while it is being revoked at the provider.
     /// - Throws: ``AccountError/timedOut`` if that takes longer than the request's deadline.
-    init(of person: SignedInPerson, in context: RequestContext) throws {
+    static func found(of person: SignedInPerson, in context: RequestContext) throws -> EarlierGrant {
         let (accountType, providerUserID) = (person.presented.accountType, person.profile.providerUserID)
-        self.accountType = accountType
-        self.providerUserID = providerUserID
         repeat {
             let pending = try context.store.withSession { session in
                 try session.pendingRevocation(of: accountType, providerUserID)
             }
+            let credentials: StoredCredentials?
             switch pending {
             case .none: credentials = nil
             case .waiting(let record, let userID):
                 credentials = try context.services.storage.vault.open(record, from: .user(userID), context.logger)
             case .underWay: continue
             }
-            return
+            return EarlierGrant(credentials: credentials, accountType: accountType, providerUserID: providerUserID)
         } while context.services.storage.backoff.pause(Self.pollInterval, deadline: context.deadline)
         throw AccountError.timedOut
     }
@@ -50,7 +49,7 @@ struct EarlierGrant {
     struct Lost: Error {}
 
     /// Runs `body`, which adds a user; runs it once more from the beginning if a revocation happened in between.
-    static func settled<Value>(_ body: () throws -> Value) throws -> Value {
+    static func retryingOnceIfRevoked<Value>(_ body: () throws -> Value) throws -> Value {
         do { return try body() } catch is Lost {}
         do { return try body() } catch is Lost { throw StoreError.busy }
     }

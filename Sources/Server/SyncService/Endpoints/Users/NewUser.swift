@@ -13,12 +13,13 @@ struct NewUser {
 
     /// Obtains the credentials of the caller's account from the provider.
     /// - Throws: ``AccountError``, ``StoreError``.
-    init(_ exchange: CredentialExchange, folderName: String?, in context: RequestContext) throws {
-        accountType = exchange.presented.accountType
-        profile = exchange.person.profile
-        self.folderName = folderName
-        earlierGrant = try EarlierGrant(of: exchange.person, in: context)
-        credentials = try exchange.credentialsOfNewUser(keeping: earlierGrant.credentials)
+    static func obtained(
+        by exchange: CredentialExchange, folderName: String?, in context: RequestContext
+    ) throws -> NewUser {
+        let earlierGrant = try EarlierGrant.found(of: exchange.person, in: context)
+        return NewUser(
+            accountType: exchange.presented.accountType, profile: exchange.person.profile, folderName: folderName,
+            credentials: try exchange.firstCredentials(keeping: earlierGrant.credentials), earlierGrant: earlierGrant)
     }
 
     /// The folder name to store for an account: required where the storage has folders that people name, ignored

@@ -87,12 +87,3 @@ extension UploadDecision {
         return .repeated(creationDate: created, updateDate: updated)
     }
 }
-
-extension AppMetaDataVersion {
-    /// Whether metadata of this version may follow that of the committed file: 0 if the file has none, otherwise one
-    /// more.
-    func isNext(after current: FileRecord?) -> Bool {
-        guard let committed = current?.appMetaDataVersion else { return self == .first }
-        return self == committed.next
-    }
-}

@@ -1,0 +1,11 @@
+import OpenSSLCrypto
+
+extension ObjectReservation {
+    /// `name` with a random part before its extension.
+    static func spareName(for name: String) throws(CloudStorageError) -> String {
+        let random: String
+        do { random = try RandomBytes.generate(count: 4).hexLowercase } catch { throw .localFailure(error) }
+        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        return name[..<dot] + "~" + random + name[dot...]
+    }
+}
