@@ -120,6 +120,50 @@ struct MicrosoftTests {
         #expect(index.group(mia.group)?.cloudStorageType == nil)
     }
 
+    @Test(
+        "Without a OneDrive nobody signs up: one request tells, the reply is final, and nothing is left behind",
+        arguments: [("unprovisioned", 404), ("unlicensed", 400)] as [(String, Int64)])
+    func missingDrive(state: String, status: Int64) throws {
+        var mia = try server.newcomer(.microsoft, tokenType: "WORK", sendsIDToken: false, oneDrive: state)
+        let before = try server.sandbox.lastRequest()
+
+        let reply = try mia.call("POST", "AddUser", ["sharingGroupUUID": mia.group])
+
+        expectError(reply, 502)
+        #expect(reply.json?.code?.text == "cloud_refused" && reply.json?.retryable?.bool == false)
+        #expect(reply.json?.error?.text == "the account has no cloud storage: never set up, or not licensed")
+        // No other test's account gets this status for this path.
+        let requests = try server.sandbox.requests(since: before).filter {
+            $0.path?.text == "/v1.0/me/drive/special/approot" && $0.status?.integer == status
+        }
+        #expect(requests.count == 1)
+        expectError(try mia.checkCredentials(), 401)
+
+        try server.sandbox.setOneDrive(of: mia.account, "ready")
+        let second = try mia.call("POST", "AddUser", ["sharingGroupUUID": mia.group])
+        #expect(second.status == 200)
+        mia.userID = try #require(second.json?.userId?.integer)
+        let file = TestFile()
+        try publish(file, masterVersion: 0, by: mia)
+        expectDownload(try mia.download(file, masterVersion: 1), of: file)
+    }
+
+    @Test("An owner whose OneDrive has gone gets a final refusal, not one to be repeated, and files are not gone")
+    func lostDrive() async throws {
+        let mia = try signUp(tokenType: "WORK")
+        try await eventually("the initial file is stored") { try !server.sandbox.files(of: mia.account).isEmpty }
+        let file = TestFile()
+        try publish(file, masterVersion: 0, by: mia)
+        for state in ["unprovisioned", "unlicensed"] {
+            try server.sandbox.setOneDrive(of: mia.account, state)
+            let reply = try mia.download(file, masterVersion: 1)
+            expectError(reply, 502)
+            #expect(reply.json?.code?.text == "cloud_refused")
+        }
+        try server.sandbox.setOneDrive(of: mia.account, "ready")
+        expectDownload(try mia.download(file, masterVersion: 1), of: file)
+    }
+
     // MARK: Files
 
     @Test(

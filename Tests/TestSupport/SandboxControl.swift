@@ -18,14 +18,17 @@ public struct SandboxControl: Sendable {
     }
 
     /// Creates an account; with `quotaBytes` its storage holds no more.
-    /// - Parameter sendsIDToken: whether a Microsoft account's app is one of SyncServerII's, whose id token Microsoft
-    ///   accepts as assertion; otherwise it sends an access token for the app's own API.
+    /// - Parameters:
+    ///   - sendsIDToken: whether a Microsoft account's app is one of SyncServerII's, whose id token Microsoft accepts as
+    ///     assertion; otherwise it sends an access token for the app's own API.
+    ///   - oneDrive: `unprovisioned` or `unlicensed` for a Microsoft account without a OneDrive.
     public func createAccount(
         _ provider: SandboxProvider, name: String, quotaBytes: Int? = nil, tokenType: String? = nil,
-        sendsIDToken: Bool = true
+        sendsIDToken: Bool = true, oneDrive: String? = nil
     ) throws -> SandboxAccount {
         var request: [String: Any] = ["provider": provider.rawValue, "name": name]
         if provider == .microsoft { request["idTokenAssertions"] = sendsIDToken }
+        if let oneDrive { request["oneDrive"] = oneDrive }
         if let tokenType { request["tokenType"] = tokenType }
         if let quotaBytes { request["quotaBytes"] = quotaBytes }
         return try account(in: post("/accounts", request, expecting: 201))
@@ -42,6 +45,11 @@ public struct SandboxControl: Sendable {
     /// Takes the app's rights away, as the user does in their account's settings.
     public func revoke(_ account: SandboxAccount, _ tokens: Tokens = .all) throws {
         _ = try post("/accounts/\(account.id)/revoke", ["which": tokens.rawValue])
+    }
+
+    /// Changes whether a Microsoft account has a OneDrive: `ready`, `unprovisioned` or `unlicensed`.
+    public func setOneDrive(of account: SandboxAccount, _ state: String) throws {
+        _ = try post("/accounts/\(account.id)/one-drive", ["state": state])
     }
 
     /// A new sign-in on the device: the account with a fresh authorization code.

@@ -132,10 +132,12 @@ public struct TestServer: Sendable {
     /// A person who has an account at that provider and is not yet a user; `group` is a fresh UUID.
     public func newcomer(
         _ provider: SandboxProvider = .google, name: String = "New Person", folder: String = "Sync Tests",
-        quotaBytes: Int? = nil, tokenType: String? = nil, sendsIDToken: Bool = true
+        quotaBytes: Int? = nil, tokenType: String? = nil, sendsIDToken: Bool = true,
+        oneDrive: String? = nil
     ) throws -> TestUser {
         let account = try sandbox.createAccount(
-            provider, name: name, quotaBytes: quotaBytes, tokenType: tokenType, sendsIDToken: sendsIDToken)
+            provider, name: name, quotaBytes: quotaBytes, tokenType: tokenType, sendsIDToken: sendsIDToken,
+            oneDrive: oneDrive)
         return TestUser(server: self, account: account, userID: 0, group: UUID().uuidString, folder: folder)
     }
 

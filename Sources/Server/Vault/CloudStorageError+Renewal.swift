@@ -12,7 +12,7 @@ extension CloudStorageError {
             case .unavailable(let detail), .notAsked(let detail): .unavailable(detail: "token endpoint: \(detail)")
             case .withheld(let reason): .withheld(reason)
             case .timedOut: .timedOut
-            case .misconfigured(let detail): .rejected(code: detail)
+            case .misconfigured(let detail), .storageMissing(let detail): .rejected(code: detail)
             }
     }
 }

@@ -221,6 +221,32 @@ struct GraphTests {
         #expect(try user.graph("GET", "/special/approot:/a").json()["file"]?["hashes"] != nil)
     }
 
+    @Test(
+        "Without a OneDrive every request for it fails in Graph's words, and /me does not, until there is one",
+        arguments: [
+            ("unprovisioned", 404, "ResourceNotFound", "User's mysite not found."),
+            ("unlicensed", 400, "BadRequest", "Tenant does not have a SPO license."),
+        ])
+    func missingDrive(state: String, status: Int, code: String, message: String) throws {
+        let user = try GraphUser(
+            try TestSandbox(), ["provider": "microsoft", "tokenType": "WORK", "oneDrive": .string(state)])
+        for path in ["", "/special/approot", "/items/x"] {
+            let reply = user.graph("GET", path)
+            #expect(reply.status == status)
+            #expect(try reply.json()["error"]?["code"]?.string == code)
+            #expect(try reply.json()["error"]?["message"]?.string == message)
+        }
+        #expect(user.sandbox.send("GET", "graph.microsoft.com/v1.0/me", token: user.token).status == 200)
+        let again = try TestSandbox(directory: user.sandbox.directory)
+        #expect(again.send("GET", GraphUser.drive, token: user.token).status == status)
+
+        let control = "/sandbox/accounts/\(user.id)/one-drive"
+        #expect(user.sandbox.send("POST", control, json: ["state": "lost"]).status == 400)
+        #expect(user.sandbox.send("POST", control, json: ["state": "ready"]).status == 204)
+        #expect(user.graph("GET", "/special/approot").status == 200)
+        #expect(try user.sandbox.violations() == [])
+    }
+
     @Test("Stored files survive a restart")
     func restart() throws {
         let user = try GraphUser()

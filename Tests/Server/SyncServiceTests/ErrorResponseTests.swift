@@ -38,7 +38,7 @@ struct ErrorResponseTests {
         ]
         let account: [AccountError] = [
             .rejected, .codeRejected, .scopeMissing, .revoked, .unavailable(detail: "s3cret"), .timedOut,
-            .misconfigured(detail: "s3cret"), .withheld(.busy),
+            .misconfigured(detail: "s3cret"), .withheld(.busy), .storageMissing(detail: "s3cret"),
         ]
         let push: [PushError] = [
             .gone(since: nil), .rateLimited(retryAfter: nil), .unavailable(detail: "s3cret"), .timedOut,

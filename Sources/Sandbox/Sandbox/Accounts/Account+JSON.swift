@@ -7,7 +7,8 @@ extension Account {
             "id": .string(id), "provider": .string(provider.rawValue), "name": .string(name), "email": .string(email),
             "createdAt": createdAt.json, "audience": .string(audience),
             "scopes": .array(scopes.map { .string($0) }), "tokenType": .string(tokenType),
-            "idTokenAssertions": .bool(acceptsIDTokenAssertions), "quotaBytes": .int(quotaBytes),
+            "idTokenAssertions": .bool(acceptsIDTokenAssertions),
+            "oneDrive": .string(oneDriveState.rawValue), "quotaBytes": .int(quotaBytes),
             "hasConsented": .bool(hasConsented),
             "accessTokens": .array(
                 accessTokens.map {
@@ -55,6 +56,7 @@ extension Account {
             id: id, provider: provider, name: name, email: email, createdAt: createdAt, audience: audience,
             scopes: json["scopes"]?.array?.compactMap(\.string) ?? [], tokenType: json["tokenType"]?.string ?? "USER",
             acceptsIDTokenAssertions: json["idTokenAssertions"]?.bool ?? false,
+            oneDriveState: json["oneDrive"]?.string.flatMap(OneDriveState.init(rawValue:)) ?? .ready,
             quotaBytes: json["quotaBytes"]?.int ?? 0, hasConsented: json["hasConsented"]?.bool ?? false)
         accessTokens = (json["accessTokens"]?.array ?? []).compactMap { token in
             guard let value = token["value"]?.string, let audience = token["audience"]?.string,

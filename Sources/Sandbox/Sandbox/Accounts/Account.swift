@@ -73,6 +73,8 @@ struct Account: Sendable {
     let tokenType: String
     /// Microsoft: whether its id tokens are accepted as assertions, as SyncServerII's clients need it.
     let acceptsIDTokenAssertions: Bool
+    /// Microsoft: whether there is a OneDrive.
+    var oneDriveState: OneDriveState
     /// Storage the account has, in bytes.
     var quotaBytes: Int
     /// Whether the app's server has received its refresh token.

@@ -84,7 +84,8 @@ extension SandboxServer {
             id: Self.newAccountID(request), provider: request.provider,
             name: request.name, email: request.email, createdAt: time, audience: request.audience,
             scopes: request.scopes, tokenType: request.tokenType,
-            acceptsIDTokenAssertions: request.acceptsIDTokenAssertions, quotaBytes: request.quotaBytes)
+            acceptsIDTokenAssertions: request.acceptsIDTokenAssertions, oneDriveState: request.oneDriveState,
+            quotaBytes: request.quotaBytes)
         _ = account.signInIfNeeded(at: time, keys: keys)
         // For clients that are not the app's server: independent checks with the provider's own libraries.
         if account.provider == .google {
@@ -157,6 +158,7 @@ struct NewAccount: Sendable {
     let scopes: [String]
     let tokenType: String
     let acceptsIDTokenAssertions: Bool
+    let oneDriveState: OneDriveState
     let quotaBytes: Int
 }
 

@@ -33,6 +33,10 @@ struct AccountControl {
         case ("POST", "new-authorization-code", 2):
             let code = try newCode(for: account, try ControlInterface.json(request))
             return SandboxResponse(201, json: json(try server.changeAccount(account.id) { $0.add(code) }))
+        case ("POST", "one-drive", 2) where account.provider == .microsoft:
+            let state = try OneDriveState(json: try ControlInterface.json(request)["state"] ?? .null)
+            try server.changeAccount(account.id) { $0.oneDriveState = state }
+            return SandboxResponse(204)
         case (_, "files", _):
             return try FileControl(server: server, account: account).respond(
                 to: request, path: Array(path.dropFirst(2)))
@@ -142,6 +146,16 @@ extension SandboxServer {
     }
 }
 
+extension OneDriveState {
+    /// The state that a request names.
+    fileprivate init(json: JSONValue) throws(ControlError) {
+        guard let state = json.string.flatMap(Self.init(rawValue:)) else {
+            throw .badRequest("a OneDrive is one of \(Self.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        self = state
+    }
+}
+
 extension NewAccount {
     /// An account as `POST /sandbox/accounts` asks for it.
     /// - Throws: ``ControlError`` naming what is wrong.
@@ -151,7 +165,8 @@ extension NewAccount {
             throw .badRequest("provider is one of \(providers)")
         }
         let known: Set<String> = [
-            "provider", "name", "email", "audience", "scopes", "tokenType", "idTokenAssertions", "quotaBytes",
+            "provider", "name", "email", "audience", "scopes", "tokenType", "idTokenAssertions", "oneDrive",
+            "quotaBytes",
         ]
         for member in json.object?.members ?? [] where !known.contains(member.name) {
             throw .badRequest("unknown member of an account: \(member.name)")
@@ -165,6 +180,7 @@ extension NewAccount {
         scopes = json["scopes"]?.array?.compactMap(\.string) ?? RegisteredApps.standardScopes(provider)
         tokenType = json["tokenType"]?.string ?? "USER"
         acceptsIDTokenAssertions = json["idTokenAssertions"]?.bool ?? false
+        oneDriveState = try json["oneDrive"].map(OneDriveState.init(json:)) ?? .ready
         quotaBytes = json["quotaBytes"]?.int ?? 15_000_000_000
         guard quotaBytes >= 0 else { throw .badRequest("quotaBytes is a whole number from 0") }
     }

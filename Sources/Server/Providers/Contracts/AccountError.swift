@@ -8,6 +8,8 @@ public enum AccountError: Error, Equatable {
     case codeRejected
     /// The person has not granted the permission that their storage needs.
     case scopeMissing
+    /// The account has no storage at the provider, though its kind usually has; the detail is for the log only.
+    case storageMissing(detail: String)
     /// The stored refresh token no longer works; only the person can fix that, by signing in.
     case revoked
     /// The provider has certainly not handled the single-use request, so the same one may be sent again; the detail is

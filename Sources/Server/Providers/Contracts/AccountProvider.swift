@@ -33,6 +33,12 @@ public protocol AccountProvider: Sendable {
     /// Whether ``exchange(_:of:through:)`` asks the provider for anything.
     var exchangesTokens: Bool { get }
 
+    /// Makes sure that the account of a new user has storage; does nothing where every account of this kind has it.
+    ///
+    /// Only a provider's word that there is none counts: whatever else it says is left to the first use.
+    /// - Throws: ``AccountError/storageMissing(detail:)``, or an error that says that the provider could not be asked.
+    func requireStorage(with credentials: StoredCredentials, through client: AccountClient) throws(AccountError)
+
     /// What to keep of the presented credentials when there is nothing to exchange.
     func credentials(from presented: PresentedCredentials) -> StoredCredentials
 
@@ -81,6 +87,10 @@ extension AccountProvider {
     public func exchange(
         _ presented: PresentedCredentials, of profile: SignInProfile, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials? { nil }
+
+    public func requireStorage(
+        with credentials: StoredCredentials, through client: AccountClient
+    ) throws(AccountError) {}
 
     public func replacementToken(
         for presented: PresentedCredentials, through client: AccountClient

@@ -127,6 +127,8 @@ struct ErrorResponse: Equatable {
         case .rejected: self.init(code: .credentialsRejected)
         case .codeRejected: self.init(code: .authorizationCodeRejected)
         case .scopeMissing: self.init(code: .storagePermissionMissing)
+        case .storageMissing:
+            self.init(code: .cloudRefused, "the account has no cloud storage: never set up, or not licensed")
         case .revoked: self.init(code: .credentialsRejected, "the person must sign in again")
         case .unavailable, .notAsked: self.init(code: .providerUnavailable)
         case .withheld(let reason): self.init(reason)

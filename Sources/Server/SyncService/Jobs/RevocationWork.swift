@@ -46,7 +46,7 @@ extension AccountError {
     /// A word for log and table that contains nothing of what the provider wrote.
     var word: String {
         switch self {
-        case .rejected, .codeRejected, .scopeMissing, .revoked: "refused"
+        case .rejected, .codeRejected, .scopeMissing, .storageMissing, .revoked: "refused"
         case .notAsked, .unavailable: "unavailable"
         case .withheld: "withheld"
         case .timedOut: "timed out"

@@ -156,6 +156,33 @@ struct MicrosoftTokenTests {
         #expect(script.paths.isEmpty)
     }
 
+    @Test(
+        "Only Graph's word that there is no OneDrive is final, and the log says which it is",
+        arguments: [
+            (404, "ResourceNotFound", "User's mysite not found.", "never set up (mysite not found)"),
+            (404, "UnknownError", "Unable to retrieve user's mysite URL.", "never set up (mysite not found)"),
+            (400, "BadRequest", "Tenant does not have a SPO license.", "no license for OneDrive (SharePoint Online)"),
+            (404, "itemNotFound", "The resource could not be found.", nil), (400, "BadRequest", "Mystery", nil),
+            (403, "accessDenied", "User's mysite not found.", nil), (200, "", "", nil),
+        ] as [(Int, String, String, String?)])
+    func missingDrive(status: Int, code: String, message: String, detail: String?) throws {
+        let body = #"{"error": {"code": "\#(code)", "message": "\#(message)", "innerError": {"request-id": "1"}}}"#
+        let script = AccountScript(["special/approot": Reply(status, body)])
+        let require = {
+            try Self.account.requireStorage(with: StoredCredentials(accessToken: "EwB"), through: script.client)
+        }
+
+        if let detail {
+            let error = #expect(throws: AccountError.self, performing: require)
+            guard case .storageMissing(let text) = error else { throw try #require(error) }
+            #expect(text.hasSuffix(detail))
+        } else {
+            try require()
+        }
+        #expect(script.transport.requests.count == 1)
+        #expect(script.transport.requests[0].headers[.authorization] == "Bearer EwB")
+    }
+
     @Test("The phone's own tokens are not stored")
     func nothingFromThePhone() {
         #expect(Self.account.credentials(from: Self.presented) == StoredCredentials())

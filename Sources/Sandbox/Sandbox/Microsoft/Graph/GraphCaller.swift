@@ -25,10 +25,11 @@ struct GraphCaller {
         scopes = token.scopes ?? account.scopes
     }
 
-    /// - Throws: ``GraphError`` 403 if no permission for files was granted.
+    /// - Throws: ``GraphError`` 403 if no permission for files was granted, 400 or 404 if there is no OneDrive.
     func requireFiles() throws(GraphError) {
         guard scopes.contains(where: { $0.hasPrefix("Files.ReadWrite") }) else {
             throw GraphError(403, "accessDenied", "The caller does not have permission to perform the action.")
         }
+        if let error = account.oneDriveState.error { throw error }
     }
 }

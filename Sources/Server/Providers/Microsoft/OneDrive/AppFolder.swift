@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// The folder that OneDrive keeps for our app: it is created when it is first requested.
 struct AppFolder {
-    private static let address = OneDrive.drive + "/special/approot"
+    static let address = OneDrive.drive + "/special/approot"
     let access: StorageAccess
 
     /// The folder's identifier; the folder exists when this returns.

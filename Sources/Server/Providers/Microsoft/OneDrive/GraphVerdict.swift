@@ -12,6 +12,16 @@ enum GraphVerdict {
         switch reply.status {
         case 401:
             return .tokenRejected
+        case 400, 404:
+            if let missing = MissingDrive(reply) {
+                return .failure(.rejected(code: "\(reply.status) \(word): \(missing.rawValue)"))
+            }
+            if reply.status == 400 { return .failure(.rejected(code: "400 \(word)")) }
+            // Not Graph's own reply, so nobody has looked for the object.
+            guard codes != nil else {
+                return .failure(.unavailable(detail: "status 404 from something that is not OneDrive"))
+            }
+            return .failure(.notFound)
         case 507:
             return .failure(.quotaExceeded)
         case 403 where codes?.contains(where: quotaCodes.contains) == true:
@@ -20,10 +30,7 @@ enum GraphVerdict {
             return .tryAgain(after: reply.head.retryAfter, detail: "status \(reply.status) \(word)")
         case 403 where codes?.contains(where: throttlingCodes.contains) == true:
             return .tryAgain(after: reply.head.retryAfter, detail: "status 403 \(word)")
-        case 404 where codes == nil:
-            // Not Graph's own reply, so nobody has looked for the object.
-            return .failure(.unavailable(detail: "status 404 from something that is not OneDrive"))
-        case 404, 410:
+        case 410:
             return .failure(.notFound)
         default:
             return .failure(.rejected(code: "\(reply.status) \(word)"))

@@ -119,6 +119,18 @@ public struct MicrosoftAccount: AccountProvider {
         return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 
+    /// Requests the app's folder, which every OneDrive has: people of organizations may lack a OneDrive.
+    public func requireStorage(
+        with credentials: StoredCredentials, through client: AccountClient
+    ) throws(AccountError) {
+        guard let token = credentials.accessToken else { return }
+        let reply = try client.send(
+            OutgoingRequest(
+                .microsoft, .metadata, .get, OutgoingRequest.url(AppFolder.address, [("$select", "id")]),
+                headers: [.authorization: "Bearer " + token]))
+        if let missing = MissingDrive(reply) { throw .storageMissing(detail: missing.rawValue) }
+    }
+
     /// Only access tokens have scopes ("Access token claims reference").
     private func requireAccessToken(_ token: String, through client: AccountClient) throws(AccountError) {
         let payload = try keys.verifiedPayload(of: token, through: client)

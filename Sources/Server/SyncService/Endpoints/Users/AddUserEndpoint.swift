@@ -18,6 +18,7 @@ struct AddUserEndpoint: Endpoint {
         do {
             let (userID, credentials) = try EarlierGrant.retryingOnceIfRevoked {
                 let newUser = try NewUser.obtained(by: exchange, folderName: folderName, in: context)
+                try exchange.account.requireStorage(with: newUser.credentials, through: context.accountClient)
                 let userID = try context.store.transaction { session in
                     let userID = try newUser.add(to: &session, in: context)
                     try session.addGroup(

@@ -1,0 +1,17 @@
+/// Whether an account has a OneDrive: those of organizations may lack one.
+enum OneDriveState: String, Sendable, CaseIterable {
+    case ready
+    /// Nobody has set it up for the person yet.
+    case unprovisioned
+    /// The organization has no license for SharePoint Online, on which OneDrive for Business is built.
+    case unlicensed
+
+    /// The answer to every request for the drive; `nil` if it exists.
+    var error: GraphError? {
+        switch self {
+        case .ready: nil
+        case .unprovisioned: GraphError(404, "ResourceNotFound", "User's mysite not found.")
+        case .unlicensed: GraphError(400, "BadRequest", "Tenant does not have a SPO license.")
+        }
+    }
+}
