@@ -1,17 +1,17 @@
-# The front door; each verb is a script that can be called by itself.
+# Shortcuts; each target runs a script that can be called by itself.
 
 .PHONY: help run stop test test-galera test-host bench soak check format build deb install clean
 
 help:
-	@echo 'make run      install what is missing, build, start a private stack, demonstrate; leaves the stack up'
+	@echo 'make run      install what is missing, build, start a private stack and show it at work; the stack keeps running'
 	@echo 'make stop     stop that stack'
 	@echo 'make test     all tests, with a stack of their own'
-	@echo 'make test-galera  the tests through the front door, with a database cluster of three nodes'
-	@echo 'make test-host  the Debian packages, at work in a minimal Debian in a container'
+	@echo 'make test-galera  the acceptance tests, on a database cluster of three nodes'
+	@echo 'make test-host  tests of the Debian packages, in a minimal Debian in a container'
 	@echo 'make check    formatting, lints, configuration files'
 	@echo 'make format   formats all Swift files'
 	@echo 'make bench    benchmarks, as ratios to baselines measured in the same run'
-	@echo 'make soak     48 hours of the life of some sync clients, in virtual time: nothing may grow with time'
+	@echo 'make soak     48 hours of some simulated sync clients, in virtual time: nothing may grow with time'
 	@echo 'make build    the programs, into .build/release'
 	@echo 'make deb      Debian packages, into .build/packages or the folder in PACKAGES'
 	@echo 'make install  the programs and their configuration, below DESTDIR'

@@ -86,7 +86,7 @@ struct ChangedStorageTests {
     }
 }
 
-/// The user at the provider's own front door, with the device's token.
+/// The user's storage through the provider's own API, with the device's token.
 private struct DriveOwner {
     let routing: Routing
     let token: String

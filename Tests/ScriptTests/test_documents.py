@@ -48,7 +48,7 @@ class ArchitectureTests(unittest.TestCase):
         self.assertEqual(written, declared)
 
     def test_modules_have_rooms(self) -> None:
-        """The picture of the house names each module but the example's in its room, and no other."""
+        """The diagram of the source tree names each module but the example's in its directory, and no other."""
         picture = re.search(r"^Sources/\n(.*?)^```", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
         assert picture
         room = ""

@@ -18,7 +18,7 @@ class DirectoryTests(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name) / "stack"
         self.folder.mkdir()
-        # Never run: it does not come to that.
+        # Never executed.
         self.programs = Path(folder.name) / "programs"
         self.programs.mkdir()
         for program in ("syncd", "syncctl", "syncsandbox"):

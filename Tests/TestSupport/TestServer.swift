@@ -1,6 +1,6 @@
 import Foundation
 
-/// A running stack as the tests see it: the server's front door and the emulated providers.
+/// A running stack as the tests see it: the server behind nginx, and the emulated providers.
 public struct TestServer: Sendable {
     /// The server, by plain HTTP.
     public let address: HTTPAddress

@@ -1,4 +1,5 @@
-/* What a commit costs at least: a loop of transactions that raise a group's master version and insert one file row.
+/* The lower bound of the cost of a commit: a loop of transactions that raise a group's master version and insert one
+ * file row.
  *
  * usage: commits SECONDS GROUP_ID...     one thread for each GROUP_ID; prints commits per second
  *

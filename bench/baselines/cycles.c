@@ -1,11 +1,11 @@
-/* What a cycle of upload and commit costs at least if nothing may be lost: the intent, the upload of 1 KiB to the
+/* The lower bound of the cost of a durable cycle of upload and commit: the intent, the upload of 1 KiB to the
  * emulated Drive, the staged row, the commit.
  *
  * usage: cycles SECONDS GROUP_ID...     one thread for each GROUP_ID; prints cycles per second
  *
  * Three durable transactions with nothing in them but what they have to write and the comparison of master versions,
  * and one request to the cloud over a TLS connection that stays open: no server, no sign-in, no permission, no check of
- * what there is. Whoever finds the master version changed while uploading has uploaded for nothing, and begins again.
+ * what there is. A thread whose master version changed while uploading discards the upload and starts over.
  * CLOUD_ADDRESS (host:port) and CLOUD_CA say where the cloud is, ACCESS_TOKEN who asks.
  */
 #include "loop.h"

@@ -1,6 +1,6 @@
 """P8: small uploads and their commits, against transactions that only write what a commit must write.
 
-Beside the gate's baseline stands a floor: a program that does what no server can leave out, and nothing else.
+In addition to the gate's baseline there is a lower bound: a program that does only what every server must do.
 """
 
 import hashlib

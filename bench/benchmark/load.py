@@ -1,4 +1,4 @@
-"""wrk, as a function."""
+"""Runs wrk."""
 
 import re
 from pathlib import Path

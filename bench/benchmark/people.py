@@ -1,4 +1,4 @@
-"""Users of the stack, and files that they have had for long."""
+"""Users of the stack, and files that they committed earlier."""
 
 from dataclasses import dataclass
 

@@ -17,7 +17,7 @@ FEW_FILES, MANY_FILES, LONG_INDEX = 100, 100_000, 10_000
 
 
 def interleaved(*measures: Callable, repetitions: int, warm_up: bool = True) -> list[list[float]]:
-    """Measures ours, the baseline and whatever else in turns, so that what else the machine does hits all of them.
+    """Measures our server, the baseline and the others in turns, so that other load on the machine affects all of them.
 
     Each is called with the seconds to take, or with nothing for its own choice.
     """
@@ -95,6 +95,6 @@ def fetch(url: str, path: str, headers: dict[str, str]) -> bytes:
 
 
 def compare(ours: bytes, baseline: bytes) -> None:
-    """A baseline that does less than we do would prove nothing."""
+    """A baseline that does less than our server would prove nothing."""
     if ours != baseline or len(json.loads(ours)["fileIndex"]) != FILES:
         raise LoadError("The C responder's Index is not the same as ours.")

@@ -60,7 +60,7 @@ def committed_to(stack: BenchStack, letter: str, provider: str, name: str, check
 
 
 def commit_one(stack: BenchStack, provider: str, check_sum: str) -> str:
-    """A file with all that phones say about one, through the front door; returns its UUID."""
+    """Uploads and commits a file with everything that phones send about one, through nginx; returns its UUID."""
     person = sign_up(stack, f"Gerda of {provider}", provider)
     uuid = new_uuid()
     person.phone.ask(
@@ -81,7 +81,7 @@ def random_uuid(what: str) -> str:
 
 
 def check_lengths(stack: BenchStack, table: str, original: str) -> None:
-    """Rows that are shorter than those of the server would prove nothing."""
+    """Rows shorter than the server's would prove nothing."""
     lengths = "CONCAT_WS(' ', " + ", ".join(f"IFNULL(LENGTH({column}), '-')" for column in TEXTS) + ")"
     found = stack.sql(
         f"SELECT {lengths} FROM files WHERE {original} UNION SELECT {lengths} FROM {table}").splitlines()

@@ -1,4 +1,4 @@
-"""P9: what a responder costs that does nothing, and how soon it is there."""
+"""P9: the memory of an idle responder, and how long it takes to start."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
--- Devices that ask for something now and then: after each reply, and before the first request, up to 100 ms pass. Prints
+-- Devices that send occasional requests: after each reply, and before the first request, up to 100 ms pass. Prints
 -- how long 99 % of the replies took at most, the pause not included.
 --
 -- usage: wrk -tN -cN -s now-and-then.lua URL

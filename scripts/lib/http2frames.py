@@ -1,4 +1,4 @@
-"""Frames of HTTP/2 and integers of its header compression, for callers that no library would make."""
+"""Frames of HTTP/2 and integers of its header compression, for requests that no library would send."""
 
 import struct
 

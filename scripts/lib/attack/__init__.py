@@ -1,4 +1,4 @@
-"""Attacks on a stack of one's own, one in each module of this package.
+"""Attacks on a private stack, one in each module of this package.
 
 A module has a function `attack(stage)` that does harm as its name says, and yields a `Figure` for each thing that others
 may notice; `stage.py`, `figure.py` and `hostile.py` are what they share.

@@ -1,4 +1,4 @@
-"""What was measured, and what it may be."""
+"""A measured value and its limit."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class Figure:
 
     @classmethod
     def ratio(cls, what: str, alone: float, attacked: float, times: float, floor: float = 0.0) -> "Figure":
-        """Milliseconds, of which there may be so many times as many as alone, or `floor`, whichever is more."""
+        """Milliseconds; the limit is a multiple of the value without the attack, or `floor`, whichever is more."""
         return cls(what, attacked, max(alone * times, floor), "ms", alone)
 
     @property

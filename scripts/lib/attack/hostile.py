@@ -1,4 +1,4 @@
-"""Connections that mean no good: many, from many addresses, each sending and reading next to nothing."""
+"""Hostile connections: many, from many addresses, each sending and reading almost nothing."""
 
 import contextlib
 import multiprocessing
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 CONNECT_SECONDS = 10.0
-AGAIN_SECONDS = 1.0  # after the server has ended one, it comes again
-RECEIVE_BUFFER = 4096  # little is taken off the server's hands by the kernel
+AGAIN_SECONDS = 1.0  # until a connection that the server has closed is opened again
+RECEIVE_BUFFER = 4096  # the kernel buffers little of what the server sends
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Caller:
         self.connection = connection
 
     def go_on(self) -> None:
-        """A byte, or a few; an end of the connection is taken note of."""
+        """Sends or reads a few bytes; records the end of the connection."""
         with contextlib.suppress(BlockingIOError):
             try:
                 if self.reads:
@@ -96,7 +96,7 @@ def _carry_on(server: tuple[str, int], callers: list[Caller], interval: float, o
 
 @contextlib.contextmanager
 def calling(server: tuple[str, int], callers: list[Caller], interval: float) -> Iterator[None]:
-    """All of them call, each again whenever it was thrown out, from when all have called once to the end of the block."""
+    """Opens all connections, and reopens each that the server closes, from when all were open once to the end of the block."""
     context = multiprocessing.get_context("fork")
     over, ready = context.Event(), context.Event()
     process = context.Process(target=_carry_on, args=(server, callers, interval, over, ready), daemon=True)
@@ -114,7 +114,7 @@ def calling(server: tuple[str, int], callers: list[Caller], interval: float) -> 
 
 @contextlib.contextmanager
 def held(server: tuple[str, int], addresses: list[str], count: int, opening: bytes) -> Iterator[list[socket.socket]]:
-    """So many connections on which only the beginning was sent."""
+    """This many connections on which only the beginning of a request was sent."""
     connections = []
     try:
         for number in range(count):

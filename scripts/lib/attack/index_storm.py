@@ -44,14 +44,14 @@ def attack(stage: Stage) -> Iterator[Figure]:
 
 
 def sign_up(stage: Stage, headers: dict[str, str]) -> float:
-    """Milliseconds until somebody new has a user."""
+    """Milliseconds of a sign-up."""
     time.sleep(0.3)  # so that the five are spread over the attack
     parameters = query({"sharingGroupUUID": new_uuid(), "cloudFolderName": "F"})
     return stage.request("POST", f"/AddUser/{parameters}", headers)[0]
 
 
 def read(connection, statuses: list[bytes]) -> None:
-    """A process that does not know the token asks the provider, of which it does only so much at a time."""
+    """A process that does not know the token asks the provider, with a limited number of such requests at a time."""
     connection.settimeout(60)
     reply = b""
     try:

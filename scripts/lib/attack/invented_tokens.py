@@ -1,4 +1,4 @@
-"""One address invents tokens, as many as it can, at an endpoint that is none of signing in."""
+"""One address sends as many invented tokens as it can, to an endpoint that is not for signing in."""
 
 import secrets
 import threading

@@ -1,4 +1,4 @@
-"""Thousands of slow connections, without tokens and with those of some users, against one who behaves.
+"""Thousands of slow connections, without tokens and with those of some users, beside a legitimate user.
 
 Uploads that announce much and send a byte now and then, and downloads that are hardly read. Whoever is thrown out comes
 again.
@@ -50,7 +50,7 @@ def in_flight(stage: Stage, wait: float) -> float:
 
 
 class Guest:
-    """Somebody who behaves."""
+    """A legitimate user."""
 
     def __init__(self, stage: Stage):
         self.stage = stage

@@ -17,7 +17,7 @@ from demonstration.phone import new_uuid
 from demonstration.web import Deviation
 from syncstack.layout import REPOSITORY
 
-# Well-behaved people have addresses that nginx's limits count, too.
+# Legitimate users have addresses that nginx's limits count, too.
 GUEST_ADDRESS = "127.0.200.1"
 PATIENCE_SECONDS = 60.0
 # The limits of a server as it is installed, where those of other stacks are wider.
@@ -75,12 +75,12 @@ class Stage(RunningStack):
         return people.sign_up(self, name)
 
     def guest(self, provider: str) -> dict[str, str]:
-        """What the phone of somebody sends who has an account there, and is no user yet."""
+        """The sign-in headers of somebody with an account at the provider who is not a user yet."""
         account = self.sandbox.json("POST", "/sandbox/accounts", {"provider": provider, "name": "Guest"})
         return account["headers"] | {"SyncServer-Device-UUID": new_uuid()}
 
     def check_credentials(self, headers: dict[str, str], expected: int | None = None) -> float:
-        """Milliseconds of a CheckCreds of somebody who behaves; each from another address, as nginx limits sign-ins."""
+        """Milliseconds of a CheckCreds of a legitimate user; each from another address, as nginx limits sign-ins."""
         self.check_credentials_count += 1
         source = f"127.0.{201 + self.check_credentials_count // 200 % 50}.{1 + self.check_credentials_count % 200}"
         return self.request("GET", "/CheckCreds/", headers, expected=expected, source=source)[0]
@@ -90,7 +90,7 @@ class Stage(RunningStack):
 
     def request(self, method: str, target: str, headers: dict[str, str], body: bytes | None = None,
                 expected: int | None = 200, source: str = GUEST_ADDRESS) -> tuple[float, http.client.HTTPResponse, bytes]:
-        """One request of somebody who behaves, on a connection of its own: milliseconds, reply and its body."""
+        """One request of a legitimate user, on a connection of its own: milliseconds, reply and its body."""
         began = time.monotonic()
         connection = http.client.HTTPConnection(
             *self.address, timeout=PATIENCE_SECONDS, source_address=(source, 0))

@@ -1,1 +1,1 @@
-"""Planted faults: how they are described, switched and tried. See docs/adr/0036-planted-faults.md."""
+"""Injected faults: how they are described, switched and tried. See docs/adr/0036-injected-faults.md."""

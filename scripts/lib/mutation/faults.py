@@ -15,7 +15,7 @@ class FaultError(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """One change of one place.
+    """One change at one location.
 
     `search` stands exactly once in `file`. It is an expression, one or more statements that declare nothing others
     need, or, in the form `sql`, a piece of a string literal of several lines. Where it stands more than once, `context`
@@ -31,7 +31,7 @@ class Fault:
     context: str = ""
 
     def place(self, text: str) -> tuple[int, int]:
-        """Where the text begins and ends of which there will be two variants: for `sql`, the whole literal."""
+        """The range of the text that gets two variants: for `sql`, the whole literal."""
         start = self._position(text)
         end = start + len(self.search)
         if self.form == "sql":
@@ -92,7 +92,7 @@ def switch_all(text: str, faults: list[Fault]) -> str:
     places: dict[tuple[int, int], list[Fault]] = {}
     for fault in faults:
         places.setdefault(fault.place(text), []).append(fault)
-    # From the last to the first, so that none changes where another one stands.
+    # From the last to the first, so that none moves another.
     begin_of_last = len(text)
     for (start, end), here in sorted(places.items(), reverse=True):
         if end > begin_of_last:

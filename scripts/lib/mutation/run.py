@@ -15,7 +15,7 @@ from .faults import REPOSITORY, Fault, switch_all
 
 FOLDER = REPOSITORY / ".build-mutate"
 TREE = FOLDER / "tree"
-# How long tests may say nothing: none begins, ends or fails. Some start a stack first.
+# How long tests may make no progress: none starts, ends or fails. Some start a stack first.
 SILENCE_SECONDS = 120.0
 POLL_SECONDS = 0.2
 
@@ -61,7 +61,7 @@ class Trial:
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def noticed_by(self, tests: str, fault: str) -> str | None:
-        """The first of these tests that fails, or whatever else is wrong; `None` if nothing is. Ends with the first."""
+        """The first of these tests that fails, or another problem; `None` if there is none. Ends with the first failure."""
         progress, status = self._run(tests, fault, goes_on=lambda progress: not progress.issues)
         if progress.issues:
             return next(iter(progress.issues)).rpartition("/")[0] or "a test"
@@ -70,7 +70,7 @@ class Trial:
         return None if status == 0 and progress.is_complete else f"the process, which ended with {status}"
 
     def survivors(self, faults: Iterable[Fault], jobs: int) -> list[Fault]:
-        """Tries each fault, and says what came of it."""
+        """Tries each fault, and prints the result."""
         def attempt(fault: Fault) -> bool:
             noticed_by = self.noticed_by(fault.tests, fault.id)
             print(f"noticed   {fault.id}, by {noticed_by}" if noticed_by else f"SURVIVES  {fault.id}", flush=True)
@@ -81,7 +81,7 @@ class Trial:
             return [fault for fault, survives in zip(faults, threads.map(attempt, faults)) if survives]
 
     def broken(self, faults: Iterable[Fault]) -> list[str]:
-        """Filters whose tests fail without any fault, or that fit no test: what they say of a fault is worth nothing.
+        """Filters whose tests fail without any fault, or that match no test: their results with a fault prove nothing.
 
         All tests run once, in one process.
         """
@@ -94,7 +94,7 @@ class Trial:
     def _run(
         self, tests: str, fault: str, goes_on: Callable[[Progress], bool] = lambda _: True
     ) -> tuple[Progress, int | None]:
-        """What became of the tests, and the status of their process; `None` if it was killed."""
+        """The progress of the tests, and the status of their process; `None` if it was killed."""
         name = fault or "without-a-fault"
         progress = Progress(self.logs / f"{name}.events")
         progress.path.unlink(missing_ok=True)

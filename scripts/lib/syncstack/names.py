@@ -1,4 +1,4 @@
-"""Names that are really resolved: a name server for one stack, and processes that see nothing but it.
+"""Real name resolution: a name server for one stack, and processes that see no other.
 
 Without this the stack's syncd connects to the sandbox by address (setting `sandbox`), so that no name is ever looked up.
 With it syncd runs as in production, without that setting: it looks up the providers' names, finds the sandbox at the

@@ -3,8 +3,8 @@
 import random
 import socket
 
-# Below the range the kernel takes for outgoing connections (32768 upwards, ip(7)), so that none of those gets in
-# between choosing a port and listening there.
+# Below the range the kernel takes for outgoing connections (32768 upwards, ip(7)), so that none of those takes a
+# port between choosing it and listening there.
 RANGE = range(20000, 32000)
 
 
@@ -19,7 +19,7 @@ def is_free(port: int) -> bool:
 
 
 def choose(taken: set[int]) -> int:
-    """A port that is free at this moment; whoever listens there has to be prepared to lose it to another."""
+    """A port that is free at this moment; the caller must be prepared for another process to take it first."""
     while True:
         port = random.choice(RANGE)
         if port not in taken and is_free(port):

@@ -1,4 +1,4 @@
-"""Starting, finding and stopping processes, such that only our own are ever touched."""
+"""Starts, finds and stops processes; only our own are ever signalled."""
 
 import os
 import signal
@@ -100,7 +100,7 @@ def stop(pids: dict[int, str], kind: signal.Signals, seconds: float) -> None:
         for pid in alive():
             try:
                 os.kill(pid, step)
-                os.kill(pid, signal.SIGCONT)  # somebody may have halted it
+                os.kill(pid, signal.SIGCONT)  # it may be stopped
             except ProcessLookupError:
                 pass
         if wait_until(lambda: not alive(), limit):

@@ -94,7 +94,7 @@ class Responders:
         return [state for _, _, state in self._entries()].count("ready") == self.count
 
     def check(self) -> None:
-        """Throws if the program keeps failing, so that nobody waits for it in vain."""
+        """Throws if the program keeps failing, so that nobody waits for it."""
         failures = [line.split()[1] for line in self._lines() if line.startswith("failures")]
         if not self.is_running() or int(failures[0] if failures else 0) >= FAILURES_TO_GIVE_UP:
             raise StackError(f"{self.name} keeps failing.", self.log)

@@ -198,7 +198,7 @@ class Stack:
 
 
 def wait_for(group: Responders, complaint: str, condition: Callable[[], bool]) -> None:
-    """Waits for a condition, but not in vain: throws as soon as the responders keep failing."""
+    """Waits for a condition; throws as soon as the responders keep failing."""
     def check() -> bool:
         group.check()
         return condition()

@@ -1,4 +1,4 @@
-"""What passed and what failed in a whole run, and the few lines about it that are worth reading."""
+"""What passed and what failed in a whole run, and its short report."""
 
 import sys
 import threading

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass
 class Progress:
-    """What became of the tests of one process so far. Times are this process's, when it read of the event."""
+    """The state of the tests of one process. Times are those at which this process read the event."""
 
     path: Path
     names: dict[str, str] = field(default_factory=dict)

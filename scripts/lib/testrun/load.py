@@ -1,4 +1,4 @@
-"""Two processes that compute all the time, for runs that must not depend on a quiet machine."""
+"""Two CPU-bound processes, for runs that must not depend on an idle machine."""
 
 import contextlib
 import subprocess

@@ -1,7 +1,7 @@
 """Swift's tests, each suite or test target in a process of its own.
 
-A process that crashes, or in which a test hangs, takes no result of others with it: those of its tests that have not
-ended are begun anew in another process, without the test that did it.
+After a crash or a hang no result of other tests is lost: the tests of the process that have not ended are started
+again in another process, without the test that caused it.
 """
 
 import os
@@ -45,11 +45,11 @@ class Suite:
 def suites_of(tests: Iterable[str]) -> list[Suite]:
     """All suites, the longest first; `tests` are names as --list-tests prints them."""
     targets = dict.fromkeys(test.partition(".")[0] for test in tests)
-    front_door = "AcceptanceTests"
+    acceptance = "AcceptanceTests"
     everything_else = [arg for name in APART for arg in ("--skip", f"^{re.escape(name)}/")]
-    suites = [Suite(front_door, ("--filter", rf"^{front_door}\.", *everything_else), 3)]
+    suites = [Suite(acceptance, ("--filter", rf"^{acceptance}\.", *everything_else), 3)]
     suites += [Suite(name.partition(".")[2], ("--filter", f"^{re.escape(name)}/"), 1) for name in APART]
-    return suites + [Suite(name, ("--filter", rf"^{name}\."), 2) for name in targets if name != front_door]
+    return suites + [Suite(name, ("--filter", rf"^{name}\."), 2) for name in targets if name != acceptance]
 
 
 class SuiteRunner:
@@ -79,7 +79,7 @@ class SuiteRunner:
                 threads[-1].start()
             for thread in threads:
                 thread.join()
-        except BaseException:  # somebody ends the run
+        except BaseException:  # the run is interrupted
             self._is_stopping = True
             raise
 
@@ -142,7 +142,7 @@ class SuiteRunner:
         return progress, self._culprits(suite, progress, hanging, process.returncode, log)
 
     def _report(self, suite: Suite, progress: Progress, reported: dict[str, int]) -> None:
-        """Says what has failed since the last time, of each test the first things that came to light."""
+        """Prints what has failed since the last call: the first issues of each test."""
         for test, issues in progress.issues.items():
             known = reported.setdefault(test, 0)
             if known == 0:
@@ -152,7 +152,7 @@ class SuiteRunner:
             reported[test] = len(issues)
 
     def _culprits(self, suite: Suite, progress: Progress, hanging: list[str], status: int, log: Path) -> list[str]:
-        """Tests that cannot be begun anew, each of them counted as a failure."""
+        """Tests that cannot be started again, each of them counted as a failure."""
         if hanging:
             for test in hanging:
                 self.account.fail(f"{test} “{progress.names.get(test)}” came to no end", f"The log is {log}")
