@@ -57,9 +57,11 @@ struct Server {
                 isOpen ? "Provider is not asked for a while: it keeps failing" : "Provider is asked again",
                 metadata: .keyed([.providerHost: "\(host)"]))
         })
+        let limits = Self.bulkheadLimits(of: role, configuration)
         let decorators: [any TransportDecorator] = [
-            metrics.calls, Pacing(pause: pause),
-            Bulkhead(limits: Self.bulkheadLimits(of: role, configuration), pause: pause), circuits,
+            metrics.calls, Bulkhead(limits: limits, pause: pause),
+            // Whoever waits for a turn occupies a slot, so only a few may.
+            Pacing(maximumWaiting: max(1, limits.calls / 4), pause: pause), circuits,
         ]
         transport = { senders.transport.decorated(by: decorators) }
     }

@@ -11,7 +11,7 @@ struct PacingTests {
 
     init() {
         let clock = clock
-        pacing = Pacing(pause: { clock.advance($0) }, now: { clock.now })
+        pacing = Pacing(maximumWaiting: 4, pause: { clock.advance($0) }, now: { clock.now })
     }
 
     private func request(_ authorization: String?) -> OutgoingRequest {
@@ -65,24 +65,68 @@ struct PacingTests {
         #expect(waits.suffix(2) == [.zero, .zero])
     }
 
-    @Test("Calls of one token at the same time are spaced, and none waits more than two seconds or its deadline")
+    @Test("Refusals of calls that were in progress at the same time count once")
+    func burst() throws {
+        let refusing = ScriptedTransport { [self] _ throws(TransportError) in
+            // While this call is in progress, another one is made and refused.
+            _ = try ScriptedTransport(replies: [Reply(429)]).transport.decorated(by: pacing)
+                .send(request("Bearer one"), by: .after(.seconds(40)))
+            clock.advance(.milliseconds(10))
+            return Reply(429)
+        }
+        _ = try refusing.transport.decorated(by: pacing).send(request("Bearer one"), by: .after(.seconds(40)))
+
+        #expect(try call() == .milliseconds(90), "100 ms after the refusal that came first")
+    }
+
+    @Test("Calls of one token at the same time are spaced; none waits more than two seconds, nor in vain")
     func bounded() throws {
         for _ in 0..<5 { try call(reply: 429) }
         let waits = Mutex<[Duration]>([])
         let clock = clock
-        let pacing = Pacing(pause: { wait in waits.withLock { $0.append(wait) } }, now: { clock.now })
+        clock.advance(.seconds(2))
+        // The clock stands still: all calls begin at once.
+        let pacing = Pacing(
+            maximumWaiting: 4, pause: { wait in waits.withLock { $0.append(wait) } }, now: { clock.now })
+        func begin(by deadline: Duration = .seconds(40)) throws {
+            _ = try ScriptedTransport(replies: [Reply(404)]).transport.decorated(by: pacing)
+                .send(request("Bearer one"), by: .after(deadline))
+        }
         let refusing = ScriptedTransport { _ throws(TransportError) in Reply(429) }.transport.decorated(by: pacing)
         for _ in 0..<5 { _ = try refusing.send(request("Bearer one"), by: .after(.seconds(40))) }
+        clock.advance(.seconds(2))
         waits.withLock { $0 = [] }
 
-        // The clock stands still: all of them begin at once.
-        let working = ScriptedTransport { _ throws(TransportError) in Reply(404) }.transport.decorated(by: pacing)
-        for _ in 0..<4 { _ = try working.send(request("Bearer one"), by: .after(.seconds(40))) }
+        for _ in 0..<5 { try begin() }
         #expect(waits.withLock { $0 } == [.seconds(1), .seconds(2), .seconds(2), .seconds(2)])
 
         waits.withLock { $0 = [] }
-        _ = try working.send(request("Bearer one"), by: .after(.milliseconds(300)))
-        #expect(waits.withLock { $0.first.map { $0 <= .milliseconds(300) } } == true)
+        try begin(by: .milliseconds(300))
+        #expect(waits.withLock { $0 } == [], "the call could not be made after the wait")
+    }
+
+    @Test("Only so many calls wait at a time; the others are made at once")
+    func waiters() throws {
+        let waits = Mutex(0)
+        let clock = clock
+        let inner = Mutex<Pacing?>(nil)
+        let pacing = Pacing(
+            maximumWaiting: 2,
+            pause: { [self] _ in
+                waits.withLock { $0 += 1 }
+                // While this thread waits, another one begins a call.
+                guard let pacing = inner.withLock({ $0 }) else { return }
+                _ = try? ScriptedTransport(replies: [Reply(404)]).transport.decorated(by: pacing)
+                    .send(request("Bearer one"), by: .after(.seconds(40)))
+            }, now: { clock.now })
+        inner.withLock { $0 = pacing }
+        let refusing = ScriptedTransport { _ throws(TransportError) in Reply(429) }.transport.decorated(by: pacing)
+        _ = try refusing.send(request("Bearer one"), by: .after(.seconds(40)))
+
+        _ = try ScriptedTransport(replies: [Reply(404)]).transport.decorated(by: pacing)
+            .send(request("Bearer one"), by: .after(.seconds(40)))
+
+        #expect(waits.withLock { $0 } == 2)
     }
 
     @Test("Requests without a bearer token are not paced: nobody knows whose limit they count against")

@@ -1,7 +1,7 @@
 /// One concern around every call of a transport: metrics, pacing, a bulkhead, a circuit breaker, a log line.
 ///
-/// Each is a small value that knows nothing of the others. Their order is written down once, where the transport is put
-/// together (docs/architecture.md, "Calls to providers").
+/// None knows of the others. Their order is written down once, where the transport is put together
+/// (docs/architecture.md, "Calls to providers").
 public protocol TransportDecorator: Sendable {
     /// What the decorator remembers of a call while it is in progress.
     associatedtype Call
