@@ -1,5 +1,7 @@
 import ArgumentParser
 import Configuration
+import Curl
+import FoundationEssentials
 import HTTPTransport
 import MariaDB
 import OpenSSLCrypto
@@ -7,7 +9,6 @@ import Operations
 import Posix
 import Providers
 import Store
-import Vault
 
 /// Examines a host from its configuration to its certificates.
 struct Doctor: ReportingCommand {
@@ -38,6 +39,7 @@ struct Doctor: ReportingCommand {
         var diagnoses = Self.diagnoses(of: configuration, options.file.path)
         diagnoses += database(configuration)
         if !diagnoses.contains(where: { $0.verdict == .bad }) { diagnoses += RoleAccounts.diagnoses(configuration) }
+        diagnoses += registrations(configuration)
         diagnoses += [
             Examination.socket("apiSocket", apiSocket), Examination.socket("transferSocket", transferSocket),
         ]
@@ -77,8 +79,7 @@ struct Doctor: ReportingCommand {
                 (clock: try session.clockMilliseconds(), outbox: try session.outboxOverview(at: now))
             }
             let own = WallClock.millisecondsSince1970()
-            let registrations = try registrations(installation)
-            return registrations + [
+            return [
                 Diagnosis("database", .good, "the database answers: \(installation.databaseDescription)"),
                 Diagnosis("schema", .good, "the schema is the one of this release (\(MigrationRunner.newestStep))"),
                 Examination.clock(ownMilliseconds: own, databaseMilliseconds: seen.clock),
@@ -101,12 +102,15 @@ struct Doctor: ReportingCommand {
     }
 
     /// Asks each company whose accounts may sign in whether it knows this server.
-    private func registrations(_ installation: Installation) throws -> [Diagnosis] {
-        let (storage, transport) = (try installation.storage(), installation.transport())
+    private func registrations(_ configuration: ServerConfiguration) -> [Diagnosis] {
+        CurlLibrary.initialize()
+        let transport = CurlSenderPool(routing: Routing(configuration.sandbox)).transport
         return Company.all.compactMap { company in
-            guard let account = company.signIn.flatMap({ storage.account($0.accountType) }) else { return nil }
+            guard let offer = company.signIn, let values = configuration.accounts[offer.accountType],
+                let account = offer.makeAccount(values, { Date() })
+            else { return nil }
             let client = AccountClient(
-                transport: transport, deadline: .after(Self.providerTime), backoff: storage.backoff)
+                transport: transport, deadline: .after(Self.providerTime), backoff: Backoff { Pause.sleep($0) })
             do throws(AccountError) {
                 try account.checkRegistration(through: client)
                 return Examination.registration(of: company, nil)

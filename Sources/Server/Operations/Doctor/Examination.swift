@@ -125,11 +125,12 @@ public enum Examination {
         guard let error else { return Diagnosis(check, .good, "\(name) knows this server") }
         guard case .misconfigured(let detail) = error else {
             let host = company.services.first?.hosts.first ?? ""
+            let files = company.signIn?.makeStorage == nil ? "" : ", and no file of its users can be read"
             return Diagnosis(
                 check, .warning,
-                "\(name) cannot be asked (\(error)): nobody who is new here can sign in with it, and no file of "
-                    + "its users can be read",
-                fix: "let this host resolve names and reach the Internet: curl -sSI https://\(host)")
+                "\(name) does not answer as it should (\(error)): nobody who is new here can sign in with it\(files)",
+                fix: "try it from this host, curl -sSI https://\(host): names must resolve, and the Internet be reached"
+            )
         }
         let keys = company.signIn?.settings.filter(\.isRequired).map(\.key).joined(separator: ", ") ?? ""
         return Diagnosis(

@@ -90,9 +90,11 @@ struct TokenEndpoint: Sendable {
         return StoredCredentials(accessToken: tokens.accessToken, refreshToken: tokens.refreshToken)
     }
 
-    /// Whether the provider knows this client: client and grant are checked in one request, in that order, so a client
-    /// that it knows is told that an invented refresh token is none (RFC 6749, section 5.2).
+    /// Whether the provider knows this client: a client that it knows is told that an invented refresh token is none
+    /// (`invalid_grant`), another one that it is not known (`invalid_client`; RFC 6749, section 5.2).
     ///
+    /// A provider that looked at the form of the token first would say `invalid_grant` to both; the RFC leaves the order
+    /// open.
     /// - Parameter details: further parameters.
     /// - Throws: ``AccountError/misconfigured(detail:)`` if it does not.
     func checkClient(

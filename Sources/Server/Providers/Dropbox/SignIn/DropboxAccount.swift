@@ -61,11 +61,11 @@ public struct DropboxAccount: AccountProvider {
         StoredCredentials(accessToken: allowsBareTokens ? presented.accessToken : nil)
     }
 
-    /// Without a refresh token, which bare tokens lack, only the person can help.
     public func checkRegistration(through client: AccountClient) throws(AccountError) {
         try tokenEndpoint.checkClient(through: client)
     }
 
+    /// Without a refresh token, which bare tokens lack, only the person can help.
     public func refresh(
         _ stored: StoredCredentials, through client: AccountClient
     ) throws(AccountError) -> StoredCredentials {
