@@ -7,7 +7,7 @@
 /// "SELECT \(FileRecord.columns) FROM files WHERE file_uuid = ?"
 /// ```
 public struct SQL: Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
-    /// The literal alone, or the text with the columns in it.
+    /// The literal alone, or the text with its interpolations.
     enum Text: Sendable {
         case literal(StaticString)
         case composed(String)
@@ -44,6 +44,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation, CustomStringConve
 
         /// `'A', 'B'`: cases of an enumeration, whose raw values are literals of the program.
         public mutating func appendInterpolation<Name: CaseIterable & RawRepresentable<String>>(_ names: [Name]) {
+            precondition(!names.isEmpty, "a list that SQL takes")
             for (index, name) in names.enumerated() {
                 precondition(!name.rawValue.contains { $0 == "'" || $0 == "\\" }, "a name that needs no escapes")
                 text += index > 0 ? ", '" : "'"

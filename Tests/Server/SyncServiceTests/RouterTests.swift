@@ -338,4 +338,9 @@ struct RouterTests {
         #expect(server.commit(from: 1, by: tablet).json["numberUploadsTransferred"] as? Int == 0)
         #expect(server.commit(from: 0, by: alice).json["masterVersionUpdate"] as? Int == 2)
     }
+
+    @Test("Each row of the protocol's table has an endpoint", arguments: EndpointName.allCases)
+    func served(endpoint: EndpointName) {
+        #expect(endpoint.route.message is any ServedRequest.Type)
+    }
 }

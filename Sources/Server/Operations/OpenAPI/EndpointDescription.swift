@@ -7,7 +7,7 @@ protocol DescribedRequest: RequestMessage {
 
 extension EndpointRoute {
     /// All endpoints of release builds, in the order of the table.
-    /// - Throws: a trap if one is not described.
+    /// - Precondition: each has a description.
     static let described: [(route: EndpointRoute, description: EndpointDescription)] =
         EndpointName.allCases.map(\.route).filter { !$0.isDebugOnly }.map { route in
             guard let message = route.message as? any DescribedRequest.Type else {

@@ -35,8 +35,8 @@ public protocol AccountProvider: Sendable {
 
     /// Makes sure that the account of a new user has storage; does nothing where every account of this kind has it.
     ///
-    /// Only a provider's word that there is none counts: whatever else it says is left to the first use.
-    /// - Throws: ``AccountError/storageMissing(detail:)``, or an error that says that the provider could not be asked.
+    /// Only a provider's word that there is none counts: whatever else it says, and its silence, is left to the first use.
+    /// - Throws: ``AccountError/storageMissing(detail:)``.
     func requireStorage(with credentials: StoredCredentials, through client: AccountClient) throws(AccountError)
 
     /// What to keep of the presented credentials when there is nothing to exchange.

@@ -25,7 +25,9 @@ extension AddUserRequest: DescribedRequest {
     static let description = EndpointDescription(
         summary: "Creates a user with an owning account, and their first sharing group.",
         reply: Schemas.reference("UserID"),
-        errors: ErrorCode.exchange.union([.userExists, .groupExists, .owningAccountRequired, .quotaGroupRate]))
+        errors: ErrorCode.exchange.union([
+            .userExists, .groupExists, .owningAccountRequired, .quotaGroupRate, .cloudRefused,
+        ]))
 }
 
 extension RemoveUserRequest: DescribedRequest {

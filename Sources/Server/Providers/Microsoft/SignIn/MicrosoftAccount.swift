@@ -124,11 +124,12 @@ public struct MicrosoftAccount: AccountProvider {
         with credentials: StoredCredentials, through client: AccountClient
     ) throws(AccountError) {
         guard let token = credentials.accessToken else { return }
-        let reply = try client.send(
-            OutgoingRequest(
-                .microsoft, .metadata, .get, OutgoingRequest.url(AppFolder.address, [("$select", "id")]),
-                headers: [.authorization: "Bearer " + token]))
-        if let missing = MissingDrive(reply) { throw .storageMissing(detail: missing.rawValue) }
+        let request = OutgoingRequest(
+            .microsoft, .metadata, .get, OutgoingRequest.url(AppFolder.address, [("$select", "id")]),
+            headers: [.authorization: "Bearer " + token])
+        // A Graph that cannot be asked is no reason to refuse anybody.
+        guard let reply = try? client.send(request), let missing = MissingDrive(reply) else { return }
+        throw .storageMissing(detail: missing.rawValue)
     }
 
     /// Only access tokens have scopes ("Access token claims reference").
