@@ -94,6 +94,22 @@ func isWireDate(_ text: String?) -> Bool {
     return formatter.date(from: text).map { formatter.string(from: $0) == text } ?? false
 }
 
+extension TestServer {
+    /// The stack's configuration with some settings changed, in a file that only its owner can read.
+    func changedConfiguration(
+        in folder: ScratchFolder, _ change: (inout [String: Any]) throws -> Void
+    ) throws -> String {
+        let original = try Data(contentsOf: URL(filePath: environment.value("CONFIG_FILE")))
+        var settings = try #require(JSONSerialization.jsonObject(with: original) as? [String: Any])
+        try change(&settings)
+        let path = folder.url.appending(path: "syncd.json").path
+        let data = try JSONSerialization.data(withJSONObject: settings)
+        try #require(
+            FileManager.default.createFile(atPath: path, contents: data, attributes: [.posixPermissions: 0o600]))
+        return path
+    }
+}
+
 /// Tests that make whole providers or processes fail. They have stacks of their own and run one at a time.
 @Suite("On private stacks", .serialized)
 struct PrivateStackTests {}

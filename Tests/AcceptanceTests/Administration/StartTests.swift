@@ -22,59 +22,22 @@ struct StartTests {
         #expect(told.output == replied.map { $0 + "\n" })
     }
 
-    /// The stack's configuration with some settings changed, in a file that only its owner can read.
-    private func configuration(_ change: (inout [String: Any]) -> Void) throws -> String {
-        let original = try Data(contentsOf: URL(filePath: server.environment.value("CONFIG_FILE")))
-        var settings = try #require(JSONSerialization.jsonObject(with: original) as? [String: Any])
-        change(&settings)
-        let path = folder.url.appending(path: "syncd.json").path
-        let data = try JSONSerialization.data(withJSONObject: settings)
-        try #require(
-            FileManager.default.createFile(atPath: path, contents: data, attributes: [.posixPermissions: 0o600]))
-        return path
+    private func configuration(_ change: (inout [String: Any]) throws -> Void) throws -> String {
+        try server.changedConfiguration(in: folder, change)
     }
 
     @Test("Warnings of check-config are also reported by doctor")
     func warnings() throws {
         let path = try configuration { settings in
-            settings["FacebookClientSecretFile"] = nil
-            settings["FacebookClientSecret"] = "in the file itself"
+            let file = try #require(settings.removeValue(forKey: "FacebookClientSecretFile") as? String)
+            settings["FacebookClientSecret"] = try String(contentsOfFile: file, encoding: .utf8)
+                .trimmingCharacters(in: .newlines)
         }
 
         let told = try OperatorTool(server).runPlain("doctor", "--config", path).output
 
         #expect(told.contains("WARNING line 1, column "))
         #expect(told.contains("FacebookClientSecret is a secret: better in a file of its own"))
-    }
-
-    @Test(
-        "doctor asks each provider whether it knows the server, and names the keys of the one that does not",
-        arguments: [
-            ("Google", ["GoogleServerClientSecret"]), ("Dropbox", ["DropboxAppSecret"]),
-            ("Microsoft", ["MicrosoftClientSecret"]), ("Facebook", ["FacebookClientSecret"]),
-            ("Apple", ["appleSignIn", "keyId"]),
-        ])
-    func registrations(company: String, key: [String]) throws {
-        let path = try configuration { settings in
-            if key.count == 2, var section = settings[key[0]] as? [String: Any] {
-                section[key[1]] = "WRONG12345"
-                settings[key[0]] = section
-            } else {
-                settings[key[0] + "File"] = nil
-                settings[key[0]] = "wrong"
-            }
-        }
-        let names = ["Google", "Dropbox", "Microsoft", "Facebook", "Apple"]
-
-        let lines = try OperatorTool(server).runPlain("doctor", "--config", path).output.split(separator: "\n")
-
-        let known = lines.filter { $0.hasSuffix(" knows this server") }.compactMap {
-            $0.split(separator: " ").dropFirst().first
-        }
-        #expect(known.map(String.init) == names.filter { $0 != company }, "\(lines.joined(separator: "\n"))")
-        let refusal = try #require(lines.firstIndex { $0.hasPrefix("BAD     \(company) refuses the server (") })
-        #expect(lines[refusal + 1].contains(key.joined(separator: ".")))
-        #expect(!lines.contains { $0.contains("wrong") || $0.contains("WRONG12345") })
     }
 
     @Test("A role starts without the secrets that only others need, and not without its own")
