@@ -128,7 +128,7 @@ public struct SNS: PushService {
             headers: [
                 (name: "content-type", value: contentType), (name: "host", value: host),
                 (name: "x-amz-date", value: time),
-            ], payload: request.body ?? [], at: time)
+            ], payload: request.body?.bytes ?? [], at: time)
         return try client.send(request)
     }
 
