@@ -33,7 +33,11 @@ final class PartWindow: PartBytes, @unchecked Sendable {
         self.arrivedBytes = arrivedBytes
         self.isSliding = isSliding
         self.receive = receive
-        if !isSliding { self.buffer.reserveCapacity(count) }
+        if !isSliding, self.buffer.capacity < count {
+            // What earlier parts left in it need not be copied.
+            if arrivedBytes == 0 { self.buffer = [] }
+            self.buffer.reserveCapacity(count)
+        }
         arrival = arrivedBytes == count ? .now : nil
     }
 

@@ -88,7 +88,7 @@ final class PhoneUpload: UploadContent {
             pace.probed(probed)
         }
         let window = PartWindow(
-            count: size(probed), buffer: buffer, arrivedBytes: probed, isSliding: isSliding
+            count: size(probed), buffer: consume buffer, arrivedBytes: probed, isSliding: isSliding
         ) { [unowned self] buffer, range in try receive(&buffer, range) }
         self.window = window
         if !pace.isFast && !isSliding { try window.arrive() }
