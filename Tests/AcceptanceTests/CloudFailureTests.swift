@@ -26,7 +26,7 @@ extension PrivateStackTests {
         /// Expects that an upload fails with one of these statuses within the time that a phone waits, leaves nothing,
         /// and succeeds once the cloud works again.
         func expectFailedUpload(
-            by alice: TestUser, _ statuses: Int..., file: TestFile = TestFile(randomBytes: 600_000)
+            by alice: TestUser, _ statuses: Int..., file: TestFile = TestFile(randomBytes: 6_000_000)
         ) async throws {
             let begin = ContinuousClock.now
             let reply = try await Threads.run { [alice] in try alice.upload(file, masterVersion: 0) }
@@ -41,7 +41,7 @@ extension PrivateStackTests {
         }
 
         /// Expects that an upload succeeds all the same, with just one object.
-        func expectUpload(by alice: TestUser, _ file: TestFile = TestFile(randomBytes: 600_000)) async throws {
+        func expectUpload(by alice: TestUser, _ file: TestFile = TestFile(randomBytes: 6_000_000)) async throws {
             let reply = try await Threads.run { [alice] in try alice.upload(file, masterVersion: 0) }
 
             #expect(reply.status == 200, "\(reply)")
@@ -80,7 +80,7 @@ extension PrivateStackTests {
 
         @Test(
             "A lost reply to any step of an upload makes no second object [F26]",
-            arguments: [(50_000, 0), (600_000, 0), (600_000, 1), (600_000, 2)], [503, nil] as [Int?])
+            arguments: [(50_000, 0), (6_000_000, 0), (6_000_000, 1), (6_000_000, 2)], [503, nil] as [Int?])
         func lostReply(step: (bytes: Int, number: Int), status: Int?) async throws {
             let alice = try await server.signUpSettledUser()
             var fault = SandboxFault(pathPrefix: Self.uploads, status: status, times: 1)
@@ -98,7 +98,7 @@ extension PrivateStackTests {
             fault.afterEffect = true
             try server.sandbox.inject(fault)
 
-            try await expectUpload(by: alice, TestFile(randomBytes: 3_000_000))
+            try await expectUpload(by: alice, TestFile(randomBytes: 6_000_000))
         }
 
         @Test("A connection lost during a transfer is re-established")
@@ -108,14 +108,14 @@ extension PrivateStackTests {
             fault.resetAfterBytes = 100_000
             try server.sandbox.inject(fault)
 
-            try await expectUpload(by: alice, TestFile(randomBytes: 3_000_000))
+            try await expectUpload(by: alice, TestFile(randomBytes: 6_000_000))
         }
 
         @Test("A bit flipped on the way to the cloud never results in a file")
         func corruptUpload() async throws {
             let alice = try await server.signUpSettledUser()
             let file = TestFile(randomBytes: 200_000)
-            var fault = SandboxFault(pathPrefix: Self.uploads, method: "PUT", times: 1)
+            var fault = SandboxFault(pathPrefix: Self.uploads, times: 1)
             fault.corruptAtByte = 1_000
             try server.sandbox.inject(fault)
 
@@ -134,15 +134,15 @@ extension PrivateStackTests {
         @Test("A token that expires in the middle of an upload is refreshed, and no byte is lost [21]")
         func tokenDiesInTheMiddle() async throws {
             let alice = try await server.signUpSettledUser()
-            let file = TestFile(randomBytes: 4_000_000)
+            let file = TestFile(randomBytes: 9_000_000)
             let query = ClientQuery.text(alice.uploadParameters(file, masterVersion: 0))
             let call = HTTPCall("POST", "/UploadFile/\(query)", headers: alice.headers)
             var conversation = try HTTPConversation(to: server.address)
 
             try conversation.send(call.head(for: server.address, contentLength: file.contents.count))
-            try conversation.send(file.contents.prefix(2_000_000))
+            try conversation.send(file.contents.prefix(4_500_000))
             try server.sandbox.expireAccessTokens(of: alice.account, .server)
-            try conversation.send(file.contents.dropFirst(2_000_000))
+            try conversation.send(file.contents.dropFirst(4_500_000))
 
             let reply = try conversation.reply()
             #expect(reply.status == 200, "\(reply)")
