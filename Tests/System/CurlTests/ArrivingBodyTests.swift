@@ -10,7 +10,8 @@ struct ArrivingBodyTests {
 
     /// All of `bytes`, in pieces of at most so many.
     private func body(
-        pieces: Int = 10_000, patience: Duration = .seconds(20), beforePiece: @escaping @Sendable (Int) -> Bool = { _ in true }
+        pieces: Int = 10_000, patience: Duration = .seconds(20),
+        beforePiece: @escaping @Sendable (Int) -> Bool = { _ in true }
     ) -> ArrivingBody {
         ArrivingBody(lengthBytes: bytes.count, patience: patience) { [bytes] position, buffer in
             guard beforePiece(position) else { return nil }
@@ -20,7 +21,9 @@ struct ArrivingBodyTests {
         }
     }
 
-    @Test("It arrives whole, with its length, whatever the method and the pieces", arguments: ["PUT", "POST", "PATCH"], [1_000, 1_000_000])
+    @Test(
+        "It arrives whole, with its length, whatever the method and the pieces", arguments: ["PUT", "POST", "PATCH"],
+        [1_000, 1_000_000])
     func whole(method: String, pieces: Int) throws {
         let server = try LocalHTTPServer { peer in while peer.readRequest() != nil { peer.respond() } }
         var handle = try EasyHandle(allowsPlainHTTP: true)

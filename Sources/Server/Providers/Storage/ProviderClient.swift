@@ -86,7 +86,8 @@ struct ProviderClient {
                 case .withheld(let reason): throw .withheld(reason)
                 case .replyTooLarge: throw .unavailable(detail: "reply too large")
                 case .cancelled:
-                    throw request.body?.failure.map { .contentFailed($0) } ?? .unavailable(detail: "cannot be sent again")
+                    throw request.body?.failure.map { .contentFailed($0) }
+                        ?? .unavailable(detail: "cannot be sent again")
                 case .refused(let reason): throw .rejected(code: reason)
                 }
             }
