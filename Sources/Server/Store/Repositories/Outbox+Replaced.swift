@@ -26,8 +26,8 @@ extension StoreSession {
     /// An earlier version of a file, as long as its object waits for its deletion.
     ///
     /// - Parameter current: the file's row; from it comes what is not stored of an earlier version.
-    /// - Returns: only version and contents are those of the earlier version, and there are no app metadata; `nil` if the
-    ///   object is gone, or was never identified.
+    /// - Returns: version and contents are those of the earlier version, all else is current; `nil` if the object is gone,
+    ///   or was never identified.
     public mutating func replacedVersion(
         _ version: FileVersion, of current: FileRecord, in groupID: SharingGroupID
     ) throws(StoreError) -> FileRecord? {
@@ -48,8 +48,6 @@ extension StoreSession {
             file.fileVersion = version
             file.owningUser = OwningUser(
                 userID: UserID(try row.number("user_id")), storageType: try row.word("storage_type"))
-            file.appMetaData = nil
-            file.appMetaDataVersion = nil
             file.checkSum = try row.optionalIdentifier("check_sum")
             file.sizeBytes = try row.optionalNumber("size_bytes")
             file.objectID = try row.optionalString("object_id")

@@ -74,8 +74,8 @@ struct DownloadFileEndpoint: TransferEndpoint {
         guard let begun, let objectID = begun.file.objectID else { return nil }
         let member = begun.member
         var file = begun.file
-        // The client has them: these may be those of another version.
-        file.appMetaData = nil
+        // The client has those that it asked for first.
+        if file.appMetaDataVersion != request.appMetaDataVersion { file.appMetaData = nil }
         do {
             let storage = try context.storage(of: file.owningUser, for: member.user)
             let object = try storage.provider.describe(objectID: objectID, in: storage.access)
