@@ -165,7 +165,8 @@ extension PrivateStackTests {
             var conversation = try HTTPConversation(to: server.address)
             let query = ClientQuery.text(alice.downloadParameters(file, masterVersion: 1))
             let headers = alice.headers.map { "\($0.name): \($0.value)\r\n" }.joined()
-            try conversation.send("GET /DownloadFile/\(query) HTTP/1.1\r\nHost: \(server.address.host)\r\n\(headers)\r\n")
+            try conversation.send(
+                "GET /DownloadFile/\(query) HTTP/1.1\r\nHost: \(server.address.host)\r\n\(headers)\r\n")
             var received: [UInt8] = []
             var isDone = false
 

@@ -75,7 +75,8 @@ struct ResumedDownloadTests {
 
     @Test("It goes on where it broke off, as often as it must, and the whole is verified")
     func resumed() async throws {
-        let server = try server([.serve(upTo: 100_000), .serve(upTo: 50_000), .refuse("502 Bad Gateway"), .serve(upTo: 1 << 20)], tag: tag)
+        let server = try server(
+            [.serve(upTo: 100_000), .serve(upTo: 50_000), .refuse("502 Bad Gateway"), .serve(upTo: 1 << 20)], tag: tag)
 
         let outcome = try await download(from: server)
 
@@ -94,7 +95,8 @@ struct ResumedDownloadTests {
 
     @Test("It begins anew if the server ignores the range, or has other bytes by then")
     func ignored() async throws {
-        let server = try server([.serve(upTo: 100_000), .ignoreRange(upTo: 200_000), .ignoreRange(upTo: 1 << 20)], tag: tag)
+        let server = try server(
+            [.serve(upTo: 100_000), .ignoreRange(upTo: 200_000), .ignoreRange(upTo: 1 << 20)], tag: tag)
 
         #expect(try await download(from: server).value?.length == 300_000)
 
@@ -112,7 +114,8 @@ struct ResumedDownloadTests {
 
     @Test("It begins anew if the server says that the range is beyond the end")
     func beyond() async throws {
-        let server = try server([.serve(upTo: 100_000), .refuse("416 Range Not Satisfiable"), .serve(upTo: 1 << 20)], tag: tag)
+        let server = try server(
+            [.serve(upTo: 100_000), .refuse("416 Range Not Satisfiable"), .serve(upTo: 1 << 20)], tag: tag)
 
         #expect(try await download(from: server).value?.length == 300_000)
 

@@ -162,7 +162,8 @@ struct DownloadRangeTests {
         try publish([2], version: 1, master: 1)
 
         #expect(
-            try server.count("SELECT TIMESTAMPDIFF(SECOND, created_at, available_at) FROM outbox WHERE file_version = 0")
+            try server.count(
+                "SELECT TIMESTAMPDIFF(SECOND, created_at, available_at) FROM outbox WHERE file_version = 0")
                 == 3_600)
     }
 }

@@ -15,7 +15,9 @@ struct RequestedRangeTests {
         #expect(RequestedRange(header)?.positions(inLength: 10) == positions)
     }
 
-    @Test("A range that has no byte is not satisfiable", arguments: ["bytes=10-", "bytes=10-20", "bytes=-0", "bytes=99999999999999999999-"])
+    @Test(
+        "A range that has no byte is not satisfiable",
+        arguments: ["bytes=10-", "bytes=10-20", "bytes=-0", "bytes=99999999999999999999-"])
     func unsatisfiable(header: String) throws {
         #expect(try #require(RequestedRange(header)).positions(inLength: 10) == nil)
     }

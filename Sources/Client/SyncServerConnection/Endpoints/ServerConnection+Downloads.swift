@@ -34,7 +34,9 @@ extension ServerConnection {
             let outcome = try await outcome { () throws(ServerConnectionError) in
                 try await perform(call) { reply throws(ServerConnectionError) in
                     do throws(ServerConnectionError) {
-                        if reply.response.status.code == 416 { throw Self.mismatch("the file is shorter than its part") }
+                        if reply.response.status.code == 416 {
+                            throw Self.mismatch("the file is shorter than its part")
+                        }
                         return try await Self.downloaded(partial.assembled(reply), in: file)
                     } catch {
                         partial.discard()

@@ -91,7 +91,8 @@ public final class URLSessionExecutor: HTTPExecutor {
                 tasks.add(
                     task,
                     RunningTask(
-                        destination: exchange.destination, partial: task is URLSessionDownloadTask ? nil : exchange.partial,
+                        destination: exchange.destination,
+                        partial: task is URLSessionDownloadTask ? nil : exchange.partial,
                         progress: progress, continuation: continuation))
                 task.resume()
                 // The handler may have run before there was a task to cancel.

@@ -138,7 +138,8 @@ public enum OpenAPIDocument {
         }
         if description.canBeNotModified {
             responses["304"] = [
-                "description": "The client has the present state or bytes.", "headers": .object(references(.serverVersion)),
+                "description": "The client has the present state or bytes.",
+                "headers": .object(references(.serverVersion)),
             ]
         }
         return .object(responses)

@@ -10,7 +10,8 @@ extension CloudProviderTests {
         private static let size = 300_000
 
         @Test(
-            "A range brings its bytes and no others, and tells the length of the whole", arguments: ProviderUnderTest.all,
+            "A range brings its bytes and no others, and tells the length of the whole",
+            arguments: ProviderUnderTest.all,
             [0...0, 0...299_999, 299_999...299_999, 1...299_998, 65_536...131_071] as [ClosedRange<Int64>])
         func range(kind: ProviderUnderTest, range: ClosedRange<Int64>) throws {
             let storage = try ContractAccount(kind).open()
