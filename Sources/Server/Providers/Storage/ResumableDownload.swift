@@ -114,13 +114,13 @@ struct ResumableDownload {
                         }
                         let dropped = min(unwanted, Int64(bytes.count))
                         unwanted -= dropped
-                        var wanted = bytes.extracting(droppingFirst: Int(dropped))
-                        if let range { wanted = wanted.extracting(first: Int(clamping: Int64(range.count) - received)) }
+                        let rest = bytes.extracting(droppingFirst: Int(dropped))
+                        let wanted = rest.extracting(first: range.map { Int($0.count) - Int(received) } ?? rest.count)
                         received += Int64(wanted.count)
                         isCancelled = !wanted.isEmpty && !receive(wanted)
                         hasEverything = range.map { received == $0.count } ?? false
-                        // Nothing is read beyond a range; the rest of a reply that has no more ends by itself.
-                        return !isCancelled && !(hasEverything && head?.status == 200)
+                        // A reply that goes on beyond the range is cut off; others are read to their end.
+                        return !isCancelled && wanted.count == rest.count
                     })
             } catch {
                 if isCancelled { throw .downloadCancelled }
