@@ -136,11 +136,13 @@ extension TestUser {
 
     /// DownloadFile, whatever the reply.
     public func download(
-        _ file: TestFile, masterVersion: Int64, group: String? = nil, metadataVersion: Int? = nil
+        _ file: TestFile, masterVersion: Int64, group: String? = nil, metadataVersion: Int? = nil,
+        headers: [(name: String, value: String)] = []
     ) throws -> HTTPReply {
-        try call(
+        try server.call(
             "GET", "DownloadFile",
-            downloadParameters(file, masterVersion: masterVersion, group: group, metadataVersion: metadataVersion))
+            downloadParameters(file, masterVersion: masterVersion, group: group, metadataVersion: metadataVersion),
+            headers: self.headers + headers)
     }
 
     /// The files in this person's own storage that belong to the given file, whatever their versions.

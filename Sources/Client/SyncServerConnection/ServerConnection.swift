@@ -56,6 +56,7 @@ public actor ServerConnection {
         var repetition: Repetition
         var body = HTTPExchange.Body.none
         var destination: URL?
+        var partial: PartialDownload?
         var idleTimeout: Duration?
         var headers = HTTPFields()
         /// Statuses besides 200 that are not errors.
@@ -134,7 +135,7 @@ public actor ServerConnection {
             return Attempt(error: ServerConnectionError(.invalidRequest, endpoint: call.endpoint), wasSent: false)
         }
         let exchange = HTTPExchange(
-            request: request, body: call.body, destination: call.destination,
+            request: request, body: call.body, destination: call.destination, partial: call.partial,
             idleTimeout: call.idleTimeout ?? configuration.idleTimeout, label: call.label)
         let begin = ContinuousClock.now
         do throws(TransportFailure) {
@@ -166,6 +167,7 @@ public actor ServerConnection {
         path += call.endpoint.rawValue + "/"
         if !call.query.isEmpty { path += "?" + call.query }
         var fields = call.headers
+        if let partial = call.partial { for field in partial.requestHeaders { fields.append(field) } }
         fields[RequestHeader.deviceUUID.fieldName] = configuration.deviceUUID.rawValue
         credentials?.add(to: &fields)
         if case .file = call.body { fields[.contentType] = "application/octet-stream" }

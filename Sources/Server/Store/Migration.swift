@@ -40,5 +40,8 @@ struct Migration: Equatable {
             sql: String(decoding: PackageResources._010_credential_marks_sql, as: UTF8.self)),
         Migration(
             version: 11, name: "quotas", sql: String(decoding: PackageResources._011_quotas_sql, as: UTF8.self)),
+        Migration(
+            version: 13, name: "replaced_versions",
+            sql: String(decoding: PackageResources._013_replaced_versions_sql, as: UTF8.self)),
     ]
 }

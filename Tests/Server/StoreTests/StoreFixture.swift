@@ -119,13 +119,14 @@ struct Member: Sendable {
 
     /// Commits everything staged, from the current master version.
     @discardableResult
-    func commit() throws -> Int32 {
+    func commit(keepingReplacedFor graceSeconds: Int64 = 0) throws -> Int32 {
         try store.transaction { session in
             let version = try session.lockMasterVersionExclusive(of: area.groupID)
             let owner = try session.membership(of: user, in: group)?.owningUser
             _ = try session.advanceMasterVersion(of: area.groupID, from: version)
             return try session.commitStaged(
-                in: area, owningUser: owner, as: MasterVersion(version.rawValue + 1), at: noon)
+                in: area, owningUser: owner, as: MasterVersion(version.rawValue + 1), keepingReplacedFor: graceSeconds,
+                at: noon)
         }
     }
 

@@ -24,7 +24,7 @@ struct ErrorResponseTests {
             .invitationGone,
             .permissionTooLow(needed: .admin), .groupExists, .userExists, .owningAccountRequired, .alreadyMember,
             .ownerMissing, .pushNotConfigured, .tooManyDevices, .fileVersionMismatch, .appMetaDataVersionMismatch,
-            .mimeTypeChanged,
+            .rangeNotSatisfiable(length: 1), .mimeTypeChanged,
             .fileDeleted, .fileNotDeleted, .fileInOtherGroup, .uploadConflict, .notAMember, .ownerRemoved,
             .memberUnknown, .commitIDReused, .batchMismatch, .lastAdmin,
         ]

@@ -31,6 +31,7 @@ final class FakeCloud: CloudProvider {
         var behaviour = Behaviour()
         var describeCalls = 0
         var deleted: [String] = []
+        var requestedRanges: [ClosedRange<Int64>?] = []
     }
 
     private let state = Mutex(State())
@@ -45,6 +46,8 @@ final class FakeCloud: CloudProvider {
     /// Every object that was to be deleted, in order, whether or not it existed.
     var deleted: [String] { state.withLock { $0.deleted } }
     var describeCalls: Int { state.withLock { $0.describeCalls } }
+    /// What downloads asked for, in order; `nil` for everything.
+    var requestedRanges: [ClosedRange<Int64>?] { state.withLock { $0.requestedRanges } }
     var objects: [String: [UInt8]] { state.withLock { $0.objects.mapValues(\.bytes) } }
     var names: [String] { state.withLock { $0.objects.values.map(\.name) } }
     func replace(_ objectID: String, by bytes: [UInt8]?) {
@@ -98,18 +101,21 @@ final class FakeCloud: CloudProvider {
     }
 
     func download(
-        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
+        objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
+        receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         let hook = state.withLock { $0.behaviour.beforeDownload.take() }
         hook?()
         guard let bytes = objects[objectID] else { throw .notFound }
         begin(behaviour.announcesLength ? Int64(bytes.count) : nil)
+        state.withLock { $0.requestedRanges.append(range) }
+        let wanted = range.map { Int($0.lowerBound)..<min(Int($0.upperBound) + 1, bytes.count) } ?? 0..<bytes.count
         let limit = behaviour.downloadBreaksAfterBytes ?? bytes.count
-        for start in stride(from: 0, to: min(limit, bytes.count), by: chunkBytes) {
-            let chunk = Array(bytes[start..<min(start + chunkBytes, limit, bytes.count)])
+        for start in stride(from: wanted.lowerBound, to: min(limit, wanted.upperBound), by: chunkBytes) {
+            let chunk = Array(bytes[start..<min(start + chunkBytes, limit, wanted.upperBound)])
             guard receive(chunk.span) else { throw .downloadCancelled }
         }
-        if limit < bytes.count { throw .unavailable(detail: "broken off") }
+        if limit < wanted.upperBound { throw .unavailable(detail: "broken off") }
     }
 
     func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {

@@ -40,7 +40,7 @@ struct TestServer: Sendable {
         accounts: [any AccountProvider] = [], push: PushServices = PushServices(),
         providers: ScriptedTransport? = nil, quotas: Quotas = .standard, requestTurns: RequestTurns? = nil,
         transferLimit: TransferLimit? = nil, redirectURIs: Set<String> = [],
-        now: @escaping @Sendable () -> WireDate = { noon }
+        replacedVersionSeconds: Int64 = 0, now: @escaping @Sendable () -> WireDate = { noon }
     ) throws {
         self.providers = providers
         let settings = withDatabase ? try ScratchDatabase.shared().makeDatabase() : nil
@@ -70,7 +70,7 @@ struct TestServer: Sendable {
             settings: Services.Settings(
                 serverVersion: "1.2.3", minimumIOSClientVersion: minimumIOSClientVersion,
                 maximumUploadBytes: maximumUploadBytes, quotas: quotas, mimeTypes: .standard,
-                writesWarningFile: true, redirectURIs: redirectURIs),
+                writesWarningFile: true, redirectURIs: redirectURIs, replacedVersionSeconds: replacedVersionSeconds),
             partBudget: PartBudget(), now: now, uptime: { .seconds(5) }, makeUUID: { UUID().uuidString },
             background: { Thread.detachNewThread($0) }, signInTickets: SignInTickets(keys: keys),
             requestTurns: requestTurns, transferLimit: transferLimit)

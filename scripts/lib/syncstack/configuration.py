@@ -91,6 +91,8 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
         "databaseConnections": 8,
         # All tests come from one address, and many bring tokens that are none.
         "failedSignInsPerMinute": 1000000,
+        # Tests wait until objects are gone.
+        "replacedVersionSeconds": 0,
         "metrics": {"directory": str(layout.run / "metrics")},
     }
     if sandbox_port is not None:

@@ -5,8 +5,10 @@ public import SyncProtocol
 extension ServerConnection {
     /// Downloads the current version of a file.
     ///
-    /// The bytes are compared with the announced length and checksum; on a mismatch the download is retried, and the
-    /// bytes are never returned as the file.
+    /// If the connection is lost, the next attempt continues the download where it broke off, if the server lets it; the
+    /// server may by then have a newer version of the file. The complete bytes are compared with the announced length
+    /// and checksum; on a mismatch the download is retried from the beginning, and the bytes are never returned as the
+    /// file.
     ///
     /// The file's metadata arrive in a header. `URLSession` on Linux accepts no header of more than 64 KiB over HTTP/2
     /// (a limit of nghttp2) and 100 KiB over HTTP/1.1 (one of libcurl): a file with longer metadata, escaped, cannot be
@@ -21,13 +23,25 @@ extension ServerConnection {
         progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
         var call = Call(request, repetition: .always)
+        let partial = PartialDownload(file.appendingPathExtension("partial-\(UUID().uuidString)"))
+        defer { partial.discard() }
         call.destination = file
+        call.partial = partial
+        call.expectedStatuses = [206, 416]
         call.progress = progress
         call.label = label
         do throws(ServerConnectionError) {
             let outcome = try await outcome { () throws(ServerConnectionError) in
                 try await perform(call) { reply throws(ServerConnectionError) in
-                    try await Self.downloaded(reply, in: file)
+                    do throws(ServerConnectionError) {
+                        if reply.response.status.code == 416 {
+                            throw Self.mismatch("the file is shorter than its part")
+                        }
+                        return try await Self.downloaded(partial.assembled(reply), in: file)
+                    } catch {
+                        partial.discard()
+                        throw error
+                    }
                 }
             }
             if outcome.value == nil { try? FileManager.default.removeItem(at: file) }
@@ -45,7 +59,7 @@ extension ServerConnection {
         of reply: HTTPReply, in file: URL
     ) async throws(ServerConnectionError) -> Outcome<DownloadedFile> {
         try await outcome { () throws(ServerConnectionError) in
-            try check(reply, of: .downloadFile)
+            try check(reply, of: .downloadFile, expecting: [206])
             return try await downloaded(reply, in: file)
         }
     }
@@ -71,11 +85,8 @@ extension ServerConnection {
             return .gone(Gone(reason, appMetaData: appMetaData, cloudStorageType: storage))
         case .found(let appMetaData, let storage, let announced, let contentsChanged):
             let length = reply.fileLength ?? 0
-            // The length of an encoded body is that of the encoded bytes.
-            if reply.header(.contentEncoding) == nil, let text = reply.header(.contentLength),
-                Int64(text) != length
-            {
-                throw mismatch("\(length) bytes came instead of \(text)")
+            if let announced = reply.announcedFileLength, announced != length {
+                throw mismatch("\(length) bytes came instead of \(announced)")
             }
             let checkSum: CheckSum
             do {
@@ -96,5 +107,15 @@ extension ServerConnection {
     private static func mismatch(_ detail: String) -> ServerConnectionError {
         ServerConnectionError(
             .contentMismatch, endpoint: .downloadFile, status: 200, isRetryable: true, detail: detail)
+    }
+}
+
+extension HTTPReply {
+    /// How long the whole file is, also if the reply has only the end of it; nil if that is not announced, or is the
+    /// length of encoded bytes.
+    fileprivate var announcedFileLength: Int64? {
+        guard header(.contentEncoding) == nil else { return nil }
+        guard response.status.code == 206 else { return header(.contentLength).flatMap { Int64($0) } }
+        return header(.contentRange)?.split(separator: "/").last.flatMap { Int64($0) }
     }
 }

@@ -36,6 +36,9 @@ public struct HTTPExchange: Sendable {
     public var body: Body
     /// The file for the body of a reply with the status 200; an existing file is replaced. Nil: kept in memory.
     public var destination: URL?
+    /// What keeps the body for ``destination`` if the connection is lost. An executor may ignore it, and so does
+    /// ``URLSessionExecutor`` in background sessions, whose downloads the system resumes.
+    public var partial: PartialDownload?
     /// Maximum time without progress.
     public var idleTimeout: Duration
     /// Identifies a transfer if it outlives the process; see ``UnattendedTransfer``.
@@ -43,9 +46,10 @@ public struct HTTPExchange: Sendable {
 
     /// Creates an exchange.
     public init(
-        request: HTTPRequest, body: Body = .none, destination: URL? = nil, idleTimeout: Duration = .seconds(60),
-        label: String? = nil
+        request: HTTPRequest, body: Body = .none, destination: URL? = nil, partial: PartialDownload? = nil,
+        idleTimeout: Duration = .seconds(60), label: String? = nil
     ) {
+        self.partial = partial
         self.label = label
         self.request = request
         self.body = body
@@ -60,7 +64,7 @@ public struct HTTPReply: Sendable, Hashable, Codable {
     public var response: HTTPResponse
     /// The body; empty if it was written to a file.
     public var body: Data
-    /// The number of bytes written to the file; nil if it was not written, because the status was not 200 or no file
+    /// The number of bytes in the file; nil if it was not written, because the status was neither 200 nor 206 or no file
     /// was requested.
     public var fileLength: Int64?
 

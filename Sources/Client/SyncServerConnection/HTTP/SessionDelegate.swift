@@ -14,6 +14,10 @@ struct RunningTask {
     static let maximumErrorBytes = 64 << 10
 
     let destination: URL?
+    /// What the body is written to until it is complete.
+    let partial: PartialDownload?
+    /// Whether the body is the file's.
+    var isFile = false
     let progress: (@Sendable (TransferProgress) -> Void)?
     /// Nil if an earlier process started the task.
     let continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>?
@@ -23,10 +27,11 @@ struct RunningTask {
     var state = TransferProgress()
 
     init(
-        destination: URL?, progress: (@Sendable (TransferProgress) -> Void)?,
+        destination: URL?, partial: PartialDownload? = nil, progress: (@Sendable (TransferProgress) -> Void)?,
         continuation: CheckedContinuation<Result<HTTPReply, TransportFailure>, Never>?
     ) {
         self.destination = destination
+        self.partial = partial
         self.progress = progress
         self.continuation = continuation
     }
@@ -102,7 +107,42 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
         }
     }
 
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        if let partial = tasks.update(dataTask, { $0.partial }) ?? nil, let response = response as? HTTPURLResponse {
+            let length = response.expectedContentLength
+            let begun = Result { try partial.begin(HTTPResponse(response)) }
+            tasks.update(dataTask) { running in
+                switch begun {
+                case .success(let isFile):
+                    running.isFile = isFile
+                    running.state.receivedBytes = partial.receivedBytes
+                    if length > 0 { running.state.totalBytes = partial.receivedBytes + length }
+                case .failure(let error): running.failure = TransportFailure(storing: error)
+                }
+            }
+            if case .failure = begun { return completionHandler(.cancel) }
+        }
+        completionHandler(.allow)
+    }
+
+    /// Writes bytes of a file.
+    private func store(_ data: Data, in partial: PartialDownload, for task: URLSessionTask) {
+        do {
+            try partial.append(data)
+            report(task) { $0.receivedBytes = partial.receivedBytes }
+        } catch {
+            tasks.update(task) { $0.failure = TransportFailure(storing: error) }
+            task.cancel()
+        }
+    }
+
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        if let partial = tasks.update(dataTask, { $0.isFile ? $0.partial : nil }) ?? nil {
+            return store(data, in: partial, for: dataTask)
+        }
         let isTooLong = tasks.update(dataTask) { running in
             running.body.append(data)
             guard running.body.count > RunningTask.maximumBodyBytes else { return false }
@@ -129,7 +169,8 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
     ) {
         guard let destination = tasks.update(downloadTask, { $0.destination }) ?? nil else { return }
         let status = (downloadTask.response as? HTTPURLResponse)?.statusCode
-        if status == 200 {
+        // 206: the system has resumed the download by itself, and the file is complete.
+        if status == 200 || status == 206 {
             let moved = Result { try Self.move(location, to: destination) }
             tasks.update(downloadTask) { running in
                 switch moved {
@@ -143,7 +184,15 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        guard let running = tasks.remove(task) else { return }
+        guard var running = tasks.remove(task) else { return }
+        running.partial?.end()
+        if running.isFile, error == nil, let partial = running.partial, let destination = running.destination {
+            do {
+                running.fileLength = try Self.move(partial.file, to: destination)
+            } catch {
+                running.failure = TransportFailure(.fileUnwritable, underlying: error)
+            }
+        }
         let result = running.result(task.response, error)
         if let continuation = running.continuation {
             continuation.resume(returning: result)
@@ -199,6 +248,11 @@ extension HTTPResponse {
 }
 
 extension TransportFailure {
+    /// The failure to take over what arrives.
+    fileprivate init(storing error: any Error) {
+        self = error as? TransportFailure ?? TransportFailure(.fileUnwritable, underlying: error)
+    }
+
     /// Classifies the errors of `URLSession` (URLError.Code in Apple's documentation of Foundation).
     init(_ error: any Error) {
         let kind: Kind =

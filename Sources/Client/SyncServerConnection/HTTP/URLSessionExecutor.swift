@@ -89,8 +89,11 @@ public final class URLSessionExecutor: HTTPExecutor {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 tasks.add(
-                    task, RunningTask(destination: exchange.destination, progress: progress, continuation: continuation)
-                )
+                    task,
+                    RunningTask(
+                        destination: exchange.destination,
+                        partial: task is URLSessionDownloadTask ? nil : exchange.partial,
+                        progress: progress, continuation: continuation))
                 task.resume()
                 // The handler may have run before there was a task to cancel.
                 if Task.isCancelled { task.cancel() }
@@ -131,7 +134,12 @@ public final class URLSessionExecutor: HTTPExecutor {
         case .none:
             if exchange.request.method != .get { request.httpBody = Data() }
         }
-        return exchange.destination == nil ? requests.dataTask(with: request) : transfers.downloadTask(with: request)
+        guard exchange.destination != nil else { return requests.dataTask(with: request) }
+        // Background sessions take no data tasks.
+        guard exchange.partial != nil, transfers.configuration.identifier == nil else {
+            return transfers.downloadTask(with: request)
+        }
+        return transfers.dataTask(with: request)
     }
 }
 

@@ -59,6 +59,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case bodyTooLarge = "body_too_large"
     case appMetaDataTooLarge = "app_meta_data_too_large"
     case requestTooLong = "request_too_long"
+    case rangeNotSatisfiable = "range_not_satisfiable"
     case misdirectedRequest = "misdirected_request"
     case checksumMismatch = "checksum_mismatch"
     case tooManyRequests = "too_many_requests"
@@ -162,6 +163,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .bodyTooLarge: Row(413, "the body is larger than this endpoint accepts")
         case .appMetaDataTooLarge: Row(413, "the metadata are larger than this server accepts")
         case .requestTooLong: Row(414, "query and headers together are longer than this server accepts")
+        case .rangeNotSatisfiable: Row(416, "the file ends before the requested range")
         case .misdirectedRequest: Row(421, "this connection is not for that host")
         case .checksumMismatch: Row(422, "the bytes that arrived have another checksum", isRetryable: true)
         case .tooManyRequests: Row(429, "too many requests", isRetryable: true)

@@ -5,6 +5,7 @@ package enum HTTPStatus {
         switch status {
         case 200: "OK"
         case 204: "No Content"
+        case 206: "Partial Content"
         case 304: "Not Modified"
         case 400: "Bad Request"
         case 401: "Unauthorized"
@@ -17,6 +18,7 @@ package enum HTTPStatus {
         case 411: "Length Required"
         case 413: "Content Too Large"
         case 414: "URI Too Long"
+        case 416: "Range Not Satisfiable"
         case 422: "Unprocessable Content"
         case 429: "Too Many Requests"
         case 502: "Bad Gateway"

@@ -24,8 +24,12 @@ public enum RequestHeader: String, Sendable, Hashable, CaseIterable {
     /// Debug only: any value makes the endpoint fail.
     case failureTest = "SyncServer-FailureTest"
 
-    /// Index: the state that the client has; see ``ResponseHeader/entityTag``.
+    /// Index and DownloadFile: what the client has; see ``ResponseHeader/entityTag``.
     case ifNoneMatch = "If-None-Match"
+    /// DownloadFile: which bytes are requested (RFC 9110, section 14.2).
+    case range = "Range"
+    /// DownloadFile: the bytes of which the client has a part; if they have changed, it needs all of them.
+    case ifRange = "If-Range"
     /// Errors: whether they are requested as `application/problem+json`.
     case accept = "Accept"
 

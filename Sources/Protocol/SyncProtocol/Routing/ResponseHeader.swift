@@ -15,6 +15,6 @@ public enum ResponseHeader: String, Sendable, Hashable, CaseIterable {
     case messageParams = "syncserver-message-params"
     /// Repeats the `code` of an error body, since background transfers see headers before bodies.
     case errorCode = "syncserver-error-code"
-    /// Index: identifies the state that the reply describes (RFC 9110, section 8.8.3).
+    /// Index: identifies the state that the reply describes; DownloadFile: the file's bytes (RFC 9110, section 8.8.3).
     case entityTag = "etag"
 }

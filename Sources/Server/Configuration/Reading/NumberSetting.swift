@@ -49,5 +49,6 @@ struct NumberSetting: Sendable {
         .init("signInTokenTimeToLive", seconds: 0...86_400, \.signInTokenTimeToLive),
         .init("failedSignInsPerMinute", 1...1_000_000, \.failedSignInsPerMinute),
         .init("stagingLifetimeDays", 1...3_650, \.stagingLifetimeDays),
+        .init("replacedVersionSeconds", 0...86_400, \.replacedVersionSeconds),
     ]
 }

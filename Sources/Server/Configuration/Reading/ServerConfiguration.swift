@@ -70,6 +70,8 @@ public struct ServerConfiguration: Sendable {
     public var minimumIOSClientVersion: String?
     /// Number of days without a commit after which staged changes are withdrawn.
     public var stagingLifetimeDays = 7
+    /// For how long the objects of replaced versions and deleted files stay in their owners' storage.
+    public var replacedVersionSeconds = 3_600
     public var sandbox: Sandbox?
     /// Where the processes of this host keep their metrics; `nil` if nothing is counted.
     public var metricsDirectory: String?

@@ -231,12 +231,13 @@ extension StoreSession {
             SELECT o.outbox_id
               FROM outbox o
              WHERE LOCATE(?, o.object_name) > 0
+                OR o.file_uuid = ?
                 OR EXISTS (SELECT 1 FROM files f
                             WHERE f.file_uuid = ? AND f.owning_user_id = o.user_id AND f.object_id = o.object_id)
                 OR EXISTS (SELECT 1 FROM staged_changes s
                             WHERE s.file_uuid = ? AND s.owning_user_id = o.user_id AND s.object_id = o.object_id)
              ORDER BY o.outbox_id
-            """, [.text(file.rawValue), .text(file.rawValue), .text(file.rawValue)]
+            """, Array(repeating: .text(file.rawValue), count: 4)
         ) { row throws(StoreError) in try row.number(0) }
         var rows: [ListedWork] = []
         for number in numbers {

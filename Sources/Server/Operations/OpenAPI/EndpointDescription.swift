@@ -35,6 +35,8 @@ struct EndpointDescription {
     var requestHeaders: [RequestHeader: String] = [:]
     /// Whether a client may send a conditional request.
     var canBeNotModified = false
+    /// Whether the reply can be 206, with a part of the body.
+    var canBePartial = false
 
     /// Every code that a request to the endpoint can get.
     func codes(_ route: EndpointRoute) -> Set<ErrorCode> {

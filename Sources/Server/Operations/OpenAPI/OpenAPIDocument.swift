@@ -127,16 +127,29 @@ public enum OpenAPIDocument {
     ) -> JSON {
         var responses = errors.references(for: description.codes(route))
         responses["200"] = success(route, description)
+        if description.canBePartial {
+            responses["206"] = success(
+                route, description,
+                addingHeaders: [
+                    "content-range": [
+                        "description": "Which bytes of how many these are.", "required": true, "schema": Schemas.text,
+                    ]
+                ])
+        }
         if description.canBeNotModified {
             responses["304"] = [
-                "description": "The client has the present state.", "headers": .object(references(.serverVersion)),
+                "description": "The client has the present state or bytes.",
+                "headers": .object(references(.serverVersion)),
             ]
         }
         return .object(responses)
     }
 
-    private static func success(_ route: EndpointRoute, _ description: EndpointDescription) -> JSON {
+    private static func success(
+        _ route: EndpointRoute, _ description: EndpointDescription, addingHeaders added: [String: JSON] = [:]
+    ) -> JSON {
         var headers = references(.serverVersion, .minimumIOSClientAppVersion).merging(description.replyHeaders) { $1 }
+        headers.merge(added) { $1 }
         var response: [String: JSON] = ["description": .string(description.summary)]
         switch route.responseKind {
         case .json: response["content"] = ["application/json": ["schema": description.reply]]

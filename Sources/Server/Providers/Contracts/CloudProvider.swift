@@ -40,16 +40,22 @@ public protocol CloudProvider: Sendable {
     /// - Throws: ``CloudStorageError/notFound``.
     func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject
 
-    /// Hands over an object's bytes in order.
+    /// Hands over an object's bytes, or some of them, in order and each once.
+    ///
+    /// Of a range only its bytes are requested; where the provider sends all bytes nevertheless, those outside the range
+    /// are dropped, and the transfer ends with the last one inside.
     ///
     /// - Parameters:
-    ///   - begin: called once, before the first byte, with the length of the whole body; `nil` if the provider does not
-    ///     announce it. It takes precedence over ``StoredObject/sizeBytes``, which the provider may have counted
+    ///   - range: the positions of the first and the last byte wanted; `nil`: all bytes.
+    ///   - begin: called once, before the first byte, with the length of the whole object; `nil` if the provider does
+    ///     not announce it. It takes precedence over ``StoredObject/sizeBytes``, which the provider may have counted
     ///     differently.
     ///   - receive: takes the next bytes; `false` ends the download with ``CloudStorageError/downloadCancelled``.
-    /// - Throws: ``CloudStorageError/unavailable(detail:)`` also if the provider sent fewer bytes than it announced.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` also if the provider sent fewer bytes than it announced;
+    ///   ``CloudStorageError/contentMismatch`` if the object ends before the range does.
     func download(
-        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
+        objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
+        receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError)
 
     /// Deletes an object for good; an object that does not exist counts as deleted.
@@ -66,11 +72,12 @@ public protocol CloudProvider: Sendable {
 }
 
 extension CloudProvider {
-    /// The same for a caller that does not need to know the length beforehand.
+    /// All bytes; for a caller that does not need to know the length beforehand, without `begin`.
     public func download(
-        objectID: String, from access: StorageAccess, receive: (Span<UInt8>) -> Bool
+        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void = { _ in },
+        receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
-        try download(objectID: objectID, from: access, begin: { _ in }, receive: receive)
+        try download(objectID: objectID, range: nil, from: access, begin: begin, receive: receive)
     }
 }
 

@@ -1,7 +1,9 @@
 import HTTPTransport
 import HTTPTypes
 
-/// Downloads a body and, if the connection breaks, resumes where it broke off (RFC 9110, section 14).
+/// Downloads a body, or a range of it, and if the connection breaks, resumes where it broke off (RFC 9110, section 14).
+///
+/// A server that ignores the range, as it may, sends everything: what is not wanted, or was received before, is dropped.
 ///
 /// The access's deadline holds until the first byte has arrived. After that a body may take as long as data keeps
 /// flowing; each interruption must end within the time that was available at the beginning.
@@ -12,6 +14,8 @@ struct ResumableDownload {
     private let patience: Duration
     /// The template of each request, except for its address and range: GET unless the provider wants another method.
     var form: OutgoingRequest
+    /// The bytes that are wanted; `nil`: all of them.
+    var range: ClosedRange<Int64>?
 
     private var hasBegun = false
     private var received: Int64 = 0
@@ -25,7 +29,7 @@ struct ResumableDownload {
     }
 
     /// Fetches `url` and hands its body over in order, each byte once.
-    /// - Parameter begin: receives the length of the whole body, if the first reply announces it.
+    /// - Parameter begin: receives the length of the whole body, whatever the range, if the first reply announces it.
     mutating func run(
         _ url: String, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
@@ -74,10 +78,16 @@ struct ResumableDownload {
         _ url: String, by deadline: Deadline, _ begin: (Int64?) -> Void, _ receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) -> Outcome {
         while true {
+            // Of a range that is complete only the end of the transfer was lost.
+            if let range, received == range.count { return .complete }
             var request = form
             request.url = url
-            if received > 0 { request.headers[.range] = "bytes=\(received)-" }
-            let start = received
+            let start = (range?.lowerBound ?? 0) + received
+            if start > 0 || range != nil {
+                request.headers[.range] = "bytes=\(start)-\(range.map { "\($0.upperBound)" } ?? "")"
+            }
+            var unwanted: Int64 = 0
+            var hasEverything = false
             var head: ReplyHead?
             var isContent = false
             var errorBody: [UInt8] = []
@@ -88,8 +98,10 @@ struct ResumableDownload {
                     authorized, by: deadline,
                     head: { reply in
                         head = reply
-                        isContent = Self.isContent(reply, from: start)
-                        if isContent, !hasBegun {
+                        guard let position = Self.position(of: reply, for: start) else { return true }
+                        isContent = true
+                        unwanted = start - position
+                        if !hasBegun {
                             hasBegun = true
                             begin(Self.length(of: reply))
                         }
@@ -100,12 +112,19 @@ struct ResumableDownload {
                             for index in bytes.indices { errorBody.append(bytes[index]) }
                             return errorBody.count < Self.errorBodyLimitBytes
                         }
-                        received += Int64(bytes.count)
-                        isCancelled = !receive(bytes)
-                        return !isCancelled
+                        let dropped = min(unwanted, Int64(bytes.count))
+                        unwanted -= dropped
+                        let rest = bytes.extracting(droppingFirst: Int(dropped))
+                        let wanted = rest.extracting(first: range.map { Int($0.count) - Int(received) } ?? rest.count)
+                        received += Int64(wanted.count)
+                        isCancelled = !wanted.isEmpty && !receive(wanted)
+                        hasEverything = range.map { received == $0.count } ?? false
+                        // A reply that goes on beyond the range is cut off; others are read to their end.
+                        return !isCancelled && wanted.count == rest.count
                     })
             } catch {
                 if isCancelled { throw .downloadCancelled }
+                if hasEverything { return .complete }
                 if case .refused(let reason) = error { throw .rejected(code: reason) }
                 if case .withheld(let reason) = error { throw .withheld(reason) }
                 // The status of a refusal counts even if its body is truncated or too long.
@@ -115,10 +134,14 @@ struct ResumableDownload {
                 }
             }
             guard let head else { return .interrupted(after: nil, .unavailable(detail: "no reply")) }
+            if head.status == 416, range != nil { throw .contentMismatch }
             // Only the end of the transfer was lost, not a byte of the body.
             if start > 0, head.status == 416, head.headers[.contentRange] == "bytes */\(start)" { return .complete }
             switch try client.settle(Reply(head: head, body: errorBody), by: deadline) {
-            case .answer where isContent: return .complete
+            case .answer where isContent:
+                // The object ends before the range.
+                guard range == nil || hasEverything else { throw .contentMismatch }
+                return .complete
             case .answer: throw .unavailable(detail: "unexpected status \(head.status) or range")
             case .tokenRejected: continue
             case .tryAgain(let retryAfter, let detail):
@@ -128,15 +151,17 @@ struct ResumableDownload {
         }
     }
 
-    /// How many bytes of content the reply announces (RFC 9110, section 8.6), unless they are encoded.
+    /// The length of the whole body as the reply announces it (RFC 9110, sections 8.6 and 14.4), unless it is encoded.
     private static func length(of head: ReplyHead) -> Int64? {
         guard head.headers[.contentEncoding] == nil else { return nil }
-        return head.headers[.contentLength].flatMap { Int64($0) }
+        guard head.status == 206 else { return head.headers[.contentLength].flatMap { Int64($0) } }
+        return head.headers[.contentRange]?.split(separator: "/").last.flatMap { Int64($0) }
     }
 
-    /// Whether the reply's body is what was requested: everything, or the rest from `start` on.
-    private static func isContent(_ head: ReplyHead, from start: Int64) -> Bool {
-        if start == 0 { return head.status == 200 }
-        return head.status == 206 && head.headers[.contentRange]?.hasPrefix("bytes \(start)-") == true
+    /// Where in the whole body the reply's begins: at `start`, or at 0 if it has everything; `nil` if it is neither.
+    private static func position(of head: ReplyHead, for start: Int64) -> Int64? {
+        if head.status == 200 { return 0 }
+        let isAsked = head.status == 206 && head.headers[.contentRange]?.hasPrefix("bytes \(start)-") == true
+        return isAsked ? start : nil
     }
 }

@@ -41,12 +41,14 @@ extension StoreSession {
     /// - Parameters:
     ///   - batch: the batch to commit; `nil`: all changes that are in no batch.
     ///   - owningUser: the member's effective owning user, for new files.
+    ///   - graceSeconds: for how long replaced and deleted objects stay, for downloads that have begun.
     /// - Returns: how many changes were applied.
     /// - Throws: ``CommitRefusal`` for a change that is not valid, or ``StoreError``.
     public mutating func commitStaged(
         in area: StagingArea, of batch: BatchUUID? = nil, owningUser: OwningUser?, as version: MasterVersion,
-        at now: WireDate
+        keepingReplacedFor graceSeconds: Int64 = 0, at now: WireDate
     ) throws -> Int32 {
+        let deletion = WireDate(secondsSince1970: now.secondsSince1970 + graceSeconds)
         let taken = batch.map { (uuid: $0, masterVersion: MasterVersion(version.rawValue - 1)) }
         let changes = try taken == nil ? takeStaged(in: area) : changesToCommit(in: area, of: taken)
         var comeAlive: [FileUUID] = []
@@ -61,10 +63,14 @@ extension StoreSession {
             }
             switch change.kind {
             case .upload, .undelete:
-                try commitNext(change, over: current, in: area, as: version, at: now)
+                if try commitNext(change, over: current, in: area, as: version) {
+                    try addDeletion(ofContentOf: current, in: area.groupID, availableAt: deletion, at: now)
+                }
                 if current.isDeleted { comeAlive.append(change.fileUUID) }
             case .metadata: try commitMetadata(change, over: current, in: area, as: version)
-            case .deletion: try commitDeletion(change, of: current, in: area, as: version, at: now)
+            case .deletion:
+                try commitDeletion(change, of: current, in: area, as: version)
+                try addDeletion(ofContentOf: current, in: area.groupID, availableAt: deletion, at: now)
             }
         }
         try checkAreNowhereElse(comeAlive, in: area, as: version)
@@ -142,10 +148,10 @@ extension StoreSession {
         if let other = elsewhere.first(where: files.contains) { throw CommitRefusal.belongsElsewhere(other) }
     }
 
+    /// - Returns: whether the file has another object now.
     private mutating func commitNext(
-        _ change: StagedChange, over current: FileRecord, in area: StagingArea, as version: MasterVersion,
-        at now: WireDate
-    ) throws {
+        _ change: StagedChange, over current: FileRecord, in area: StagingArea, as version: MasterVersion
+    ) throws -> Bool {
         guard change.fileVersion == current.fileVersion.next, change.kind == .undelete || !current.isDeleted,
             Self.isNextMetaData(change, after: current)
         else { throw CommitRefusal.outdated(change.fileUUID) }
@@ -174,9 +180,7 @@ extension StoreSession {
                 .int(orNull: change.appMetaDataVersion.map { Int64($0.rawValue) }), .int(area.groupID.rawValue),
                 .text(change.fileUUID.rawValue),
             ])
-        if current.objectID == nil || current.objectID != content.objectID {
-            try addDeletion(ofObjectOf: current, at: now)
-        }
+        return current.objectID == nil || current.objectID != content.objectID
     }
 
     private mutating func commitMetadata(
@@ -199,8 +203,7 @@ extension StoreSession {
     }
 
     private mutating func commitDeletion(
-        _ change: StagedChange, of current: FileRecord, in area: StagingArea, as version: MasterVersion,
-        at now: WireDate
+        _ change: StagedChange, of current: FileRecord, in area: StagingArea, as version: MasterVersion
     ) throws {
         guard change.fileVersion == current.fileVersion else { throw CommitRefusal.outdated(change.fileUUID) }
         try execute(
@@ -213,7 +216,6 @@ extension StoreSession {
             FileRecord.deletion.values + [
                 .int(version.rawValue), .int(area.groupID.rawValue), .text(change.fileUUID.rawValue),
             ])
-        try addDeletion(ofObjectOf: current, at: now)
     }
 
     /// Whether the change has no metadata, or the next version of them.

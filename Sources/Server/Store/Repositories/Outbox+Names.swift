@@ -4,12 +4,12 @@ public import SyncProtocol
 /// Where names are unique and objects are identified only afterwards, two uploads could refer to the same object; these
 /// queries prevent it from being deleted for one of them while the other relies on it.
 extension StoreSession {
-    /// Whether another row of the outbox has the same first name. Call after the own row was committed: of two uploads
-    /// that begin at once at least one detects the other.
+    /// Whether another row of the outbox has the same first name, or is about a version that an object of that name held.
+    /// Call after the own row was committed: of two uploads that begin at once at least one detects the other.
     public mutating func isNamedElsewhere(
         _ name: String, of owner: OwningUser, than item: OutboxID
     ) throws(StoreError) -> Bool {
-        try first(
+        let upload = try first(
             """
             SELECT 1
               FROM outbox
@@ -21,6 +21,13 @@ extension StoreSession {
              LIMIT 1
             """,
             [.int(owner.userID.rawValue), .int(item.rawValue), .text(name)]
+        ) { _ in true }
+        if upload == true { return true }
+        // Such an object may stay for an hour: an upload must not have to wait for that.
+        guard let name = CloudFileName(name) else { return false }
+        return try first(
+            "SELECT 1 FROM outbox WHERE file_uuid = ? AND file_version = ? AND user_id = ? LIMIT 1",
+            [.text(name.fileUUID.rawValue), .int(Int64(name.fileVersion.rawValue)), .int(owner.userID.rawValue)]
         ) { _ in true } ?? false
     }
 

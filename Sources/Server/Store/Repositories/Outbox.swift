@@ -22,11 +22,13 @@ extension StoreSession {
         ]
     }
 
+    /// - Parameter details: further columns of the row.
     @discardableResult
-    private mutating func add(
-        _ work: StorageWork, of owner: OwningUser, availableAt: WireDate, at now: WireDate
+    mutating func add(
+        _ work: StorageWork, of owner: OwningUser, availableAt: WireDate, at now: WireDate,
+        details: ColumnValues = [:]
     ) throws(StoreError) -> OutboxID {
-        let row = row(for: work, of: owner, availableAt: availableAt, at: now)
+        let row = row(for: work, of: owner, availableAt: availableAt, at: now) + details
         return OutboxID(
             try insert("INSERT INTO outbox (\(row.columns)) VALUES (\(valuesOf: row.columns))", row.values))
     }
@@ -38,13 +40,6 @@ extension StoreSession {
     ) throws(StoreError) -> OutboxID {
         try add(
             .deleteObject(ObjectReference(objectID: objectID)), of: owner, availableAt: availableAt, at: now)
-    }
-
-    /// Schedules the deletion of the object of a file's current version, unless a row refers to it by then; call when
-    /// the file no longer does.
-    mutating func addDeletion(ofObjectOf file: FileRecord, at now: WireDate) throws(StoreError) {
-        guard !file.isDeleted else { return }
-        try addDeletion(of: file.objectID, named: file.nameByOlderServer, in: file.owningUser, at: now)
     }
 
     /// Schedules the deletion of a staged upload's object, unless a row refers to it by then; call when it is no longer

@@ -51,7 +51,7 @@ enum EndpointReply {
     /// The client's state is still current (304); no body.
     case notModified
     /// The endpoint has sent its reply itself, with this many bytes of body.
-    case sent(bytes: Int64)
+    case sent(bytes: Int64, status: Int = 200)
 
     static func json(_ message: some ResponseMessage) -> EndpointReply {
         .json(message.body, isStale: message.isStale)

@@ -51,6 +51,7 @@ enum EndpointError: Error, Equatable {
     case quotaUsedUp(Quota, retryAfter: Duration)
     case fileVersionMismatch
     case appMetaDataVersionMismatch
+    case rangeNotSatisfiable(length: Int64)
     case mimeTypeChanged
     case fileDeleted
     case fileNotDeleted

@@ -13,6 +13,8 @@ struct ErrorResponse: Equatable {
     let message: String
     var goneReason: GoneReason?
     var allowedMethod: String?
+    /// The length of what a range was requested of.
+    var lengthOfWhole: Int64?
     /// Sent in the header `Retry-After`, in whole seconds.
     var retryAfter: Duration?
 
@@ -96,6 +98,9 @@ struct ErrorResponse: Equatable {
         case .quotaUsedUp(let quota, let delay): self.init(code: ErrorCode(quota), retryAfter: delay)
         case .fileVersionMismatch: self.init(code: .fileVersionMismatch)
         case .appMetaDataVersionMismatch: self.init(code: .appMetaDataVersionMismatch)
+        case .rangeNotSatisfiable(let length):
+            self.init(code: .rangeNotSatisfiable)
+            lengthOfWhole = length
         case .mimeTypeChanged: self.init(code: .mimeTypeChanged)
         case .fileDeleted: self.init(code: .fileDeleted)
         case .fileNotDeleted: self.init(code: .fileNotDeleted)

@@ -202,7 +202,8 @@ public struct Router: Sendable {
             // Without a Content-Length: it would have to be that of the reply that is not sent.
             outcome.status = 304
             try context.connection.start(status: 304, headers: services.commonHeaders + context.replyHeaders)
-        case .sent(let bytes):
+        case .sent(let bytes, let status):
+            outcome.status = status
             outcome.bytesSent = bytes
         }
     }

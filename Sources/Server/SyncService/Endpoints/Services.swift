@@ -71,11 +71,14 @@ public struct Services: Sendable {
         public var requestTime: Duration
         /// For how long an invitation can be redeemed, in seconds.
         public var invitationLifetimeSeconds: Int64
+        /// For how long replaced and deleted objects stay in storage, in seconds, for downloads that have begun.
+        public var replacedVersionSeconds: Int64
 
         public init(
             serverVersion: String, minimumIOSClientVersion: String?, maximumUploadBytes: Int64,
             quotas: Quotas, mimeTypes: MIMETypeTable, writesWarningFile: Bool, redirectURIs: Set<String> = [],
-            requestTime: Duration = .seconds(40), invitationLifetimeSeconds: Int64 = 86_400
+            requestTime: Duration = .seconds(40), invitationLifetimeSeconds: Int64 = 86_400,
+            replacedVersionSeconds: Int64 = 0
         ) {
             self.serverVersion = serverVersion
             self.minimumIOSClientVersion = minimumIOSClientVersion
@@ -86,6 +89,7 @@ public struct Services: Sendable {
             self.redirectURIs = redirectURIs
             self.requestTime = requestTime
             self.invitationLifetimeSeconds = invitationLifetimeSeconds
+            self.replacedVersionSeconds = replacedVersionSeconds
         }
     }
 }

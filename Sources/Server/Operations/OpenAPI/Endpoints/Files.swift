@@ -36,8 +36,19 @@ extension DownloadFileRequest: DescribedRequest {
         ],
         errors: ErrorCode.storage.union([
             .fileUnknown, .fileDeleted, .fileVersionMismatch, .appMetaDataVersionMismatch, .ownerRemoved,
-            .tooManyTransfers,
-        ]))
+            .rangeNotSatisfiable, .tooManyTransfers,
+        ]),
+        replyHeaders: [
+            ResponseHeader.entityTag.rawValue: [
+                "description": "Names these bytes; only if the reply has bytes.", "schema": Schemas.text,
+            ],
+            "accept-ranges": ["schema": Schemas.text], "cache-control": ["schema": Schemas.text],
+        ],
+        requestHeaders: [
+            .ifNoneMatch: "The bytes that the client has, as `etag` named them.",
+            .range: "One range of bytes; anything else is ignored.",
+            .ifRange: "The bytes of which the client has a part, as `etag` named them.",
+        ], canBeNotModified: true, canBePartial: true)
 }
 
 extension DownloadAppMetaDataRequest: DescribedRequest {

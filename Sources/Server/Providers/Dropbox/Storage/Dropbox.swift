@@ -32,12 +32,14 @@ public struct Dropbox: CloudProvider {
     }
 
     public func download(
-        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
+        objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
+        receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         var request = OutgoingRequest(.dropbox, .download, .post, Self.content + "download")
         request.headers[.dropboxArgument] = try DropboxJSON.header(DropboxPath(path: objectID))
         var download = ResumableDownload(from: .dropbox, access: access) { DropboxVerdict.classify($0) }
         download.form = request
+        download.range = range
         try download.run(request.url, begin: begin, receive: receive)
     }
 

@@ -49,10 +49,12 @@ public struct GoogleDrive: CloudProvider {
     }
 
     public func download(
-        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
+        objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
+        receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         let url = OutgoingRequest.url(Self.files + "/" + PercentEncoding.encode(objectID), [("alt", "media")])
         var download = ResumableDownload(from: .google, access: access) { DriveVerdict.classify($0, accepting: []) }
+        download.range = range
         try download.run(url, begin: begin, receive: receive)
     }
 

@@ -49,13 +49,15 @@ public struct OneDrive: CloudProvider {
     /// The bytes come from another host, by an address that is itself the authorization: our token is not sent there.
     /// When it is rejected, a new one is requested, since its short life may be over.
     public func download(
-        objectID: String, from access: StorageAccess, begin: (Int64?) -> Void, receive: (Span<UInt8>) -> Bool
+        objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
+        receive: (Span<UInt8>) -> Bool
     ) throws(CloudStorageError) {
         let address = DownloadAddress(addresses.take(objectID, access.tokens.accountKey))
         var download = ResumableDownload(from: .microsoft, access: access) { reply in
             if reply.status >= 300 { address.url = nil }
             return ContentHost.classify(reply)
         }
+        download.range = range
         try download.run(
             locating: { deadline throws(CloudStorageError) in
                 if let url = address.url { return url }

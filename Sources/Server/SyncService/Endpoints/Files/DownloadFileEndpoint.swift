@@ -4,7 +4,10 @@ import Store
 import SyncProtocol
 import Vault
 
-/// Streams a file's current version from its owner's storage to the phone.
+/// Streams a file's current version from its owner's storage to the phone, or a part of it.
+///
+/// A request that continues a download (``DownloadConditions/resumes``) is served also after the group has moved on, as
+/// long as the object is there.
 ///
 /// Reads only, except that it stores a renewed token and the new location of an object that its owner has moved; may be
 /// repeated.
@@ -20,18 +23,24 @@ struct DownloadFileEndpoint: TransferEndpoint {
     func respond(
         to request: DownloadFileRequest, from caller: GroupCaller, in context: RequestContext
     ) throws -> EndpointReply {
-        let selection = try select(request, caller, context)
-        guard case .file(let file, let member) = selection else {
-            guard case .stale(let current) = selection else { throw EndpointError.fileUnknown }
-            return .header(DownloadFileResponse.stale(current: current))
+        let conditions = DownloadConditions(context.head)
+        let file: FileRecord
+        let member: Member
+        switch try select(request, caller, context) {
+        case .file(let current, let caller): (file, member) = (current, caller)
+        case .stale(let current):
+            return try resume(request, conditions, caller, context)
+                ?? .header(DownloadFileResponse.stale(current: current))
         }
         do {
             let storage = try context.storage(of: file.owningUser, for: member.user)
             let object = try locate(file, request, member, caller, storage, context)
             let contents = try PresentContents.determine(of: object, as: file, storage, context)
-            let stream = DownloadStream(
-                file: file, object: object, contents: contents, storage: storage, context: context)
-            return try stream.run()
+            if conditions.isMet(by: contents.tag) {
+                context.replyHeaders += DownloadStream.headers(for: contents.tag)
+                return .notModified
+            }
+            return try send(object, contents, as: file, conditions, storage, context)
         } catch EndpointError.ownerRemoved {
             // If the owner left after the row was read, the phone must refresh.
             guard case .stale(let current) = try select(request, caller, context) else {
@@ -43,6 +52,53 @@ struct DownloadFileEndpoint: TransferEndpoint {
         } catch CloudStorageError.authorizationRevoked {
             return try gone(.authTokenExpiredOrRevoked, file, request, caller, context)
         }
+    }
+
+    /// Continues a download that began when the group had an earlier master version: of the version that is still the
+    /// file's, or of one whose object waits for its deletion.
+    /// - Returns: `nil` if the request does not continue a download, or if these bytes are no longer there.
+    private func resume(
+        _ request: DownloadFileRequest, _ conditions: DownloadConditions, _ caller: GroupCaller,
+        _ context: RequestContext
+    ) throws -> EndpointReply? {
+        guard conditions.resumes else { return nil }
+        let begun: (file: FileRecord, member: Member)? = try context.store.snapshot { session in
+            let member = try caller.member(of: request.sharingGroupUUID, using: &session)
+            guard let current = try session.file(request.fileUUID, in: member.groupID), !current.isDeleted else {
+                return nil
+            }
+            if current.fileVersion == request.fileVersion { return (current, member) }
+            return try session.replacedVersion(request.fileVersion, of: current, in: member.groupID)
+                .map { ($0, member) }
+        }
+        guard let begun, let objectID = begun.file.objectID else { return nil }
+        let member = begun.member
+        var file = begun.file
+        // The client has those that it asked for first.
+        if file.appMetaDataVersion != request.appMetaDataVersion { file.appMetaData = nil }
+        do {
+            let storage = try context.storage(of: file.owningUser, for: member.user)
+            let object = try storage.provider.describe(objectID: objectID, in: storage.access)
+            let contents = try PresentContents.determine(of: object, as: file, storage, context)
+            guard conditions.resumes(contents.tag) else { return nil }
+            return try send(object, contents, as: file, conditions, storage, context)
+        } catch EndpointError.ownerRemoved {
+            return nil
+        } catch CloudStorageError.notFound {
+            return nil
+        } catch CloudStorageError.authorizationRevoked {
+            return nil
+        }
+    }
+
+    private func send(
+        _ object: StoredObject, _ contents: PresentContents, as file: FileRecord, _ conditions: DownloadConditions,
+        _ storage: UserStorage, _ context: RequestContext
+    ) throws -> EndpointReply {
+        let positions = try conditions.positions(of: contents.tag, length: contents.sizeBytes)
+        let stream = DownloadStream(
+            positions, of: file, object: object, contents: contents, storage: storage, context: context)
+        return try stream.run()
     }
 
     private enum Selection {

@@ -8,6 +8,10 @@ import Vault
 /// The checksum is in the reply's header, so it is announced before the bytes. They are hashed as they pass, and the
 /// last ones are held back until the checksum is verified; if it does not match, the connection is cut. A phone never
 /// gets a complete body that does not match the header.
+///
+/// A part of the bytes cannot be verified by the checksum of all. It is sent after the provider has confirmed that the
+/// object still has the bytes of that checksum, and only as long as the length is theirs; the phone verifies the whole
+/// that it puts together. A part that leaves nothing out is verified like the whole.
 final class DownloadStream {
     /// How many bytes at the end are held back.
     private static let heldBackBytes: Int64 = 64 * 1024
@@ -16,39 +20,52 @@ final class DownloadStream {
     private let object: StoredObject
     private let storage: UserStorage
     private let context: RequestContext
+    /// The positions that are sent; `nil`: the whole is sent, as such.
+    private let positions: ClosedRange<Int64>?
+    private let tag: EntityTag
     private let announced: CheckSum
     private let contentsChanged: Bool
+    /// Whether nothing is left out.
+    private let isWhole: Bool
     private var hasher: CheckSumHasher?
     private var heldBack: [UInt8] = []
     /// The length of the whole object: as it is sent, or else as it was described.
+    private var wholeBytes: Int64
+    /// Of what is sent.
     private var lengthBytes: Int64
     private var received: Int64 = 0
     private var hasStarted = false
     private var failure: (any Error)?
 
+    /// - Parameter positions: which bytes to send; `nil`: all of them, in a reply that is not a partial one.
     init(
-        file: FileRecord, object: StoredObject, contents: PresentContents, storage: UserStorage,
-        context: RequestContext
+        _ positions: ClosedRange<Int64>?, of file: FileRecord, object: StoredObject, contents: PresentContents,
+        storage: UserStorage, context: RequestContext
     ) {
+        self.positions = positions
         self.file = file
         self.object = object
-        lengthBytes = object.sizeBytes
+        wholeBytes = positions == nil ? object.sizeBytes : contents.sizeBytes
+        lengthBytes = positions.map { Int64($0.count) } ?? wholeBytes
         self.storage = storage
         self.context = context
+        tag = contents.tag
         announced = contents.checkSum
         contentsChanged = contents.hasChanged
-        hasher = CheckSumHasher(for: file.owningUser.storageType)
+        isWhole = lengthBytes == wholeBytes
+        hasher = isWhole ? CheckSumHasher(for: file.owningUser.storageType) : nil
     }
 
-    /// Streams the whole object.
+    /// Streams the object, or the part of it.
     /// - Throws: ``ReplyInterrupted`` or ``ClientGone`` once the reply has begun; before that, the provider's error.
     func run() throws -> EndpointReply {
         do {
             try storage.provider.download(
-                objectID: object.objectID, from: storage.access,
-                begin: { if let lengthBytes = $0 { self.lengthBytes = lengthBytes } },
+                objectID: object.objectID, range: isWhole ? nil : positions, from: storage.access,
+                begin: { if let length = $0 { self.begin(length) } },
                 receive: { bytes in
                     do {
+                        if let failure = self.failure { throw failure }
                         try self.forward(bytes)
                         return true
                     } catch {
@@ -61,14 +78,24 @@ final class DownloadStream {
             if hasStarted { throw ReplyInterrupted(reason: "\(error)") }
             throw error
         }
+        if let failure { throw failure }
         try finish()
-        return .sent(bytes: received)
+        return .sent(bytes: received, status: positions == nil ? 200 : 206)
+    }
+
+    /// - Parameter length: of the whole, as the provider is about to send it.
+    private func begin(_ length: Int64) {
+        guard length != wholeBytes else { return }
+        // The positions would be those of other bytes.
+        if positions != nil { failure = CloudStorageError.contentMismatch }
+        (wholeBytes, lengthBytes) = (length, length)
     }
 
     private func forward(_ bytes: Span<UInt8>) throws {
         // Bytes before the held-back end are forwarded at once, without another copy. If there are none, the reply has
         // not begun: a head that announces no bytes would be a complete reply before the checksum is verified.
-        let throughBytes = max(0, min(Int64(bytes.count), lengthBytes - Self.heldBackBytes - received))
+        let heldBackBytes = isWhole ? Self.heldBackBytes : 0
+        let throughBytes = max(0, min(Int64(bytes.count), lengthBytes - heldBackBytes - received))
         let through = Int(throughBytes)
         if through > 0 {
             if !hasStarted { try start() }
@@ -90,7 +117,7 @@ final class DownloadStream {
 
     private func finish() throws {
         let checkSum = hasher.take()?.finish()
-        guard received == lengthBytes, checkSum == announced else {
+        guard received == lengthBytes, !isWhole || checkSum == announced else {
             if hasStarted { throw ReplyInterrupted(reason: "the bytes have another checksum than announced") }
             throw CloudStorageError.contentMismatch
         }
@@ -99,17 +126,29 @@ final class DownloadStream {
         try context.connection.write(end.span)
     }
 
+    /// The headers of every reply that has a file's bytes, or says that the client has them.
+    ///
+    /// Must not be cached by operating systems: they would send conditional requests on behalf of clients that do not
+    /// expect 304.
+    static func headers(for tag: EntityTag) -> [(name: String, value: String)] {
+        [(ResponseHeader.entityTag.rawValue, tag.text), ("accept-ranges", "bytes"), ("cache-control", "no-store")]
+    }
+
     private func start() throws {
         hasStarted = true
         let parameters = DownloadFileResponse.found(
             appMetaData: file.appMetaData, cloudStorageType: file.owningUser.storageType, checkSum: announced,
             contentsChanged: contentsChanged)
-        try context.connection.start(
-            status: 200,
-            headers: context.services.commonHeaders + [
+        var headers =
+            context.services.commonHeaders + [
                 (name: ResponseHeader.messageParams.rawValue, value: parameters.headerText),
                 (name: "content-type", value: "application/octet-stream"),
                 (name: "content-length", value: "\(lengthBytes)"),
-            ])
+            ] + Self.headers(for: tag)
+        if let positions {
+            let range = "bytes \(positions.lowerBound)-\(positions.upperBound)/\(wholeBytes)"
+            headers.append((name: "content-range", value: range))
+        }
+        try context.connection.start(status: positions == nil ? 200 : 206, headers: headers)
     }
 }

@@ -1,9 +1,9 @@
 import OpenSSLCrypto
 import SyncProtocol
 
-/// Identifies the state that a reply to Index describes (RFC 9110, section 8.8.3).
+/// Identifies what a reply has: the state that Index describes, or the bytes of a file (RFC 9110, section 8.8.3).
 ///
-/// It is computed from the caller's groups as the reply shows them, including members, permissions and master versions,
+/// That of a state is computed from the caller's groups as the reply shows them, including members, permissions and master versions,
 /// and not from files: nothing that Index shows of a file changes unless the master version of its group does. So its
 /// cost does not depend on the number of files.
 struct EntityTag: Equatable {
@@ -26,7 +26,13 @@ struct EntityTag: Equatable {
         text = "\"\(Array(digest.prefix(16)).hexLowercase)\""
     }
 
-    /// Whether an `If-None-Match` header names this state, or any state.
+    /// Of a file's bytes, a strong one: equal tags of a file mean equal bytes.
+    /// - Parameter checkSum: of these bytes, in the flavour of their storage.
+    init(fileVersion: FileVersion, checkSum: CheckSum) {
+        text = "\"\(fileVersion.rawValue)-\(checkSum.rawValue)\""
+    }
+
+    /// Whether an `If-None-Match` header names this tag, or any.
     ///
     /// The comparison is the weak one (RFC 9110, section 13.1.2), since a proxy that compresses replies weakens their
     /// tags.

@@ -17,10 +17,16 @@ struct PresentContents {
 
     let checkSum: CheckSum
     let hasChanged: Bool
+    /// How many bytes there are: as counted when they were uploaded, or else as the provider describes them.
+    let sizeBytes: Int64
+    /// Identifies these bytes among all that the file ever had.
+    let tag: EntityTag
 
-    private init(_ checkSum: CheckSum, of file: FileRecord) {
+    private init(_ checkSum: CheckSum, of object: StoredObject, as file: FileRecord) {
         self.checkSum = checkSum
+        tag = EntityTag(fileVersion: file.fileVersion, checkSum: checkSum)
         hasChanged = file.checkSum.map { $0 != checkSum } ?? false
+        sizeBytes = checkSum == file.checkSum ? file.sizeBytes ?? object.sizeBytes : object.sizeBytes
     }
 
     /// Determines the checksum, for which the object may have to be read.
@@ -31,13 +37,14 @@ struct PresentContents {
     ) throws -> PresentContents {
         let storageType = file.owningUser.storageType
         if let checkSum = file.checkSum, isUnchanged(object, file, checkSum) {
-            return PresentContents(checkSum, of: file)
+            return PresentContents(checkSum, of: object, as: file)
         } else if !storageType.reportsCheckSum {
-            return PresentContents(try Self.checkSum(of: object, file.owningUser, storage, context), of: file)
+            let present = try Self.checkSum(of: object, file.owningUser, storage, context)
+            return PresentContents(present, of: object, as: file)
         } else if let hash = object.providerHash,
             let present = CheckSum(hash)?.canonical(as: storageType.checkSumFlavour)
         {
-            return PresentContents(present, of: file)
+            return PresentContents(present, of: object, as: file)
         } else {
             throw CloudStorageError.unavailable(detail: "the provider does not tell the object's hash")
         }

@@ -27,7 +27,8 @@ struct GroupCommit {
     func perform(in context: RequestContext, using session: inout StoreSession) throws -> Int32 {
         let area = member.stagingArea
         let transferred = try session.commitStaged(
-            in: area, of: batch, owningUser: member.owningUser, as: version, at: context.now)
+            in: area, of: batch, owningUser: member.owningUser, as: version,
+            keepingReplacedFor: context.services.settings.replacedVersionSeconds, at: context.now)
         if let groupName { try session.rename(member.groupID, to: groupName) }
         if let commitID {
             let commit = IdentifiedCommit(requestHash: requestHash, masterVersion: version, transferred: transferred)

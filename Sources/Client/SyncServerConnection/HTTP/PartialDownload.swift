@@ -1,0 +1,115 @@
+public import Foundation
+public import HTTPTypes
+import SyncProtocol
+import Synchronization
+
+/// What has arrived of a file, over the attempts to download it (RFC 9110, sections 13.1.5 and 14).
+///
+/// An executor that supports it writes the body to ``file`` while it arrives, and leaves it there if the connection is
+/// lost; the next attempt then asks for the rest, of the same bytes.
+public final class PartialDownload: Sendable {
+    /// The file with the bytes that have arrived; it exists only between ``begin(_:)`` and the end of the download.
+    public let file: URL
+
+    private struct State {
+        /// The reply that began the download.
+        var whole: HTTPResponse?
+        /// What identifies the bytes; nil if they cannot be resumed.
+        var tag: String?
+        var receivedBytes: Int64 = 0
+        var handle: FileHandle?
+    }
+
+    private let state = Mutex(State())
+
+    /// - Parameter file: a name that nobody else uses, in a folder that exists.
+    public init(_ file: URL) {
+        self.file = file
+    }
+
+    deinit { discard() }
+
+    /// How many bytes have arrived.
+    public var receivedBytes: Int64 { state.withLock { $0.receivedBytes } }
+
+    /// The headers that ask for what is missing; none if everything is.
+    public var requestHeaders: HTTPFields {
+        state.withLock { state in
+            guard let tag = state.tag, state.receivedBytes > 0 else { return [:] }
+            var fields = HTTPFields()
+            fields[.range] = "bytes=\(state.receivedBytes)-"
+            fields[.ifRange] = tag
+            return fields
+        }
+    }
+
+    /// Takes a reply's head.
+    /// - Returns: whether the body is the file, or the rest of it, and is to be passed to ``append(_:)``; `false` for a
+    ///   body without file contents.
+    /// - Throws: if the file cannot be written; ``TransportFailure`` if the reply has other bytes than were asked for.
+    public func begin(_ response: HTTPResponse) throws -> Bool {
+        try state.withLock { state in
+            switch response.status.code {
+            case 200:
+                try? state.handle?.close()
+                state = State()
+                try Data().write(to: file)
+                state.whole = response
+                state.tag = Self.tag(of: response)
+            case 206:
+                let range = response.headerFields[.contentRange] ?? ""
+                guard state.whole != nil, range.hasPrefix("bytes \(state.receivedBytes)-") else {
+                    throw TransportFailure(.malformed)
+                }
+            default:
+                return false
+            }
+            let handle = try FileHandle(forWritingTo: file)
+            try handle.truncate(atOffset: UInt64(state.receivedBytes))
+            state.handle = handle
+            return true
+        }
+    }
+
+    /// Stores the next bytes.
+    public func append(_ bytes: Data) throws {
+        try state.withLock { state in
+            guard let handle = state.handle else { throw TransportFailure(.malformed) }
+            try handle.write(contentsOf: bytes)
+            state.receivedBytes += Int64(bytes.count)
+        }
+    }
+
+    /// Ends an attempt; what has arrived stays.
+    public func end() {
+        state.withLock { state in
+            try? state.handle?.close()
+            state.handle = nil
+        }
+    }
+
+    /// Deletes what has arrived: the next attempt begins anew.
+    public func discard() {
+        state.withLock { state in
+            try? state.handle?.close()
+            state = State()
+        }
+        try? FileManager.default.removeItem(at: file)
+    }
+
+    /// The reply to the download as if it had come in one piece: status and headers are those of its beginning.
+    func assembled(_ reply: HTTPReply) -> HTTPReply {
+        guard reply.response.status.code == 206, let whole = state.withLock({ $0.whole }) else { return reply }
+        var reply = reply
+        reply.response = whole
+        return reply
+    }
+
+    /// A strong tag of bytes that are not encoded.
+    private static func tag(of response: HTTPResponse) -> String? {
+        guard response.headerFields[.contentEncoding] == nil,
+            let tag = response.headerFields[ResponseHeader.entityTag.fieldName], tag.hasPrefix("\"")
+        else { return nil }
+        return tag
+    }
+}

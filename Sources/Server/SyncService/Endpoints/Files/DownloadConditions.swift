@@ -1,0 +1,37 @@
+import SyncProtocol
+
+/// What a download's headers ask for, apart from the file: only if the bytes are others than those that the client has,
+/// and only some of them (RFC 9110, sections 13 and 14).
+struct DownloadConditions {
+    private let ifNoneMatch: String?
+    private let ifRange: String?
+    private let range: RequestedRange?
+
+    init(_ head: RequestHead) {
+        ifNoneMatch = head.header(.ifNoneMatch)
+        ifRange = head.header(.ifRange)
+        range = head.header(.range).flatMap { RequestedRange($0) }
+    }
+
+    /// Whether the request continues a download that began earlier: it asks for a range of the bytes that a tag names.
+    var resumes: Bool { range != nil && ifRange != nil }
+
+    /// Whether a request that continues a download began it with these bytes.
+    func resumes(_ tag: EntityTag) -> Bool { range != nil && ifRange == tag.text }
+
+    /// Whether the client has these bytes.
+    func isMet(by tag: EntityTag) -> Bool { ifNoneMatch.map { tag.isNamed(by: $0) } ?? false }
+
+    /// The range to send; `nil`: everything.
+    ///
+    /// `If-Range` is compared strongly (section 13.1.5): a weak tag or a date never matches. No range of an empty file
+    /// can be expressed, so it is sent as a whole.
+    /// - Throws: ``EndpointError/rangeNotSatisfiable(length:)``.
+    func positions(of tag: EntityTag, length: Int64) throws -> ClosedRange<Int64>? {
+        guard let range, length > 0, ifRange.map({ $0 == tag.text }) ?? true else { return nil }
+        guard let positions = range.positions(inLength: length) else {
+            throw EndpointError.rangeNotSatisfiable(length: length)
+        }
+        return positions
+    }
+}
