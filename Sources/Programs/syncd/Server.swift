@@ -112,7 +112,7 @@ struct Server {
             uptime: { started.duration(to: .now) },
             makeUUID: { try RandomBytes.uuidText() },
             background: { body in
-                try WorkerThread(name: "read-ahead") {
+                try WorkerThread(name: "description") {
                     ClientLibrary.threadStart()
                     body()
                     ClientLibrary.threadEnd()

@@ -94,8 +94,13 @@ struct DownloadFileTests {
     func changedMeanwhile(size: Int, isLengthAnnounced: Bool) {
         let (cloud, objectID) = (server.cloud, objectID)
         let others = someBytes(size).map { ~$0 }
+        let described = cloud.describeCalls
         var behaviour = FakeCloud.Behaviour()
-        behaviour.beforeDownload = { cloud.replace(objectID, by: others) }
+        behaviour.beforeDownload = {
+            // The description may be requested at the same time.
+            cloud.waitForDescription(after: described)
+            cloud.replace(objectID, by: others)
+        }
         behaviour.announcesLength = isLengthAnnounced
         cloud.behaviour = behaviour
 

@@ -59,6 +59,12 @@ final class FakeCloud: CloudProvider {
         state.withLock { $0.objects[objectID] = (name, bytes) }
     }
 
+    /// Waits until more objects have been described than `calls`, for ten seconds at most.
+    func waitForDescription(after calls: Int) {
+        let end = ContinuousClock.now + .seconds(10)
+        while describeCalls <= calls, ContinuousClock.now < end { Thread.sleep(forTimeInterval: 0.001) }
+    }
+
     func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
         ObjectReservation(
             name: name, objectID: behaviour.choosesIdentifiers ? nil : UUID().uuidString, folderID: "folder")

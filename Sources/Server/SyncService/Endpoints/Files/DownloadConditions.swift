@@ -19,6 +19,9 @@ struct DownloadConditions {
     /// Whether a request that continues a download began it with these bytes.
     func resumes(_ tag: EntityTag) -> Bool { range != nil && ifRange == tag.text }
 
+    /// Whether the request is for all bytes in any case.
+    var isAbsent: Bool { range == nil && ifNoneMatch == nil }
+
     /// Whether the client has these bytes.
     func isMet(by tag: EntityTag) -> Bool { ifNoneMatch.map { tag.isNamed(by: $0) } ?? false }
 

@@ -34,7 +34,15 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
         do {
             let storage = try context.storage(of: file.owningUser, for: member.user)
-            let object = try locate(file, request, member, caller, storage, context)
+            let description = conditions.isAbsent ? try describe(file, member, context) : nil
+            if let description, let objectID = file.objectID,
+                let reply = try EagerDownload(
+                    file: file, objectID: objectID, storage: storage, description: description, context: context
+                ).run()
+            {
+                return reply
+            }
+            let object = try locate(file, description, request, member, caller, storage, context)
             let contents = try PresentContents.determine(of: object, as: file, storage, context)
             if conditions.isMet(by: contents.tag) {
                 context.replyHeaders += DownloadStream.headers(for: contents.tag)
@@ -52,6 +60,16 @@ struct DownloadFileEndpoint: TransferEndpoint {
         } catch CloudStorageError.authorizationRevoked {
             return try gone(.authTokenExpiredOrRevoked, file, request, caller, context)
         }
+    }
+
+    /// Begins to ask for the description of a file's object; `nil` if that cannot be done beside anything else, or if the
+    /// checksum may not follow from the description alone.
+    private func describe(
+        _ file: FileRecord, _ member: Member, _ context: RequestContext
+    ) throws -> PendingDescription? {
+        guard let objectID = file.objectID, file.owningUser.storageType.reportsCheckSum else { return nil }
+        let storage = try context.storage(of: file.owningUser, for: member.user)
+        return try? PendingDescription(of: objectID, in: storage, on: context.services.background)
     }
 
     /// Continues a download that began when the group had an earlier master version: of the version that is still the
@@ -127,14 +145,16 @@ struct DownloadFileEndpoint: TransferEndpoint {
 
     /// Finds the object by its identifier, retrying once if it is young, and then by its name; adopts the object if
     /// found.
+    /// - Parameter description: if it has been asked for already.
     private func locate(
-        _ file: FileRecord, _ request: DownloadFileRequest, _ member: Member, _ caller: GroupCaller,
+        _ file: FileRecord, _ description: PendingDescription?, _ request: DownloadFileRequest, _ member: Member, _ caller: GroupCaller,
         _ storage: UserStorage, _ context: RequestContext
     ) throws -> StoredObject {
         if let objectID = file.objectID {
             do {
+                if let description { return try description.result().get() }
                 return try storage.provider.describe(objectID: objectID, in: storage.access)
-            } catch .notFound {
+            } catch CloudStorageError.notFound {
                 let age = context.now.secondsSince1970 - file.updatedAt.secondsSince1970
                 if age < Self.freshSeconds, try !hasMovedOn(request, caller, context),
                     context.services.storage.backoff.pause(Self.secondLookPause, deadline: context.deadline)

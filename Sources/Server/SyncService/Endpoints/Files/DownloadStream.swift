@@ -61,34 +61,41 @@ final class DownloadStream {
     func run() throws -> EndpointReply {
         do {
             try storage.provider.download(
-                objectID: object.objectID, range: isWhole ? nil : positions, from: storage.access,
-                begin: { if let length = $0 { self.begin(length) } },
-                receive: { bytes in
-                    do {
-                        if let failure = self.failure { throw failure }
-                        try self.forward(bytes)
-                        return true
-                    } catch {
-                        self.failure = error
-                        return false
-                    }
-                })
+                objectID: object.objectID, range: isWhole ? nil : positions, from: storage.access, begin: begin,
+                receive: receive)
         } catch {
-            if let failure { throw failure }
-            if hasStarted { throw ReplyInterrupted(reason: "\(error)") }
-            throw error
+            try failed(error)
         }
+        return try end()
+    }
+
+    /// - Parameter length: of the whole, as the provider is about to send it; `nil` if it does not say.
+    func begin(_ length: Int64?) {
+        guard let length, length != wholeBytes else { return }
+        // The positions would be those of other bytes.
+        if positions != nil { failure = CloudStorageError.contentMismatch }
+        (wholeBytes, lengthBytes) = (length, length)
+    }
+
+    /// Takes the next bytes; `false` if the download is not to go on.
+    func receive(_ bytes: Span<UInt8>) -> Bool {
+        guard failure == nil else { return false }
+        do { try forward(bytes) } catch { failure = error }
+        return failure == nil
+    }
+
+    /// Ends the reply after the last byte has been received.
+    func end() throws -> EndpointReply {
         if let failure { throw failure }
         try finish()
         return .sent(bytes: received, status: positions == nil ? 200 : 206)
     }
 
-    /// - Parameter length: of the whole, as the provider is about to send it.
-    private func begin(_ length: Int64) {
-        guard length != wholeBytes else { return }
-        // The positions would be those of other bytes.
-        if positions != nil { failure = CloudStorageError.contentMismatch }
-        (wholeBytes, lengthBytes) = (length, length)
+    /// Ends the reply because the provider, or ``receive(_:)``, has ended the download.
+    func failed(_ error: any Error) throws -> Never {
+        if let failure { throw failure }
+        if hasStarted { throw ReplyInterrupted(reason: "\(error)") }
+        throw error
     }
 
     private func forward(_ bytes: Span<UInt8>) throws {

@@ -1,0 +1,45 @@
+import Providers
+import Store
+import Vault
+
+/// A download of a whole object that requests the bytes while the object's description is still on its way, so that the
+/// phone waits for one reply of the provider instead of two.
+///
+/// Nothing is passed on before the description has arrived: it says whose checksum is announced.
+struct EagerDownload {
+    let file: FileRecord
+    let objectID: String
+    let storage: UserStorage
+    let description: PendingDescription
+    let context: RequestContext
+
+    /// - Returns: `nil` if nothing has been sent to the phone, because the object was not found or not described.
+    func run() throws -> EndpointReply? {
+        var stream: DownloadStream?
+        var obstacle: (any Error)?
+        do {
+            try storage.provider.download(
+                objectID: objectID, from: storage.access,
+                begin: { length in
+                    do { stream = try self.stream() } catch { obstacle = error }
+                    stream?.begin(length)
+                },
+                receive: { bytes in stream?.receive(bytes) ?? false })
+        } catch {
+            try stream?.failed(error)
+            // A missing object may be found in another way.
+            if case .notFound = error { return nil }
+            obstacle = obstacle ?? error
+        }
+        // What the description says comes first.
+        guard case .success = description.result() else { return nil }
+        if let obstacle { throw obstacle }
+        return try stream?.end()
+    }
+
+    private func stream() throws -> DownloadStream {
+        let object = try description.result().get()
+        let contents = try PresentContents.determine(of: object, as: file, storage, context)
+        return DownloadStream(nil, of: file, object: object, contents: contents, storage: storage, context: context)
+    }
+}
