@@ -88,6 +88,9 @@ public final class PartialDownload: Sendable {
         }
     }
 
+    /// Call when the file is complete and has been moved away: should there be another attempt, it begins anew.
+    public func complete() { state.withLock { $0.tag = nil } }
+
     /// Deletes what has arrived: the next attempt begins anew.
     public func discard() {
         state.withLock { state in

@@ -189,6 +189,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloa
         if running.isFile, error == nil, let partial = running.partial, let destination = running.destination {
             do {
                 running.fileLength = try Self.move(partial.file, to: destination)
+                partial.complete()
             } catch {
                 running.failure = TransportFailure(.fileUnwritable, underlying: error)
             }
