@@ -40,5 +40,8 @@ struct Migration: Equatable {
             sql: String(decoding: PackageResources._010_credential_marks_sql, as: UTF8.self)),
         Migration(
             version: 11, name: "quotas", sql: String(decoding: PackageResources._011_quotas_sql, as: UTF8.self)),
+        Migration(
+            version: 14, name: "pages_and_checks",
+            sql: String(decoding: PackageResources._014_pages_and_checks_sql, as: UTF8.self)),
     ]
 }

@@ -102,13 +102,20 @@ public struct StoredObject: Equatable, Sendable {
     public var providerHash: String?
     /// Changes whenever the contents change; `nil` if the provider does not report one.
     public var revision: String?
+    /// When the object came into being, or last changed if the provider does not report that; `nil` if it reports
+    /// neither.
+    public var createdAt: WireDate?
 
-    public init(objectID: String, name: String, sizeBytes: Int64, providerHash: String?, revision: String?) {
+    public init(
+        objectID: String, name: String, sizeBytes: Int64, providerHash: String?, revision: String?,
+        createdAt: WireDate? = nil
+    ) {
         self.objectID = objectID
         self.name = name
         self.sizeBytes = sizeBytes
         self.providerHash = providerHash
         self.revision = revision
+        self.createdAt = createdAt
     }
 
     /// Longest identifier that the database stores; providers' have 20 to 80 characters.

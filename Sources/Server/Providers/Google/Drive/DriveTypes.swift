@@ -1,3 +1,4 @@
+import SyncProtocol
 import UntrustedInput
 
 /// A file resource, limited to the fields that we request (Drive API v3, `files`).
@@ -18,7 +19,7 @@ struct DriveFile: Decodable, PlausibilityChecked {
     var stored: StoredObject {
         StoredObject(
             objectID: id, name: name ?? "", sizeBytes: size.flatMap { Int64($0) } ?? 0, providerHash: md5Checksum,
-            revision: headRevisionId)
+            revision: headRevisionId, createdAt: createdTime.flatMap(WireDate.init(internetText:)))
     }
 
     var isPlausible: Bool { (size.map { Int64($0) != nil } ?? true) && stored.isPlausible }
