@@ -1,4 +1,5 @@
 import ArgumentParser
+import Configuration
 import HTTPTransport
 import Operations
 import Posix

@@ -1,6 +1,7 @@
 import MariaDB
 import OpenSSLCrypto
 public import Store
+import SyncProtocol
 
 // Exports and imports whole tables without knowing what their columns mean: for backups.
 extension StoreSession {

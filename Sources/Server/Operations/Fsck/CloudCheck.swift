@@ -55,7 +55,7 @@ public struct CloudCheck {
     ///   - progress: called now and then with the number of files and folders so far.
     /// - Throws: ``StoreError``, ``CloudCheckSuperseded``.
     public func run(
-        _ scope: CloudScope, resumes: Bool, progress: (_ files: Int, _ folders: Int) -> Void = { _, _ in }
+        _ scope: CloudScope, resumes: Bool, progress: @escaping (_ files: Int, _ folders: Int) -> Void = { _, _ in }
     ) throws -> Outcome {
         var check = try CloudCheckProgress(startingAt: store.now)
         switch scope {
@@ -85,7 +85,7 @@ public struct CloudCheck {
 
     // MARK: Folders
 
-    private func examineAllFolders(_ check: inout CloudCheckProgress, _ progress: (Int, Int) -> Void) throws {
+    private func examineAllFolders(_ check: inout CloudCheckProgress, _ progress: @escaping (Int, Int) -> Void) throws {
         while true {
             let last = check.lastOwner.map { UserID($0) }
             let owners = try store.withSession { try $0.owners(after: last, limit: Self.page) }
@@ -99,7 +99,7 @@ public struct CloudCheck {
     }
 
     private func examineFolder(
-        of owner: UserID, _ check: inout CloudCheckProgress, _ progress: (Int, Int) -> Void
+        of owner: UserID, _ check: inout CloudCheckProgress, _ progress: @escaping (Int, Int) -> Void
     ) throws {
         let (files, folders) = (check.objects, check.folders)
         let found = Recorder(check.findings, limit: rowLimit)
@@ -121,7 +121,7 @@ public struct CloudCheck {
 
     /// - Parameter objects: those of one owner one after another, so that each storage is opened once.
     private func examineFiles(
-        _ objects: [ReferredObject], _ check: inout CloudCheckProgress, _ progress: (Int, Int) -> Void
+        _ objects: [ReferredObject], _ check: inout CloudCheckProgress, _ progress: @escaping (Int, Int) -> Void
     ) throws {
         let found = Recorder(check.findings, limit: rowLimit)
         defer { check.findings = found.findings }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import MariaDB
 import OpenSSLCrypto
 import Store
 import SyncProtocol
