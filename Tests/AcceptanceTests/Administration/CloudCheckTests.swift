@@ -136,6 +136,26 @@ extension PrivateStackTests {
             #expect(again == expected)
         }
 
+        /// The only copy that is left of a file, although it is as old as what may be deleted.
+        @Test("What stands in for a lost object is never deleted", arguments: storages)
+        func substitute(provider: SandboxProvider) async throws {
+            let alice = try await signUp(provider)
+            let file = TestFile("copied").stored(at: provider)
+            try publish([file], by: alice)
+            try server.sandbox.delete(file.cloudName(device: alice.device), in: alice.account)
+            try putOld("copied", as: file.cloudName(device: alice.device), of: alice)
+
+            let before = findings(try examine(alice))
+            let repaired = repairs(try examine(alice, "--repair"))
+            let after = findings(try examine(alice))
+
+            #expect(before == ["objectReplaced": [row(file, alice)]])
+            #expect(repaired == ["objectReplaced": 1])
+            #expect(after.isEmpty)
+            let version = try #require(try alice.index().masterVersion)
+            expectDownload(try alice.download(file, masterVersion: version), of: file)
+        }
+
         @Test("A repair deletes what is left over, takes copies for the files', and then fsck is clean", arguments: storages)
         func repair(provider: SandboxProvider) async throws {
             let alice = try await signUp(provider)
@@ -162,7 +182,26 @@ extension PrivateStackTests {
             for file in [kept, copied] { expectDownload(try alice.download(file, masterVersion: version), of: file) }
         }
 
-        @Test("An owner who has moved a file into the bin or renamed it has not lost it")
+        @Test("What was uploaded between a backup and its restoration is kept")
+        func restored() async throws {
+            let alice = try await signUp(.google)
+            let stray = TestFile("stray")
+            try putOld("stray", as: stray.cloudName(device: alice.device), of: alice)
+            _ = try server.askDatabase(
+                "INSERT INTO restorations VALUES (UTC_TIMESTAMP() - INTERVAL 3 DAY, UTC_TIMESTAMP() - INTERVAL 1 DAY)")
+            let report = Result { try examine(alice, "--repair") }
+            _ = try server.askDatabase("DELETE FROM restorations")
+
+            #expect(
+                findings(try report.get()) == [
+                    "objectUnknown": [
+                        "\(stray.cloudName(device: alice.device)), 5 bytes: uploaded between a backup and its restoration"
+                    ]
+                ])
+            #expect(try alice.stored(stray).count == 1)
+        }
+
+        @Test("A file that its owner has moved into the bin is not lost")
         func moved() async throws {
             let alice = try await signUp(.google)
             let file = TestFile("in the bin")

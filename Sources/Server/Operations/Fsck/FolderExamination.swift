@@ -38,8 +38,12 @@ struct FolderExamination {
                 try look.examine(object)
             }
         }
-        for (object, name) in listing.strays { try examine(stray: object, name) }
-        return try examineFiles(unless: listing.identifiers)
+        let (count, substitutes) = try examineFiles(unless: listing.identifiers)
+        // Last, since an object may be what is left of a file.
+        for (object, name) in listing.strays where !substitutes.contains(object.objectID) {
+            try examine(stray: object, name)
+        }
+        return count
     }
 
     // MARK: The listing
@@ -107,8 +111,10 @@ struct FolderExamination {
         try stray(present, name)
     }
 
-    private func examineFiles(unless listed: Set<Int>) throws -> Int {
+    /// - Returns: how many files there are, and the objects that have the name of a file whose own object is gone.
+    private func examineFiles(unless listed: Set<Int>) throws -> (count: Int, substitutes: Set<String>) {
         var count = 0
+        var substitutes: Set<String> = []
         var last: ReferredObject?
         while true {
             let objects = try look.store.withSession { session in
@@ -117,13 +123,13 @@ struct FolderExamination {
             for object in objects {
                 // Moved elsewhere by its owner, or gone?
                 if let objectID = object.file.objectID, !listed.contains(objectID.hashValue) {
-                    try look.examine(object)
+                    if let substitute = try look.examine(object) { substitutes.insert(substitute) }
                 }
                 count += 1
                 progress(count)
             }
             last = objects.last
-            if objects.count < Self.page { return count }
+            if objects.count < Self.page { return (count, substitutes) }
         }
     }
 

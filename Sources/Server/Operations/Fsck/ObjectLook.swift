@@ -55,16 +55,22 @@ struct ObjectLook {
     }
 
     /// Compares the object of a file with its row, and reports what differs.
+    /// - Returns: the identifier of an object that has the file's name while its own is gone, if there is such a one.
     /// - Throws: `CloudStorageError` if that could not be found out; ``StoreError``.
-    func examine(_ object: ReferredObject) throws {
-        guard let objectID = object.file.objectID else { return }
-        if let present = try describe(objectID) { return try compare(object, with: present) }
-        guard try isStillReferred(object) else { return }
+    @discardableResult
+    func examine(_ object: ReferredObject) throws -> String? {
+        guard let objectID = object.file.objectID else { return nil }
+        if let present = try describe(objectID) {
+            compare(object, with: present)
+            return nil
+        }
+        guard try isStillReferred(object) else { return nil }
         if store.now.secondsSince1970 - object.file.updatedAt.secondsSince1970 < Self.freshSeconds,
             backoff.pause(Self.secondLookPause, deadline: .after(Self.objectTime)),
             let present = try describe(objectID)
         {
-            return try compare(object, with: present)
+            compare(object, with: present)
+            return nil
         }
         let found = try patiently { storage throws(CloudStorageError) in
             var access = storage.access
@@ -72,20 +78,21 @@ struct ObjectLook {
             return try storage.provider.find(name: object.file.cloudName(.standard).rawValue, in: access)
         }
         // Replaced or deleted while we asked?
-        guard try isStillReferred(object) else { return }
+        guard try isStillReferred(object) else { return nil }
         guard let found, try isFree(found, object) else {
-            return note(.objectMissing, object, "object \(objectID)")
+            note(.objectMissing, object, "object \(objectID)")
+            return nil
         }
-        guard repairs else {
-            return note(.objectReplaced, object, "object \(objectID), in its place \(found.objectID)")
-        }
-        if try adopt(found, as: object) {
+        if !repairs {
+            note(.objectReplaced, object, "object \(objectID), in its place \(found.objectID)")
+        } else if try adopt(found, as: object) {
             repaired(.objectReplaced)
-            try compare(object, with: found)
+            compare(object, with: found)
         }
+        return found.objectID
     }
 
-    private func compare(_ object: ReferredObject, with present: StoredObject) throws {
+    private func compare(_ object: ReferredObject, with present: StoredObject) {
         switch ObjectComparison(present, with: object.file) {
         case .equal: break
         case .otherSize(let detail): note(.objectSizeDiffers, object, detail)

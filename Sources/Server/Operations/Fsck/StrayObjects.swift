@@ -43,6 +43,8 @@ struct StrayObjects {
             try session.origin(of: name, createdAt: createdAt, in: owner.userID)
         }
         if origin.isOfUnknownTime { return "uploaded between a backup and its restoration" }
+        // Should the file's object be lost, a download would find this one by its name.
+        if origin.hasPresentName { return "of the same name as the file's present version" }
         if let committed = origin.committedVersion {
             return name.fileVersion > committed ? "of a later version than the file has" : nil
         }

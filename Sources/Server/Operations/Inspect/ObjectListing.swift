@@ -191,6 +191,12 @@ extension StoreSession {
         let origin = try first(
             """
             SELECT (SELECT MAX(file_version) FROM files WHERE file_uuid = ? AND owning_user_id = ?),
+                   EXISTS (SELECT 1
+                             FROM files
+                            WHERE file_uuid = ?
+                              AND owning_user_id = ?
+                              AND file_version = ?
+                              AND device_uuid = ?),
                    EXISTS (SELECT 1 FROM devices WHERE user_id = ? AND device_uuid = ?)
                    OR EXISTS (SELECT 1
                                 FROM memberships mine
@@ -198,14 +204,22 @@ extension StoreSession {
                                 JOIN devices d ON d.user_id = theirs.user_id
                                WHERE mine.user_id = ?
                                  AND d.device_uuid = ?),
-                   EXISTS (SELECT 1 FROM restorations WHERE ? BETWEEN backup_taken_at AND restored_at)
-            """, [file, owner, owner, device, owner, device, .date(createdAt)]
+                   -- With the uploads that were in progress, and for clocks that differ.
+                   EXISTS (SELECT 1
+                             FROM restorations
+                            WHERE ? BETWEEN backup_taken_at - INTERVAL 1 HOUR AND restored_at + INTERVAL 1 HOUR)
+            """,
+            [
+                file, owner, file, owner, .int(Int64(name.fileVersion.rawValue)), device, owner, device, owner, device,
+                .date(createdAt),
+            ]
         ) { row throws(StoreError) in
             ObjectOrigin(
-                committedVersion: try row.optionalNumber32(0).map { FileVersion($0) }, isDeviceKnown: try row.flag(1),
-                isOfUnknownTime: try row.flag(2))
+                committedVersion: try row.optionalNumber32(0).map { FileVersion($0) }, hasPresentName: try row.flag(1),
+                isDeviceKnown: try row.flag(2), isOfUnknownTime: try row.flag(3))
         }
-        return origin ?? ObjectOrigin(committedVersion: nil, isDeviceKnown: false, isOfUnknownTime: true)
+        return origin
+            ?? ObjectOrigin(committedVersion: nil, hasPresentName: false, isDeviceKnown: false, isOfUnknownTime: true)
     }
 }
 
@@ -213,6 +227,8 @@ extension StoreSession {
 public struct ObjectOrigin: Equatable, Sendable {
     /// The version that its file has; `nil` if there is no such file in that storage.
     public var committedVersion: FileVersion?
+    /// Whether its name is that of the present version of the file.
+    public var hasPresentName: Bool
     /// Whether the device in its name is one of somebody who may store files there.
     public var isDeviceKnown: Bool
     /// Whether it is of a time of which this database knows nothing: between a backup and its restoration.
