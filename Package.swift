@@ -109,7 +109,8 @@ let package = Package(
         module(
             "Server", "SyncService",
             [
-                "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Providers", "Store", "UntrustedInput", "Vault",
+                "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Providers", "Store", "UntrustedInput",
+                "Vault",
                 logging,
             ]),
         module("Server", "Metrics", ["Posix", "SyncProtocol", "HTTPTransport", "Providers"]),

@@ -32,7 +32,9 @@ extension PrivateStackTests {
         }
 
         /// Waits until the page of a user is one of which the condition holds, and no other is there.
-        private func page(of user: TestUser, _ expectation: String, _ condition: (String) -> Bool) async throws -> String {
+        private func page(of user: TestUser, _ expectation: String, _ condition: (String) -> Bool) async throws
+            -> String
+        {
             var text = ""
             try await eventually("there is one page: \(expectation)", within: .seconds(60)) {
                 guard try pages(of: user).map(\.name) == [Self.name],
@@ -187,7 +189,8 @@ extension PrivateStackTests {
             for (version, file) in files.enumerated() { try alice.publish(file, masterVersion: Int64(version)) }
             try hurry(alice)
             _ = try await page(of: alice, "all files") { page in files.allSatisfy { page.contains($0.uuid) } }
-            let folder = FileManager.default.temporaryDirectory.appending(path: "syncserver-folder-\(UUID().uuidString)")
+            let folder = FileManager.default.temporaryDirectory.appending(
+                path: "syncserver-folder-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }
             for file in try server.sandbox.files(of: alice.account) {

@@ -165,7 +165,8 @@ struct Server {
                     store: store, storage: storage, push: push,
                     warningFile: configuration.warningFile.map {
                         OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
-                    }, writesIndexPage: configuration.writesIndexPage, leaseOwner: try RandomBytes.uuidText(), now: { store.now }, logger: logger),
+                    }, writesIndexPage: configuration.writesIndexPage, leaseOwner: try RandomBytes.uuidText(),
+                    now: { store.now }, logger: logger),
                 housekeeper: housekeeper, makeTransport: transport, logger: logger)
         }
         try supervisor.run {

@@ -62,7 +62,9 @@ extension PrivateStackTests {
         private func findings(_ report: JSONValue) -> [String: [String]] {
             var found: [String: [String]] = [:]
             for finding in report.findings?.array ?? [] {
-                guard let code = finding.code?.text, code.hasPrefix("object") || code.hasPrefix("storage") else { continue }
+                guard let code = finding.code?.text, code.hasPrefix("object") || code.hasPrefix("storage") else {
+                    continue
+                }
                 found[code] = (finding.rows?.array ?? []).compactMap { row in
                     guard let text = row.row?.text, text.hasPrefix("object") else { return row.row?.text }
                     return row.detail?.text
@@ -156,7 +158,9 @@ extension PrivateStackTests {
             expectDownload(try alice.download(file, masterVersion: version), of: file)
         }
 
-        @Test("A repair deletes what is left over, takes copies for the files', and then fsck is clean", arguments: storages)
+        @Test(
+            "A repair deletes what is left over, takes copies for the files', and then fsck is clean",
+            arguments: storages)
         func repair(provider: SandboxProvider) async throws {
             let alice = try await signUp(provider)
             let (kept, copied, stray) = (
@@ -284,7 +288,7 @@ extension PrivateStackTests {
             try server.sandbox.delete(lost.cloudName(device: users[0].device), in: users[0].account)
             let progress = "SELECT JSON_VALUE(state, '$.lastOwner') FROM cloud_checks"
 
-            let check = try tool.start("fsck", "--clouds", "--pace", "1")
+            let check = try tool.start("fsck", "--clouds", "--pace", "3")
             try await eventually("the first of them is examined", within: .seconds(120)) {
                 let last = Int64(try server.askDatabase(progress).trimmingCharacters(in: .whitespacesAndNewlines))
                 return last.map { $0 >= users[0].userID } ?? false

@@ -44,7 +44,8 @@ struct IndexPageTests {
     @Test(
         "Nothing that people wrote becomes markup",
         arguments: [
-            "</h2><script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "'><svg onload='alert(1)'>", "&lt;script&gt;",
+            "</h2><script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "'><svg onload='alert(1)'>",
+            "&lt;script&gt;",
             "a\u{202E}b\u{2066}c\u{0}d\u{1B}[2J",
         ])
     func hostileNames(name: String) throws {

@@ -87,7 +87,11 @@ struct FolderExamination {
             } else if let name = CloudFileName(Self.plainName(of: object.name)) {
                 if try !isKnown(object, name) { listing.strays.append((object, name)) }
             } else if try !isOurs(object) {
-                if listing.foreign.count < Self.page { listing.foreign.append(object) } else { listing.moreForeign += 1 }
+                if listing.foreign.count < Self.page {
+                    listing.foreign.append(object)
+                } else {
+                    listing.moreForeign += 1
+                }
             }
         }
     }

@@ -8,7 +8,8 @@ extension RequestContext {
     /// Has the pages of those owners written anew whose files a group's new master version has changed; nothing happens
     /// where the configuration asks for no pages.
     func scheduleIndexPages(
-        ofChangesIn groupID: SharingGroupID, as version: MasterVersion, isRenamed: Bool, using session: inout StoreSession
+        ofChangesIn groupID: SharingGroupID, as version: MasterVersion, isRenamed: Bool,
+        using session: inout StoreSession
     ) throws(StoreError) {
         guard services.settings.writesIndexPage else { return }
         let due = WireDate(secondsSince1970: now.secondsSince1970 + Self.indexPageDelaySeconds)

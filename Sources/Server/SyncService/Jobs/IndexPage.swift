@@ -25,7 +25,7 @@ struct IndexPage {
         figure, p { margin: 0; } header p { margin-top: .5rem; }
         img { display: block; width: 100%; height: 9rem; object-fit: cover; border-radius: .25rem; background: #8883; }
         iframe { display: block; box-sizing: border-box; width: 100%; height: 9rem; border: 0; background: #fff; color-scheme: light; }
-        figcaption { font-size: .8rem; margin-top: .3rem; overflow-wrap: anywhere; }
+        figcaption { font-size: .8rem; margin-top: .3rem; overflow-wrap: anywhere; } time { white-space: nowrap; }
         @media print { ul { display: block; } li { break-inside: avoid; margin-bottom: .5rem; } img { height: auto; max-height: 20cm; object-fit: contain; } }
         """
 
@@ -76,7 +76,8 @@ struct IndexPage {
 
             """
         if total > files.count {
-            page += "<p>It shows the \(files.count) newest of \(total) files; the others are in the folder all the same.</p>\n"
+            page +=
+                "<p>It shows the \(files.count) newest of \(total) files; the others are in the folder all the same.</p>\n"
         }
         if files.isEmpty { page += "<p>There are no files at the moment.</p>\n" }
         page += "</header>\n<main>\n"
@@ -98,7 +99,8 @@ struct IndexPage {
 
     private func section(_ files: [ListedFile]) -> HTMLText {
         let name = files.first?.groupName ?? ""
-        var section: HTMLText = "<section>\n<h2><bdi>\(name.isEmpty ? "A group without a name" : name)</bdi></h2>\n<ul>\n"
+        var section: HTMLText =
+            "<section>\n<h2><bdi>\(name.isEmpty ? "A group without a name" : name)</bdi></h2>\n<ul>\n"
         for file in files { section += item(file.file) }
         section += "</ul>\n</section>\n"
         return section
