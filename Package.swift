@@ -110,8 +110,7 @@ let package = Package(
             "Server", "SyncService",
             [
                 "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Providers", "Store", "UntrustedInput",
-                "Vault",
-                logging,
+                "Vault", logging,
             ]),
         module("Server", "Metrics", ["Posix", "SyncProtocol", "HTTPTransport", "Providers"]),
         module(

@@ -29,8 +29,8 @@ struct FsckCommand: ReportingCommand {
             "With --clouds: only the objects of files chosen at random, so many or so many percent.",
             valueName: "count|percent%"))
     var sample: String?
-    @Flag(help: "With --clouds: goes on where a check of all folders was interrupted, or begins one.") var resume =
-        false
+    @Flag(help: "With --clouds: goes on where a check of all folders was interrupted, or begins one.")
+    var resume = false
     @Option(help: "With --clouds: requests to providers a second, one at a time.") var pace = 10
     @Flag(help: "Sets right what can be without losing anything.") var repair = false
     @Option(help: "Rows to name for each finding.") var rows = 10
