@@ -11,6 +11,8 @@ import Vault
 /// identifier is kept.
 struct FolderExamination {
     private static let page = 200
+    /// Objects kept of one folder to which nothing seems to refer; the others are left to another check.
+    private static let maximumStrays = 10_000
     /// For all pages of a folder.
     private static let listingTime: Duration = .seconds(1_800)
 
@@ -33,9 +35,16 @@ struct FolderExamination {
         if listing.moreForeign > 0 {
             report(.objectForeign, Violation(row: "user \(owner.userID)", detail: "\(listing.moreForeign) more"))
         }
+        if listing.moreStrays > 0 {
+            report(
+                .objectUnknown,
+                Violation(
+                    row: "user \(owner.userID)",
+                    detail: "\(listing.moreStrays) more with names of ours, not examined"))
+        }
         for objectID in listing.doubtful {
             for object in try look.store.withSession({ try $0.referredObjects(objectID: objectID, of: owner.userID) }) {
-                try look.examine(object)
+                _ = try examine(object)
             }
         }
         let (count, substitutes) = try examineFiles(unless: listing.identifiers)
@@ -54,6 +63,7 @@ struct FolderExamination {
         /// Objects that differ from their rows.
         var doubtful: [String] = []
         var strays: [(StoredObject, CloudFileName)] = []
+        var moreStrays = 0
         var foreign: [StoredObject] = []
         var moreForeign = 0
     }
@@ -85,7 +95,12 @@ struct FolderExamination {
                     listing.doubtful.append(object.objectID)
                 }
             } else if let name = CloudFileName(Self.plainName(of: object.name)) {
-                if try !isKnown(object, name) { listing.strays.append((object, name)) }
+                if try isKnown(object, name) { continue }
+                if listing.strays.count < Self.maximumStrays {
+                    listing.strays.append((object, name))
+                } else {
+                    listing.moreStrays += 1
+                }
             } else if try !isOurs(object) {
                 if listing.foreign.count < Self.page {
                     listing.foreign.append(object)
@@ -127,13 +142,26 @@ struct FolderExamination {
             for object in objects {
                 // Moved elsewhere by its owner, or gone?
                 if let objectID = object.file.objectID, !listed.contains(objectID.hashValue) {
-                    if let substitute = try look.examine(object) { substitutes.insert(substitute) }
+                    if let substitute = try examine(object) { substitutes.insert(substitute) }
                 }
                 count += 1
                 progress(count)
             }
             last = objects.last
             if objects.count < Self.page { return (count, substitutes) }
+        }
+    }
+
+    /// Examines one file; a provider that refuses to speak of its object may well speak of the others.
+    private func examine(_ object: ReferredObject) throws -> String? {
+        do {
+            return try look.examine(object)
+        } catch CloudStorageError.rejected(let code) {
+            report(
+                .storageUnavailable,
+                Violation(
+                    row: "file \(object.file.fileUUID) of group \(object.groupUUID)", detail: "rejected: \(code)"))
+            return nil
         }
     }
 
