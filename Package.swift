@@ -109,8 +109,8 @@ let package = Package(
         module(
             "Server", "SyncService",
             [
-                "OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "Providers", "Store", "UntrustedInput", "Vault",
-                logging,
+                "OpenSSLCrypto", "Posix", "SyncProtocol", "HTTPTransport", "Providers", "Store", "UntrustedInput",
+                "Vault", logging,
             ]),
         module("Server", "Metrics", ["Posix", "SyncProtocol", "HTTPTransport", "Providers"]),
         module(

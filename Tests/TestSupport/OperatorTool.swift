@@ -1,4 +1,5 @@
 import Foundation
+public import Posix
 
 /// `syncctl` as an operator of a stack runs it.
 public struct OperatorTool: Sendable {
@@ -16,8 +17,16 @@ public struct OperatorTool: Sendable {
     }
 
     /// Runs a command on the stack's configuration; what it says, for people.
-    public func run(_ arguments: String...) throws -> Command {
+    public func run(_ arguments: String...) throws -> Command { try run(arguments) }
+
+    /// Runs a command on the stack's configuration; what it says, for people.
+    public func run(_ arguments: [String]) throws -> Command {
         try Command(program, arguments + ["--config", configuration])
+    }
+
+    /// Starts a command that a test may end before its time; what it says is discarded.
+    public func start(_ arguments: String...) throws -> ChildProcess {
+        try ChildProcess([program] + arguments + ["--config", configuration])
     }
 
     /// Runs a command that is about no server.

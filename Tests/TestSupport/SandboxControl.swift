@@ -126,6 +126,9 @@ public struct SandboxControl: Sendable {
     /// Changes settings of the emulated providers, such as `searchLagMilliseconds`.
     public func changeSettings(_ settings: [String: Int]) throws { _ = try post("/settings", settings) }
 
+    /// Changes the providers' clock: whatever happens there from now on is of that time.
+    public func setClock(offsetSeconds: Int) throws { _ = try post("/clock", ["offsetSeconds": offsetSeconds]) }
+
     /// Forgets the rules that clients broke.
     public func clearViolations() throws { _ = try call(HTTPCall("DELETE", "/sandbox/violations")) }
 

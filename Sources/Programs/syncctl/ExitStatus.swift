@@ -42,6 +42,7 @@ struct CommandFailure: Error {
         case let error as GzipError: self.init(.foundSomething, "\(error)")
         case let error as BackupError: self.init(.foundSomething, "\(error)")
         case let error as RestoreError: self.init(.foundSomething, "\(error)")
+        case let error as CloudCheckSuperseded: self.init(.foundSomething, "\(error)")
         case let error as CryptoError: self.init(.foundSomething, "\(error)")
         default: return nil
         }

@@ -106,7 +106,7 @@ struct Server {
                 maximumUploadBytes: configuration.maximumUploadBytes,
                 quotas: configuration.quotas, mimeTypes: .standard,
                 writesWarningFile: configuration.warningFile != nil,
-                redirectURIs: configuration.redirectURIs,
+                writesIndexPage: configuration.writesIndexPage, redirectURIs: configuration.redirectURIs,
                 replacedVersionSeconds: Int64(configuration.replacedVersionSeconds)),
             partBudget: PartBudget(observer: metrics.partBytesChanged), now: { store.now },
             uptime: { started.duration(to: .now) },
@@ -166,7 +166,8 @@ struct Server {
                     store: store, storage: storage, push: push,
                     warningFile: configuration.warningFile.map {
                         OutboxWorker.WarningFile(name: $0.name, contents: Array($0.contents.utf8))
-                    }, leaseOwner: try RandomBytes.uuidText(), now: { store.now }, logger: logger),
+                    }, writesIndexPage: configuration.writesIndexPage, leaseOwner: try RandomBytes.uuidText(),
+                    now: { store.now }, logger: logger),
                 housekeeper: housekeeper, makeTransport: transport, logger: logger)
         }
         try supervisor.run {

@@ -43,5 +43,8 @@ struct Migration: Equatable {
         Migration(
             version: 13, name: "replaced_versions",
             sql: String(decoding: PackageResources._013_replaced_versions_sql, as: UTF8.self)),
+        Migration(
+            version: 14, name: "pages_and_checks",
+            sql: String(decoding: PackageResources._014_pages_and_checks_sql, as: UTF8.self)),
     ]
 }

@@ -211,6 +211,14 @@ struct IndexUseTests {
         try expect("describe members", 6) { _ = try $0.describeMembers(of: crowd.groupID) }
         try expect("open invitations", 6) { _ = try $0.openInvitations(to: crowd.groupID, at: noon) }
         try expect("complete", 3) { _ = try $0.complete(item, by: "w") }
+        try expect("pages of no change", 3) { session in
+            try session.scheduleIndexPages(
+                ofChangesIn: crowd.groupID, as: MasterVersion(9), availableAt: noon, at: noon)
+        }
+        try expect("pages of a group's owners", 12) { session in
+            try session.scheduleIndexPages(ofOwnersIn: crowd.groupID, availableAt: noon, at: noon)
+        }
+        try expect("page", 3) { _ = try $0.indexPage(of: crowd.user) }
     }
 
     @Test("The row counter detects a full scan")

@@ -205,7 +205,7 @@ extension OutboxItem {
         case .inStorage(.deleteObject(let object), _): object.objectID
         case .inStorage(.writeWarningFile(let objectID), _): objectID
         case .inStorage(.hashObject(let objectID), _): objectID
-        case .sendPush, .removePushTopic, .revokeGrant, .incomplete: nil
+        case .inStorage(.writeIndexPage, _), .sendPush, .removePushTopic, .revokeGrant, .incomplete: nil
         }
     }
     var objectNames: [String] {

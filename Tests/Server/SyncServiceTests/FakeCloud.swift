@@ -14,6 +14,8 @@ final class FakeCloud: CloudProvider {
         var uploadFailure: CloudStorageError?
         /// Whether objects get their identifiers only when they come into being.
         var choosesIdentifiers = false
+        /// Whether names are unique, as at Dropbox; then objects get their identifiers only when they come into being.
+        var hasUniqueNames = false
         var describeFailure: CloudStorageError?
         var deleteFailure: CloudStorageError?
         /// Runs once, before an object is deleted.
@@ -66,8 +68,11 @@ final class FakeCloud: CloudProvider {
     }
 
     func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
-        ObjectReservation(
-            name: name, objectID: behaviour.choosesIdentifiers ? nil : UUID().uuidString, folderID: "folder")
+        let behaviour = behaviour
+        return ObjectReservation(
+            name: name,
+            objectID: behaviour.choosesIdentifiers || behaviour.hasUniqueNames ? nil : UUID().uuidString,
+            folderID: "folder", spareName: behaviour.hasUniqueNames ? "spare-\(name)" : nil)
     }
 
     func upload(
@@ -87,7 +92,13 @@ final class FakeCloud: CloudProvider {
             isLast = part.isLast
         }
         let objectID = reservation.objectID ?? UUID().uuidString
-        put(objectID, reservation.name, bytes)
+        var name = reservation.name
+        if behaviour.hasUniqueNames, let found = try find(name: name, in: access) {
+            if objects[found.objectID] == bytes { return found }
+            guard let spareName = reservation.spareName else { throw .contentMismatch }
+            name = spareName
+        }
+        put(objectID, name, bytes)
         // Once: what runs in between may upload too.
         let hook = state.withLock { $0.behaviour.afterUpload.take() }
         hook?()

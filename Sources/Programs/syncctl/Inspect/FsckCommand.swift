@@ -1,9 +1,12 @@
 import ArgumentParser
+import Configuration
+import HTTPTransport
 import Operations
+import Posix
 import Store
 import SyncProtocol
 
-/// Checks every rule of the schema.
+/// Checks every rule of the schema, and the clouds.
 struct FsckCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "fsck", abstract: "Checks that all that is stored fits together.",
@@ -15,19 +18,37 @@ struct FsckCommand: ReportingCommand {
     @OptionGroup var options: CommonOptions
     @Flag(
         help: """
-            Also asks the clouds whether each file's object is there, with the right size and hash, and whether there are \
-            objects that nothing refers to (not with --group).
+            Also compares the owners' folders in the clouds with the database: objects that are missing or altered, and \
+            those to which nothing refers.
             """)
     var clouds = false
-    @Option(help: "With --clouds: only files in this user's storage, by their number.") var owner: Int64?
-    @Option(help: "With --clouds: only files of this group, by its UUID.") var group: String?
+    @Option(help: "With --clouds: only this user's folder, by their number.") var owner: Int64?
+    @Option(help: "With --clouds: only the objects of this group's files, by its UUID.") var group: String?
+    @Option(
+        help: ArgumentHelp(
+            "With --clouds: only the objects of files chosen at random, so many or so many percent.",
+            valueName: "count|percent%"))
+    var sample: String?
+    @Flag(help: "With --clouds: goes on where a check of all folders was interrupted, or begins one.")
+    var resume = false
+    @Option(help: "With --clouds: requests to providers a second, one at a time.") var pace = 10
     @Flag(help: "Sets right what can be without losing anything.") var repair = false
     @Option(help: "Rows to name for each finding.") var rows = 10
 
     func validate() throws {
-        guard clouds || (owner == nil && group == nil) else {
-            throw ValidationError("--owner and --group go with --clouds.")
+        guard clouds || (owner == nil && group == nil && sample == nil && !resume) else {
+            throw ValidationError("--owner, --group, --sample and --resume go with --clouds.")
         }
+        guard group == nil || (owner == nil && sample == nil) else {
+            throw ValidationError("--group goes with neither --owner nor --sample.")
+        }
+        guard !resume || (owner == nil && group == nil && sample == nil) else {
+            throw ValidationError("--resume goes with neither --owner, --group nor --sample.")
+        }
+        guard sample.map({ SampleSize($0) != nil }) ?? true else {
+            throw ValidationError("--sample must be from 1 to \(SampleSize.maximumFiles), or from 1% to 100%.")
+        }
+        guard (1...1_000).contains(pace) else { throw ValidationError("--pace must be from 1 to 1000.") }
         guard (1...1_000_000).contains(rows) else { throw ValidationError("--rows must be from 1 to 1000000.") }
     }
 
@@ -40,18 +61,29 @@ struct FsckCommand: ReportingCommand {
             let repairs = try fsck.repair(report.findings, at: installation.now)
             report = FsckReport(findings: try fsck.run(), repairs: repairs)
         }
-        if clouds {
-            var check = CloudCheck(
-                store: installation.store, storage: try installation.storage(), transport: installation.transport(),
-                rowLimit: rows)
-            let found = try check.run(
-                owner: owner.map { UserID($0) }, group: try group.map { try Installation.group($0) }
-            ) { count in
-                if count.isMultiple(of: 1_000) { progress("\(count) objects checked") }
-            }
-            report.findings = (report.findings + found.findings).sorted { $1.severity < $0.severity }
-            report.objectsChecked = found.objects
-        }
+        if clouds { try checkClouds(of: installation, into: &report) }
         return report
+    }
+
+    private func checkClouds(of installation: Installation, into report: inout FsckReport) throws {
+        let pace = SteadyPace(callsPerSecond: pace, pause: { Pause.sleep($0) })
+        let check = CloudCheck(
+            store: installation.store, storage: try installation.storage(),
+            transport: installation.transport().decorated(by: pace), rowLimit: rows, repairs: repair,
+            ownNames: Set([installation.configuration.warningFile?.name].compactMap(\.self)))
+        let outcome = try check.run(try scope(), resumes: resume) { files, folders in
+            if files > 0, files.isMultiple(of: 1_000) { progress("\(files) objects checked, \(folders) folders done") }
+        }
+        report.findings = (report.findings + outcome.findings).sorted { $1.severity < $0.severity }
+        report.repairs += outcome.repairs
+        report.objectsChecked = outcome.objects
+        report.foldersChecked = outcome.folders
+    }
+
+    private func scope() throws -> CloudScope {
+        let owner = owner.map { UserID($0) }
+        if let group { return .group(try Installation.group(group)) }
+        if let size = sample.flatMap(SampleSize.init) { return .sample(size, owner: owner) }
+        return owner.map { .folder(of: $0) } ?? .allFolders
     }
 }

@@ -41,6 +41,8 @@ public struct ServerConfiguration: Sendable {
     /// The push services in use, by the sections of the file, with the values of their settings.
     public var push: [String: SettingValues]
     public var warningFile: WarningFile?
+    /// Whether each owner's folder has a page that shows what is in it.
+    public var writesIndexPage = false
     /// The largest file.
     public var maximumUploadBytes: Int64 = 5 << 30
     /// Threads of an `api` process.

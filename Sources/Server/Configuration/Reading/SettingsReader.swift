@@ -30,6 +30,7 @@ struct SettingsReader {
             push: push,
             log: log())
         result.warningFile = warningFile()
+        result.writesIndexPage = reader.bool("writesIndexPage", default: false)
         for setting in NumberSetting.all {
             if let number = reader.integer(setting.key, in: setting.range) { setting.write(&result, number) }
         }

@@ -53,6 +53,7 @@ public struct Restorer {
                 throw BackupError.countsDiffer(table: table, expected: expected, found: counts[table] ?? 0)
             }
         }
+        try store.transaction { try $0.recordRestoration(ofBackupTakenAt: manifest.header.takenAt) }
         return RestoreReport(manifest: manifest, forgottenIntents: intents, counts: counts)
     }
 }

@@ -1,6 +1,7 @@
 import MariaDB
 import OpenSSLCrypto
 public import Store
+import SyncProtocol
 
 // Exports and imports whole tables without knowing what their columns mean: for backups.
 extension StoreSession {
@@ -139,6 +140,14 @@ extension StoreSession {
 }
 
 extension StoreSession {
+    /// Records that this database was restored, from a backup whose snapshot is of `takenAt`: nothing is known of
+    /// uploads since then.
+    mutating func recordRestoration(ofBackupTakenAt takenAt: WireDate) throws(StoreError) {
+        try execute(
+            "INSERT IGNORE INTO restorations (backup_taken_at, restored_at) VALUES (?, UTC_TIMESTAMP())",
+            [.date(takenAt)])
+    }
+
     /// Row counts by table name; call in a snapshot.
     public mutating func rowCounts() throws(StoreError) -> [String: Int] {
         var counts: [String: Int] = [:]
@@ -161,6 +170,8 @@ extension StoreSession {
              UNION ALL SELECT 'apple_notices', COUNT(*) FROM apple_notices
              UNION ALL SELECT 'push_registrations', COUNT(*) FROM push_registrations
              UNION ALL SELECT 'content_hashes', COUNT(*) FROM content_hashes
+             UNION ALL SELECT 'index_pages', COUNT(*) FROM index_pages
+             UNION ALL SELECT 'restorations', COUNT(*) FROM restorations
              UNION ALL SELECT 'imported_users', COUNT(*) FROM imported_users
              UNION ALL SELECT 'imported_groups', COUNT(*) FROM imported_groups
             """

@@ -5,201 +5,177 @@ public import Store
 public import SyncProtocol
 public import Vault
 
-/// Checks in the clouds whether the objects that files refer to exist, with the files' bytes, and whether any of our
-/// objects are orphaned.
+/// Compares what rows say with what the clouds have: objects that are missing or altered, objects to which nothing
+/// refers, and whatever else is in the folders.
 ///
-/// One request per object, sequentially, so that providers do not throttle the server's own work.
+/// One request at a time; its transport keeps the pace. It may run at any time alongside the server, and only repairs
+/// change anything.
 public struct CloudCheck {
     private static let page = 200
-    private static let objectTime: Duration = .seconds(40)
-    /// For all pages of one person's folder.
-    private static let listingTime: Duration = .seconds(1_800)
 
     private let store: MetadataStore
     private let storage: StorageRegistry
     private let transport: Transport
     private let rowLimit: Int
-    private var rows: [Problem: [Violation]] = [:]
-    private var storages: [UserID: UserStorage?] = [:]
-    private var isHopeless: Set<UserID> = []
+    private let repairs: Bool
+    private let ownNames: Set<String>
 
-    /// What can be wrong with an object.
-    private enum Problem: String, CaseIterable {
-        case objectMissing
-        case objectSizeDiffers
-        case objectChanged
-        case objectUnknown
-        case storageRefused
-        case storageUnavailable
-
-        var judgement: Judgement {
-            switch self {
-            case .objectMissing:
-                Judgement(.error, "An object is not in its owner's storage: phones are told it is gone.")
-            case .objectSizeDiffers:
-                Judgement(.warning, "An object has another size than the file: somebody has changed it there.")
-            case .objectChanged:
-                Judgement(.warning, "An object has another hash than the file: somebody has changed it there.")
-            case .objectUnknown:
-                Judgement(
-                    .warning,
-                    "An object has a name of ours, but nothing refers to it: left over, or copied there by its owner.")
-            case .storageRefused:
-                Judgement(.warning, "A storage refuses the server; the owner has to sign in again. Not checked.")
-            case .storageUnavailable: Judgement(.warning, "A provider did not answer. Not checked; try again.")
-            }
-        }
-    }
-
-    public init(store: MetadataStore, storage: StorageRegistry, transport: Transport, rowLimit: Int) {
+    /// - Parameters:
+    ///   - rowLimit: rows listed for each finding; that there are more is only mentioned.
+    ///   - repairs: whether to repair what can be without losing anything.
+    ///   - ownNames: names in folders that are neither files' nor foreign.
+    public init(
+        store: MetadataStore, storage: StorageRegistry, transport: Transport, rowLimit: Int, repairs: Bool,
+        ownNames: Set<String>
+    ) {
         self.store = store
         self.storage = storage
         self.transport = transport
         self.rowLimit = rowLimit
+        self.repairs = repairs
+        self.ownNames = ownNames
     }
 
-    /// Checks the objects of all living files, or of those of one owner or group.
-    /// - Parameter progress: called after each object with their number so far.
-    /// - Throws: ``StoreError``.
-    public mutating func run(
-        owner: UserID?, group: SharingGroupUUID?, progress: (Int) -> Void = { _ in }
-    ) throws -> (findings: [Finding], objects: Int) {
-        var checked = 0
-        var last: ReferredObject?
+    /// What a check found, and how much it examined.
+    public struct Outcome {
+        public var findings: [Finding]
+        public var repairs: [FsckReport.Repair]
+        /// Files whose objects were examined.
+        public var objects: Int
+        /// Folders that were examined; `nil` if only files were.
+        public var folders: Int?
+        /// When it was begun, in an earlier run perhaps.
+        public var startedAt: WireDate
+    }
+
+    /// Runs the check.
+    ///
+    /// - Parameters:
+    ///   - resumes: whether a check of all folders goes on where an earlier one was interrupted, if there is such a one.
+    ///   - progress: called now and then with the number of files and folders so far.
+    /// - Throws: ``StoreError``, ``CloudCheckSuperseded``.
+    public func run(
+        _ scope: CloudScope, resumes: Bool, progress: @escaping (_ files: Int, _ folders: Int) -> Void = { _, _ in }
+    ) throws -> Outcome {
+        var check = try CloudCheckProgress(startingAt: store.now)
+        switch scope {
+        case .allFolders:
+            if resumes, let earlier = try store.withSession({ try $0.interruptedCloudCheck() }) { check = earlier }
+            try store.transaction { try $0.begin(check, at: store.now) }
+            try examineAllFolders(&check, progress)
+            try store.transaction { try $0.end(check) }
+        case .folder(let owner): try examineFolder(of: owner, &check, progress)
+        case .group(let group):
+            var last: ReferredObject?
+            while true {
+                let objects = try store.withSession { session in
+                    try session.referredObjects(group: group, after: last, limit: Self.page)
+                }
+                try examineFiles(objects, &check, progress)
+                last = objects.last
+                if objects.count < Self.page { break }
+            }
+        case .sample(let size, let owner):
+            try examineFiles(try store.withSession { try $0.sampledObjects(size, owner: owner) }, &check, progress)
+        }
+        return Outcome(
+            findings: check.findings.findings(limit: rowLimit), repairs: check.findings.repairs, objects: check.objects,
+            folders: scope.listsFolders ? check.folders : nil, startedAt: check.startedAt)
+    }
+
+    // MARK: Folders
+
+    private func examineAllFolders(_ check: inout CloudCheckProgress, _ progress: @escaping (Int, Int) -> Void) throws {
         while true {
-            let objects = try store.withSession { session in
-                try session.referredObjects(owner: owner, group: group, after: last, limit: Self.page)
-            }
-            for object in objects {
-                try check(object)
-                checked += 1
-                progress(checked)
-            }
-            last = objects.last
-            if objects.count < Self.page { break }
-        }
-        if group == nil {
-            if let owner { try lookThrough(owner) } else { try lookThroughAll() }
-        }
-        let findings = Problem.allCases.compactMap { problem -> Finding? in
-            guard let rows = rows[problem] else { return nil }
-            return Finding(
-                code: problem.rawValue, severity: problem.judgement.severity, meaning: problem.judgement.meaning,
-                rows: Array(rows.prefix(rowLimit)), more: rows.count > rowLimit)
-        }
-        return (findings, checked)
-    }
-
-    private mutating func check(_ object: ReferredObject) throws {
-        let owner = object.file.owningUser.userID
-        guard let objectID = object.file.objectID, !isHopeless.contains(owner) else { return }
-        do {
-            guard var storage = try storage(of: owner) else {
-                note(.storageRefused, object, "user \(owner) does not exist or may not sign in")
-                isHopeless.insert(owner)
-                return
-            }
-            storage.access.deadline = .after(Self.objectTime)
-            compare(object, with: try storage.provider.describe(objectID: objectID, in: storage.access))
-        } catch CloudStorageError.notFound {
-            // Replaced or deleted while we asked?
-            let present = try store.withSession { try $0.file(object.file.fileUUID, in: object.groupID) }
-            if present?.objectID == objectID { note(.objectMissing, object, "object \(objectID)") }
-        } catch CloudStorageError.authorizationRevoked {
-            note(.storageRefused, object, "user \(owner)")
-            isHopeless.insert(owner)
-        } catch let error as CloudStorageError {
-            note(.storageUnavailable, object, "object \(objectID): \(Self.word(for: error))")
-        }
-    }
-
-    // MARK: Orphaned objects
-
-    private mutating func lookThroughAll() throws {
-        var last: UserID?
-        while true {
+            let last = check.lastOwner.map { UserID($0) }
             let owners = try store.withSession { try $0.owners(after: last, limit: Self.page) }
-            for owner in owners { try lookThrough(owner) }
-            last = owners.last
+            for owner in owners {
+                try examineFolder(of: owner, &check, progress)
+                check.lastOwner = owner.rawValue
+                try store.transaction { try $0.store(check, at: store.now) }
+            }
             if owners.count < Self.page { return }
         }
     }
 
-    /// Looks for objects with our names in an owner's folder that no row refers to.
-    private mutating func lookThrough(_ owner: UserID) throws {
-        guard !isHopeless.contains(owner) else { return }
-        do {
-            guard var storage = try storage(of: owner) else { return }
-            storage.access.deadline = .after(Self.listingTime)
-            var objects: [StoredObject] = []
-            try storage.provider.list(in: storage.access) { page in objects += page }
-            for object in objects {
-                guard let name = CloudFileName(Self.plainName(of: object.name)) else { continue }
-                let isKnown = try store.withSession { session in
-                    try session.isKnown(object.objectID, named: name, actualName: object.name, of: owner)
-                }
-                if isKnown { continue }
-                // Deleted since it was listed?
-                storage.access.deadline = .after(Self.objectTime)
-                do { _ = try storage.provider.describe(objectID: object.objectID, in: storage.access) } catch .notFound
-                {
-                    continue
-                }
-                rows[.objectUnknown, default: []].append(
-                    Violation(
-                        row: "object \(object.objectID) of user \(owner)",
-                        detail: "\(object.name), \(object.sizeBytes) bytes"))
+    private func examineFolder(
+        of owner: UserID, _ check: inout CloudCheckProgress, _ progress: @escaping (Int, Int) -> Void
+    ) throws {
+        let (files, folders) = (check.objects, check.folders)
+        let found = Recorder(check.findings, limit: rowLimit)
+        defer { check.findings = found.findings }
+        try guarding(owner, found) {
+            guard let (owningUser, look) = try open(owner, found) else { return }
+            let strays = StrayObjects(
+                store: store, owner: owningUser, repairs: repairs, report: found.note, repaired: found.noteRepair)
+            let examination = FolderExamination(
+                owner: owningUser, look: look, ownNames: ownNames, report: found.note, stray: strays.handle,
+                progress: { progress(files + $0, folders) })
+            check.objects += try examination.run()
+            check.folders += 1
+        }
+        progress(check.objects, check.folders)
+    }
+
+    // MARK: Files
+
+    /// - Parameter objects: those of one owner one after another, so that each storage is opened once.
+    private func examineFiles(
+        _ objects: [ReferredObject], _ check: inout CloudCheckProgress, _ progress: @escaping (Int, Int) -> Void
+    ) throws {
+        let found = Recorder(check.findings, limit: rowLimit)
+        defer { check.findings = found.findings }
+        var looks: [UserID: ObjectLook] = [:]
+        var hopeless: Set<UserID> = []
+        for object in objects {
+            let owner = object.file.owningUser.userID
+            if hopeless.contains(owner) { continue }
+            let isExamined = try guarding(owner, found) {
+                guard let look = try looks[owner] ?? open(owner, found)?.1 else { throw CloudStorageError.notFound }
+                looks = [owner: look]
+                try look.examine(object)
             }
-        } catch CloudStorageError.authorizationRevoked {
-            rows[.storageRefused, default: []].append(Violation(row: "user \(owner)", detail: "the folder"))
-            isHopeless.insert(owner)
+            if isExamined { check.objects += 1 } else { hopeless.insert(owner) }
+            progress(check.objects, check.folders)
+        }
+    }
+
+    // MARK: Storages
+
+    /// Runs `body` and reports a storage that could not be examined.
+    /// - Returns: whether it could.
+    @discardableResult
+    private func guarding(_ owner: UserID, _ found: Recorder, _ body: () throws -> Void) throws -> Bool {
+        do {
+            try body()
+            return true
         } catch let error as CloudStorageError {
-            rows[.storageUnavailable, default: []].append(
-                Violation(row: "user \(owner)", detail: "the folder: \(Self.word(for: error))"))
+            // An owner who has been removed meanwhile has no storage here to be examined.
+            guard try store.withSession({ try $0.user(owner) }) != nil else { return false }
+            let isRefusal = if case .authorizationRevoked = error { true } else { false }
+            found.note(
+                isRefusal ? .storageRefused : .storageUnavailable,
+                Violation(row: "user \(owner)", detail: Self.word(for: error)))
+            return false
         }
     }
 
-    /// A name without the suffix of a spare name: `~` and eight hexadecimal digits before its extension.
-    static func plainName(of name: String) -> String {
-        guard let mark = name.lastIndex(of: "~") else { return name }
-        let digits = name[name.index(after: mark)...].prefix { $0.isHexDigit }
-        let rest = name[digits.endIndex...]
-        guard digits.count == 8, rest.first == "." else { return name }
-        return String(name[..<mark] + rest)
-    }
-
-    private mutating func storage(of owner: UserID) throws -> UserStorage? {
-        if let known = storages[owner] { return known }
-        let user = try store.withSession { try $0.user(owner) }
-        let found = try user.map {
-            try storage.storage(
-                of: $0, transport: transport, deadline: .after(Self.objectTime), logger: Logger.silent)
-        }
-        storages[owner] = found
-        return found
-    }
-
-    private mutating func compare(_ object: ReferredObject, with stored: StoredObject) {
-        if let size = object.file.sizeBytes, size != stored.sizeBytes {
-            return note(.objectSizeDiffers, object, "\(size) bytes here, \(stored.sizeBytes) there")
-        }
-        // Where the provider's hash is the checksum, no other is stored.
-        let expected =
-            object.file.providerHash
-            ?? (object.file.owningUser.storageType.reportsCheckSum ? object.file.checkSum?.rawValue : nil)
-        guard let expected, let present = stored.providerHash, expected.lowercased() != present.lowercased() else {
-            return
-        }
-        note(.objectChanged, object, "\(expected) here, \(present) there")
-    }
-
-    private mutating func note(_ problem: Problem, _ object: ReferredObject, _ detail: String) {
-        rows[problem, default: []].append(
-            Violation(row: "file \(object.file.fileUUID) of group \(object.groupUUID)", detail: detail))
+    /// - Returns: `nil` if there is no such user, or none with storage.
+    private func open(_ owner: UserID, _ found: Recorder) throws -> (OwningUser, ObjectLook)? {
+        guard let user = try store.withSession({ try $0.user(owner) }),
+            let storageType = user.accountType.cloudStorageType
+        else { return nil }
+        let opened = try storage.storage(
+            of: user, transport: transport, deadline: .after(.seconds(60)), logger: Logger.silent)
+        let look = ObjectLook(
+            store: store, storage: opened, backoff: storage.backoff, repairs: repairs, report: found.note,
+            repaired: found.noteRepair)
+        return (OwningUser(userID: owner, storageType: storageType), look)
     }
 
     private static func word(for error: CloudStorageError) -> String {
         switch error {
+        case .authorizationRevoked: "it refuses the server's tokens, or there are none"
         case .rateLimited: "the provider asks us to wait"
         case .timedOut: "timed out"
         case .rejected(let code): "rejected: \(code)"
@@ -207,6 +183,23 @@ public struct CloudCheck {
         default: "unavailable"
         }
     }
+}
+
+/// Collects what the parts of a check find.
+private final class Recorder {
+    private(set) var findings: CloudFindings
+    private let limit: Int
+
+    init(_ findings: CloudFindings, limit: Int) {
+        self.findings = findings
+        self.limit = limit
+    }
+
+    func note(_ problem: CloudProblem, _ violation: Violation) {
+        findings.note(problem, violation, limit: limit)
+    }
+
+    func noteRepair(_ problem: CloudProblem) { findings.noteRepair(problem) }
 }
 
 extension Logger {

@@ -13,6 +13,8 @@ public struct FsckReport: Report {
     public var repairs: [Repair]
     /// How many objects were checked in the clouds; absent if that was not requested.
     public var objectsChecked: Int?
+    /// How many owners' folders were examined there; absent if only files were.
+    public var foldersChecked: Int?
 
     public init(findings: [Finding], repairs: [Repair] = [], objectsChecked: Int? = nil) {
         self.findings = findings
@@ -31,7 +33,10 @@ public struct FsckReport: Report {
             if finding.more { lines.append("            … and more: --rows N") }
             if let repair = finding.repair { lines.append("            --repair \(repair)") }
         }
-        if let objectsChecked { lines.append("\(Quantity.of(objectsChecked, "object")) in the clouds checked") }
+        if let objectsChecked {
+            let folders = foldersChecked.map { ", in \(Quantity.of($0, "folder"))" } ?? ""
+            lines.append("\(Quantity.of(objectsChecked, "object")) in the clouds checked\(folders)")
+        }
         lines.append(isGood ? "clean" : "NOT CLEAN")
         return lines
     }

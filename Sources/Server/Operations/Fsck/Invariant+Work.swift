@@ -158,6 +158,21 @@ extension Invariant {
                     """, [])
             }),
         Invariant(
+            "indexPageOfNobody", .warning, "A page in a folder is remembered for a user who does not exist.",
+            brokenBy: """
+                SELECT CONCAT('page ', IFNULL(p.object_id, 'not written')), CONCAT('user ', p.user_id)
+                  FROM index_pages p
+                 WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.user_id = p.user_id)
+                 LIMIT ?
+                """,
+            repair: Repair("forgets it") { session, _ throws(StoreError) in
+                try session.execute(
+                    """
+                    DELETE FROM index_pages
+                     WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.user_id = index_pages.user_id)
+                    """, [])
+            }),
+        Invariant(
             "workOfNobody", .note, "Work concerns a user who does not exist: nothing can be done.",
             brokenBy: """
                 SELECT CONCAT('job ', o.outbox_id), CONCAT(o.kind, ', user ', o.user_id)
@@ -185,6 +200,7 @@ extension Invariant {
                        WHEN 'deleteObject' THEN storage_type IS NULL OR (object_id IS NULL AND object_name IS NULL)
                        WHEN 'hashObject' THEN storage_type IS NULL OR object_id IS NULL
                        WHEN 'writeWarningFile' THEN storage_type IS NULL
+                       WHEN 'writeIndexPage' THEN storage_type IS NULL
                        WHEN 'removePushTopic' THEN object_name IS NULL
                        WHEN 'revokeGrant' THEN account_type IS NULL OR account_hash IS NULL OR credentials IS NULL
                        ELSE push_target IS NULL OR sharing_group_id IS NULL OR message IS NULL

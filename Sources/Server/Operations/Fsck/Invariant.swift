@@ -56,7 +56,7 @@ public struct Invariant: Sendable {
 }
 
 /// A row that violates a rule.
-public struct Violation: Equatable, Sendable, Encodable {
+public struct Violation: Equatable, Sendable, Codable {
     /// Identifies the row in terms familiar to operators.
     public var row: String
     public var detail: String

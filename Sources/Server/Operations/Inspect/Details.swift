@@ -99,6 +99,7 @@ extension ListedWork: Report {
         case .deleteObject: "delete \(object) from the\(storage) storage of \(person), unless something needs it"
         case .hashObject: "find out by reading what \(object) in the\(storage) storage of \(person) is"
         case .writeWarningFile: "write the initial file into the\(storage) storage of \(person)"
+        case .writeIndexPage: "write the page that lists the files in the\(storage) storage of \(person)"
         case .sendPush:
             "notify \(pushTarget == "group" ? "the other members of a group, for" : "a device of") \(person)"
         case .removePushTopic: "remove the SNS topic of \(person)"

@@ -15,46 +15,109 @@ public struct ReferredObject: Equatable, Sendable {
     }
 }
 
+extension ReferredObject {
+    static let columns: SQL = "g.sharing_group_id, g.sharing_group_uuid, \(FileRecord.columns, of: "f")"
+
+    init(_ row: borrowing Row) throws(StoreError) {
+        groupID = SharingGroupID(try row.number("sharing_group_id"))
+        groupUUID = try row.identifier("sharing_group_uuid", as: SharingGroupUUID.self)
+        file = try FileRecord(row)
+    }
+}
+
 extension StoreSession {
-    /// Existing files whose objects are known, in the order of group and file, after `after`, at most `limit`.
+    /// A group's existing files whose objects are known, in the order of their UUIDs, after `after`, at most `limit`.
     public mutating func referredObjects(
-        owner: UserID?, group: SharingGroupUUID?, after: ReferredObject?, limit: Int
+        group: SharingGroupUUID, after: ReferredObject?, limit: Int
     ) throws(StoreError) -> [ReferredObject] {
-        let owner = Value.int(orNull: owner?.rawValue)
-        let group = Value.text(orNull: group?.rawValue)
-        let afterGroup = Value.int(after?.groupID.rawValue ?? .min)
-        let rows = try all(
+        try all(
             """
-            SELECT g.sharing_group_id, g.sharing_group_uuid, f.file_uuid
-              FROM files f
-              JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
-             WHERE f.sharing_group_id >= ?
-               AND (f.sharing_group_id > ? OR f.file_uuid > ?)
+            SELECT \(ReferredObject.columns)
+              FROM sharing_groups g
+              JOIN files f ON f.sharing_group_id = g.sharing_group_id
+             WHERE g.sharing_group_uuid = ?
+               AND NOT g.is_deleted
+               AND f.file_uuid > ?
                AND f.object_id IS NOT NULL
                AND NOT f.is_deleted
+             ORDER BY f.file_uuid
+             LIMIT ?
+            """,
+            [.text(group.rawValue), .text(after?.file.fileUUID.rawValue ?? ""), .int(Int64(limit))],
+            ReferredObject.init(_:))
+    }
+
+    /// An owner's existing files whose objects are known, in the order of their objects, after `after`, at most `limit`.
+    public mutating func referredObjects(
+        owner: UserID, after: ReferredObject?, limit: Int
+    ) throws(StoreError) -> [ReferredObject] {
+        let object = Value.text(after?.file.objectID ?? "")
+        let group = Value.int(after?.groupID.rawValue ?? .min)
+        return try all(
+            """
+            SELECT \(ReferredObject.columns)
+              FROM files f
+              JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
+             WHERE f.owning_user_id = ?
+               AND f.object_id >= ?
+               -- Older servers let two files have one object.
+               AND (f.object_id > ? OR f.sharing_group_id > ? OR (f.sharing_group_id = ? AND f.file_uuid > ?))
+               AND NOT f.is_deleted
                AND NOT g.is_deleted
-               AND (? IS NULL OR f.owning_user_id = ?)
-               AND (? IS NULL OR g.sharing_group_uuid = ?)
-             ORDER BY f.sharing_group_id, f.file_uuid
+             ORDER BY f.object_id, f.sharing_group_id, f.file_uuid
              LIMIT ?
             """,
             [
-                afterGroup, afterGroup, .text(after?.file.fileUUID.rawValue ?? ""), owner, owner, group, group,
+                .int(owner.rawValue), object, object, group, group, .text(after?.file.fileUUID.rawValue ?? ""),
                 .int(Int64(limit)),
-            ]
-        ) { row throws(StoreError) in
-            (
-                id: SharingGroupID(try row.number("sharing_group_id")),
-                uuid: try row.identifier("sharing_group_uuid", as: SharingGroupUUID.self),
-                file: try row.identifier("file_uuid", as: FileUUID.self)
-            )
-        }
-        var objects: [ReferredObject] = []
-        for row in rows {
-            guard let file = try file(row.file, in: row.id) else { continue }
-            objects.append(ReferredObject(groupID: row.id, groupUUID: row.uuid, file: file))
-        }
-        return objects
+            ], ReferredObject.init(_:))
+    }
+
+    /// The existing files that refer to an owner's object: one, or several that an older server allowed.
+    public mutating func referredObjects(
+        objectID: String, of owner: UserID
+    ) throws(StoreError) -> [ReferredObject] {
+        try all(
+            """
+            SELECT \(ReferredObject.columns)
+              FROM files f
+              JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
+             WHERE f.owning_user_id = ?
+               AND f.object_id = ?
+               AND NOT f.is_deleted
+               AND NOT g.is_deleted
+            """, [.int(owner.rawValue), .text(objectID)], ReferredObject.init(_:))
+    }
+
+    /// Existing files with objects, chosen at random and in the order of their owners; reads an index of all files.
+    ///
+    /// - Parameter owner: only files in this user's storage.
+    public mutating func sampledObjects(
+        _ size: SampleSize, owner: UserID?
+    ) throws(StoreError) -> [ReferredObject] {
+        let owner = Value.int(orNull: owner?.rawValue)
+        let total = try count(
+            """
+            SELECT COUNT(*)
+              FROM files
+             WHERE object_id IS NOT NULL
+               AND (? IS NULL OR owning_user_id = ?)
+            """, [owner, owner])
+        return try all(
+            """
+            SELECT \(ReferredObject.columns)
+              FROM (SELECT sharing_group_id, file_uuid
+                      FROM files
+                     WHERE object_id IS NOT NULL
+                       AND (? IS NULL OR owning_user_id = ?)
+                     ORDER BY RAND()
+                     LIMIT ?) chosen
+              JOIN files f ON f.sharing_group_id = chosen.sharing_group_id AND f.file_uuid = chosen.file_uuid
+              JOIN sharing_groups g ON g.sharing_group_id = f.sharing_group_id
+             WHERE NOT f.is_deleted
+               AND NOT g.is_deleted
+             ORDER BY f.owning_user_id, f.object_id
+            """, [owner, owner, .int(Int64(size.count(of: total)))], ReferredObject.init(_:))
     }
 
     /// Users with storage in the order of their numbers, after `after`, at most `limit` of them.
@@ -110,4 +173,64 @@ extension StoreSession {
             ]
         ) { row throws(StoreError) in try row.flag(0) } ?? false
     }
+
+    /// Whether an object is a page that the jobs role keeps in an owner's folder.
+    public mutating func isIndexPage(_ objectID: String, of owner: UserID) throws(StoreError) -> Bool {
+        try first(
+            "SELECT 1 FROM index_pages WHERE user_id = ? AND ? IN (object_id, next_object_id)",
+            [.int(owner.rawValue), .text(objectID)]
+        ) { _ in true } ?? false
+    }
+
+    /// What this database knows about where a left-over object came from.
+    public mutating func origin(
+        of name: CloudFileName, createdAt: WireDate, in owner: UserID
+    ) throws(StoreError) -> ObjectOrigin {
+        let owner = Value.int(owner.rawValue)
+        let (file, device) = (Value.text(name.fileUUID.rawValue), Value.text(name.deviceUUID.rawValue))
+        let origin = try first(
+            """
+            SELECT (SELECT MAX(file_version) FROM files WHERE file_uuid = ? AND owning_user_id = ?),
+                   EXISTS (SELECT 1
+                             FROM files
+                            WHERE file_uuid = ?
+                              AND owning_user_id = ?
+                              AND file_version = ?
+                              AND device_uuid = ?),
+                   EXISTS (SELECT 1 FROM devices WHERE user_id = ? AND device_uuid = ?)
+                   OR EXISTS (SELECT 1
+                                FROM memberships mine
+                                JOIN memberships theirs ON theirs.sharing_group_id = mine.sharing_group_id
+                                JOIN devices d ON d.user_id = theirs.user_id
+                               WHERE mine.user_id = ?
+                                 AND d.device_uuid = ?),
+                   -- With the uploads that were in progress, and for clocks that differ.
+                   EXISTS (SELECT 1
+                             FROM restorations
+                            WHERE ? BETWEEN backup_taken_at - INTERVAL 1 HOUR AND restored_at + INTERVAL 1 HOUR)
+            """,
+            [
+                file, owner, file, owner, .int(Int64(name.fileVersion.rawValue)), device, owner, device, owner, device,
+                .date(createdAt),
+            ]
+        ) { row throws(StoreError) in
+            ObjectOrigin(
+                committedVersion: try row.optionalNumber32(0).map { FileVersion($0) }, hasPresentName: try row.flag(1),
+                isDeviceKnown: try row.flag(2), isOfUnknownTime: try row.flag(3))
+        }
+        return origin
+            ?? ObjectOrigin(committedVersion: nil, hasPresentName: false, isDeviceKnown: false, isOfUnknownTime: true)
+    }
+}
+
+/// Where an object came from to which nothing refers, as far as the database knows.
+public struct ObjectOrigin: Equatable, Sendable {
+    /// The version that its file has; `nil` if there is no such file in that storage.
+    public var committedVersion: FileVersion?
+    /// Whether its name is that of the present version of the file.
+    public var hasPresentName: Bool
+    /// Whether the device in its name is one of somebody who may store files there.
+    public var isDeviceKnown: Bool
+    /// Whether it is of a time of which this database knows nothing: between a backup and its restoration.
+    public var isOfUnknownTime: Bool
 }

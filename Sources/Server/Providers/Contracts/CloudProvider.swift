@@ -111,10 +111,13 @@ public struct StoredObject: Equatable, Sendable {
     public var revision: String?
     /// SHA-256 of the contents, if the provider reports it without being asked to compute anything.
     public var sha256: [UInt8]?
+    /// When the object came into being, or last changed if the provider does not report that; `nil` if it reports
+    /// neither.
+    public var createdAt: WireDate?
 
     public init(
         objectID: String, name: String, sizeBytes: Int64, providerHash: String?, revision: String?,
-        sha256: [UInt8]? = nil
+        sha256: [UInt8]? = nil, createdAt: WireDate? = nil
     ) {
         self.objectID = objectID
         self.name = name
@@ -122,6 +125,7 @@ public struct StoredObject: Equatable, Sendable {
         self.providerHash = providerHash
         self.revision = revision
         self.sha256 = sha256
+        self.createdAt = createdAt
     }
 
     /// Longest identifier that the database stores; providers' have 20 to 80 characters.

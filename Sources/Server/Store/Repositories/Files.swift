@@ -52,6 +52,14 @@ public struct FileRecord: Equatable, Sendable {
     /// Changes with the object's contents, if the provider reports it.
     public var objectRevision: String?
 
+    /// The name under which this server stores the object; an older one may have stored types that this one does not
+    /// accept.
+    public func cloudName(_ types: MIMETypeTable) -> CloudFileName {
+        guard let fileExtension = types.fileExtension(for: mimeType) else { return nameByOlderServer }
+        return CloudFileName(
+            fileUUID: fileUUID, deviceUUID: deviceUUID, fileVersion: fileVersion, fileExtension: fileExtension)
+    }
+
     /// The name under which an older server stored the object; its only address while ``objectID`` is unknown.
     public var nameByOlderServer: CloudFileName {
         CloudFileName(
@@ -97,13 +105,13 @@ extension OwningUser {
 
 extension FileRecord {
     /// The columns of `files` that ``init(_:)`` reads.
-    static let columns: ColumnList = [
+    package static let columns: ColumnList = [
         "file_uuid", "owning_user_id", "storage_type", "device_uuid", "created_at", "updated_at", "mime_type",
         "app_metadata", "app_metadata_version", "is_deleted", "file_version", "check_sum", "size_bytes", "object_id",
         "object_revision", "provider_hash",
     ]
 
-    init(_ row: borrowing Row) throws(StoreError) {
+    package init(_ row: borrowing Row) throws(StoreError) {
         fileUUID = try row.identifier("file_uuid")
         owningUser = try OwningUser(row)
         deviceUUID = try row.identifier("device_uuid")

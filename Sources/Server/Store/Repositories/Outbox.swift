@@ -69,6 +69,16 @@ extension StoreSession {
         }
     }
 
+    /// Schedules the deletion of an object that nothing refers to, unless a row does by then, by its identifier or as the
+    /// object that an older server gave that name.
+    package mutating func addDeletion(
+        ofOrphan objectID: String, named name: CloudFileName, in owner: OwningUser, at now: WireDate
+    ) throws(StoreError) {
+        try add(
+            .deleteObject(ObjectReference(objectID: objectID, names: [name.rawValue])), of: owner, availableAt: now,
+            at: now)
+    }
+
     /// Records an upload before its first byte is sent: if it dies, the object it may have created is deleted once the
     /// lease has expired. For a provider that identifies objects only afterwards, `objectID` is `nil` and the names are
     /// used.

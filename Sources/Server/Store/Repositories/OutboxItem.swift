@@ -18,6 +18,8 @@ public struct OutboxItem: Equatable, Sendable {
         case removePushTopic
         /// Revoke at the provider what the person had granted.
         case revokeGrant
+        /// Write the page that shows what is in an owner's folder.
+        case writeIndexPage
     }
 
     /// What is to be done.
@@ -45,6 +47,7 @@ public struct OutboxItem: Equatable, Sendable {
         case .inStorage(.deleteObject, _): .deleteObject
         case .inStorage(.writeWarningFile, _): .writeWarningFile
         case .inStorage(.hashObject, _): .hashObject
+        case .inStorage(.writeIndexPage, _): .writeIndexPage
         case .sendPush: .sendPush
         case .removePushTopic: .removePushTopic
         case .revokeGrant: .revokeGrant
@@ -64,6 +67,7 @@ public enum StorageWork: Equatable, Sendable {
     /// With the identifier that an earlier attempt has recorded for the file.
     case writeWarningFile(objectID: String?)
     case hashObject(objectID: String)
+    case writeIndexPage
 }
 
 /// An object in storage, known by its identifier, by name, or by both.
@@ -110,7 +114,7 @@ extension OutboxItem.Work {
     /// `nil` if the row lacks something that the kind requires.
     fileprivate init?(_ kind: OutboxItem.Kind, for userID: UserID, _ row: borrowing Row) throws(StoreError) {
         switch kind {
-        case .deleteObject, .writeWarningFile, .hashObject:
+        case .deleteObject, .writeWarningFile, .hashObject, .writeIndexPage:
             guard let storageType: CloudStorageType = try row.optionalWord("storage_type"),
                 let work = try StorageWork(kind, row)
             else { return nil }
@@ -142,6 +146,8 @@ extension StorageWork {
         case .hashObject:
             guard let objectID else { return nil }
             self = .hashObject(objectID: objectID)
+        case .writeIndexPage:
+            self = .writeIndexPage
         case .sendPush, .removePushTopic, .revokeGrant:
             return nil
         }
@@ -159,6 +165,8 @@ extension StorageWork {
             ["kind": .text(OutboxItem.Kind.writeWarningFile.rawValue), "object_id": .text(orNull: objectID)]
         case .hashObject(let objectID):
             ["kind": .text(OutboxItem.Kind.hashObject.rawValue), "object_id": .text(objectID)]
+        case .writeIndexPage:
+            ["kind": .text(OutboxItem.Kind.writeIndexPage.rawValue)]
         }
     }
 }

@@ -63,6 +63,11 @@ public enum RoleRights {
         ("apple_notices", api: append, transfer: none, jobs: expire),
         ("push_registrations", api: all, transfer: none, jobs: [.select, .update, .delete]),
         ("content_hashes", api: expire, transfer: write, jobs: all),
+        // The jobs role writes pages, the api forgets them with their users.
+        ("index_pages", api: expire, transfer: none, jobs: all),
+        // Only syncctl fsck and restore write and read these.
+        ("cloud_checks", api: none, transfer: none, jobs: none),
+        ("restorations", api: none, transfer: none, jobs: none),
         // Only syncctl import writes and reads these.
         ("imported_users", api: none, transfer: none, jobs: none),
         ("imported_groups", api: none, transfer: none, jobs: none),

@@ -65,6 +65,8 @@ public struct Services: Sendable {
         public var mimeTypes: MIMETypeTable
         /// Whether new owners get a file that warns them not to modify the folder.
         public var writesWarningFile: Bool
+        /// Whether owners' folders have a page that shows what is in them.
+        public var writesIndexPage: Bool
         /// Redirect URIs, apart from loopback ones, that callers may send along with an authorization code.
         public var redirectURIs: Set<String>
         /// Time limit for one request, from its arrival; transfers give each of their steps what was left when they began.
@@ -76,9 +78,9 @@ public struct Services: Sendable {
 
         public init(
             serverVersion: String, minimumIOSClientVersion: String?, maximumUploadBytes: Int64,
-            quotas: Quotas, mimeTypes: MIMETypeTable, writesWarningFile: Bool, redirectURIs: Set<String> = [],
-            requestTime: Duration = .seconds(40), invitationLifetimeSeconds: Int64 = 86_400,
-            replacedVersionSeconds: Int64 = 0
+            quotas: Quotas, mimeTypes: MIMETypeTable, writesWarningFile: Bool, writesIndexPage: Bool = false,
+            redirectURIs: Set<String> = [], requestTime: Duration = .seconds(40),
+            invitationLifetimeSeconds: Int64 = 86_400, replacedVersionSeconds: Int64 = 0
         ) {
             self.serverVersion = serverVersion
             self.minimumIOSClientVersion = minimumIOSClientVersion
@@ -86,6 +88,7 @@ public struct Services: Sendable {
             self.quotas = quotas
             self.mimeTypes = mimeTypes
             self.writesWarningFile = writesWarningFile
+            self.writesIndexPage = writesIndexPage
             self.redirectURIs = redirectURIs
             self.requestTime = requestTime
             self.invitationLifetimeSeconds = invitationLifetimeSeconds

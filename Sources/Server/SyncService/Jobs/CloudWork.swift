@@ -12,6 +12,7 @@ struct CloudWork: Sendable {
     let store: MetadataStore
     let storage: StorageRegistry
     let warningFile: OutboxWorker.WarningFile?
+    let indexPages: IndexPageWork?
     let leaseOwner: String
     let now: @Sendable () -> WireDate
 
@@ -28,6 +29,7 @@ struct CloudWork: Sendable {
         switch work {
         case .deleteObject(let object): try delete(object, of: owner, for: item, storage)
         case .writeWarningFile(let objectID): try writeWarningFile(objectID, for: item, storage)
+        case .writeIndexPage: try indexPages?.write(for: owner, in: storage, logger)
         case .hashObject(let objectID): try hash(objectID, of: owner, for: item, storage, signOfLife)
         }
     }

@@ -35,15 +35,19 @@ public struct OutboxWorker: Sendable {
     private let now: @Sendable () -> WireDate
     private let logger: Logger
 
-    /// - Parameter leaseOwner: a string that no other worker uses.
+    /// - Parameters:
+    ///   - writesIndexPage: whether to keep a page in each owner's folder; scheduled ones are dropped otherwise.
+    ///   - leaseOwner: a string that no other worker uses.
     public init(
         store: MetadataStore, storage: StorageRegistry, push: PushServices = PushServices(), warningFile: WarningFile?,
-        leaseOwner: String,
+        writesIndexPage: Bool = false, leaseOwner: String,
         now: @escaping @Sendable () -> WireDate, logger: Logger
     ) {
         self.store = store
+        let indexPages = IndexPageWork(store: store, leaseOwner: leaseOwner, types: .standard, now: now)
         cloudWork = CloudWork(
-            store: store, storage: storage, warningFile: warningFile, leaseOwner: leaseOwner, now: now)
+            store: store, storage: storage, warningFile: warningFile, indexPages: writesIndexPage ? indexPages : nil,
+            leaseOwner: leaseOwner, now: now)
         pushWork = PushWork(store: store, services: push, leaseOwner: leaseOwner, now: now)
         revocationWork = RevocationWork(store: store, storage: storage, leaseOwner: leaseOwner)
         self.leaseOwner = leaseOwner

@@ -1,6 +1,7 @@
 import Foundation
 import MariaDB
 import Store
+import SyncProtocol
 import TestSupport
 import Testing
 import Vault
@@ -27,7 +28,7 @@ struct BackupTests {
             """
             CHECKSUM TABLE users, departed_users, devices, sharing_groups, memberships, invitations, files, staged_changes, batches,
                            commits, commit_members, outbox, exchanged_codes, apple_notices, push_registrations,
-                           content_hashes, imported_users, imported_groups
+                           content_hashes, index_pages, imported_users, imported_groups
             """
         ) { (row) throws(MariaDBError) in
             sums[String(try row.text(0).split(separator: ".")[1])] = try row.int(1)
@@ -70,6 +71,13 @@ struct BackupTests {
         #expect(try checksums(empty.settings) == checksums(fixture.settings))
         #expect(restored.manifest == report.manifest)
         #expect(restored.counts["files"] == 2)
+        // What was uploaded since the backup is unknown here.
+        var connection = try Connection(empty.settings)
+        var gaps: [String] = []
+        try connection.query("SELECT backup_taken_at FROM restorations") { (row) throws(MariaDBError) in
+            gaps.append(try row.text(0))
+        }
+        #expect(gaps == [report.manifest.header.takenAt.description])
         #expect(report.manifest.parts["users"]?.nextNumber == 41)
         try empty.run(
             "INSERT INTO users (account_type, provider_user_id, display_name, created_at) VALUES ('Facebook', 'n', '', NOW())"

@@ -77,6 +77,7 @@ struct FsckTests {
             "commitOfNobody",
             "INSERT INTO commit_members VALUES (99, 'd', 1, 'c', 'f', REPEAT('h', 32), NULL, NULL, NOW())"),
         Damage("contentHashOfNobody", "INSERT INTO content_hashes VALUES (99, 'o', 'h', 'aa', NOW())"),
+        Damage("indexPageOfNobody", "INSERT INTO index_pages (user_id, object_id) VALUES (99, 'o')"),
         Damage("workOfNobody", "UPDATE outbox SET user_id = 99"),
         Damage("workIncomplete", "UPDATE outbox SET object_id = NULL"),
         Damage("workInOtherStorage", "UPDATE outbox SET storage_type = 'Microsoft'"),

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import SyncProtocol
 import UntrustedInput
 
 /// `FileMetadata`, as far as we use it; some routes say with a tag whether it is a file at all.
@@ -9,15 +10,20 @@ struct DropboxFile: Decodable, PlausibilityChecked {
     var size: Int64?
     var rev: String?
     var contentHash: String?
+    /// When these contents arrived: Dropbox does not report when a file came into being.
+    var serverModified: String?
 
     private enum CodingKeys: String, CodingKey {
         case tag = ".tag"
         case id, name, size, rev
         case contentHash = "content_hash"
+        case serverModified = "server_modified"
     }
 
     var stored: StoredObject {
-        StoredObject(objectID: id, name: name, sizeBytes: size ?? 0, providerHash: contentHash, revision: rev)
+        StoredObject(
+            objectID: id, name: name, sizeBytes: size ?? 0, providerHash: contentHash, revision: rev,
+            createdAt: serverModified.flatMap(WireDate.init(internetText:)))
     }
 
     var isPlausible: Bool { stored.isPlausible }

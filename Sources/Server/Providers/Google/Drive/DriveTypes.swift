@@ -1,4 +1,5 @@
 import OpenSSLCrypto
+import SyncProtocol
 import UntrustedInput
 
 /// A file resource, limited to the fields that we request (Drive API v3, `files`).
@@ -22,7 +23,8 @@ struct DriveFile: Decodable, PlausibilityChecked {
         StoredObject(
             objectID: id, name: name ?? "", sizeBytes: size.flatMap { Int64($0) } ?? 0, providerHash: md5Checksum,
             revision: headRevisionId,
-            sha256: sha256Checksum.flatMap { [UInt8](hexadecimal: $0) }.flatMap { $0.count == 32 ? $0 : nil })
+            sha256: sha256Checksum.flatMap { [UInt8](hexadecimal: $0) }.flatMap { $0.count == 32 ? $0 : nil },
+            createdAt: createdTime.flatMap(WireDate.init(internetText:)))
     }
 
     var isPlausible: Bool { (size.map { Int64($0) != nil } ?? true) && stored.isPlausible }

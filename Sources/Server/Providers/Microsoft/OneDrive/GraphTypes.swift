@@ -1,3 +1,4 @@
+import SyncProtocol
 import UntrustedInput
 
 /// A drive item, limited to the members that we request (Microsoft Graph v1.0, `driveItem`).
@@ -13,10 +14,10 @@ struct DriveItem: Decodable, PlausibilityChecked {
     struct Deleted: Decodable {}
 
     /// The members that we request; the download address comes with them although it is an annotation.
-    static let fields = "id,name,size,file,eTag,cTag,deleted,@microsoft.graph.downloadUrl"
+    static let fields = "id,name,size,file,eTag,cTag,deleted,createdDateTime,@microsoft.graph.downloadUrl"
 
     /// The same without download addresses.
-    static let listedFields = "id,name,size,file,eTag,cTag,deleted"
+    static let listedFields = "id,name,size,file,eTag,cTag,deleted,createdDateTime"
 
     var id: String
     var name: String?
@@ -26,18 +27,19 @@ struct DriveItem: Decodable, PlausibilityChecked {
     /// Changes with the contents only, unlike `eTag`, which changes with the name as well.
     var cTag: String?
     var deleted: Deleted?
+    var createdDateTime: String?
     /// Whoever has this address may read the item, for about an hour.
     var downloadURL: String?
 
     enum CodingKeys: String, CodingKey {
-        case id, name, size, file, eTag, cTag, deleted
+        case id, name, size, file, eTag, cTag, deleted, createdDateTime
         case downloadURL = "@microsoft.graph.downloadUrl"
     }
 
     var stored: StoredObject {
         StoredObject(
             objectID: id, name: name ?? "", sizeBytes: size ?? 0, providerHash: file?.hashes?.quickXorHash,
-            revision: cTag ?? eTag)
+            revision: cTag ?? eTag, createdAt: createdDateTime.flatMap(WireDate.init(internetText:)))
     }
 
     var isPlausible: Bool { stored.isPlausible }

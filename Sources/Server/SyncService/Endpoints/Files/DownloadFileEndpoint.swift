@@ -164,7 +164,8 @@ struct DownloadFileEndpoint: TransferEndpoint {
                 }
             }
         }
-        guard let found = try storage.provider.find(name: name(of: file, context), in: storage.access) else {
+        let name = file.cloudName(context.services.settings.mimeTypes).rawValue
+        guard let found = try storage.provider.find(name: name, in: storage.access) else {
             throw CloudStorageError.notFound
         }
         let isAdopted = try context.store.transaction { session in
@@ -173,17 +174,6 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
         guard isAdopted else { throw CloudStorageError.notFound }
         return found
-    }
-
-    /// The object's name in storage; an older server may have stored types that this server does not accept.
-    private func name(of file: FileRecord, _ context: RequestContext) -> String {
-        guard let fileExtension = context.services.settings.mimeTypes.fileExtension(for: file.mimeType) else {
-            return file.nameByOlderServer.rawValue
-        }
-        return CloudFileName(
-            fileUUID: file.fileUUID, deviceUUID: file.deviceUUID, fileVersion: file.fileVersion,
-            fileExtension: fileExtension
-        ).rawValue
     }
 
     /// Reports why the bytes are not available; or, if a commit happened in between, that the phone must refresh.

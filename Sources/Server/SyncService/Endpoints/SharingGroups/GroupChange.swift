@@ -12,10 +12,11 @@ struct GroupChange {
     let caller: GroupCaller
     let context: RequestContext
 
-    /// Advances the master version and runs `body` with the new version.
+    /// Advances the master version and runs `body` with the new version; owners' pages follow.
+    /// - Parameter isRenaming: whether `body` changes the group's name.
     /// - Throws: ``EndpointError/notAMember``, ``EndpointError/permissionTooLow(needed:)``, ``StoreError``.
     func make(
-        _ body: (inout StoreSession, Member, MasterVersion) throws -> Void
+        isRenaming: Bool = false, _ body: (inout StoreSession, Member, MasterVersion) throws -> Void
     ) throws -> MasterVersionCheckedResponse {
         try context.store.transaction { session in
             let read = try caller.member(of: group, using: &session)
@@ -26,6 +27,8 @@ struct GroupChange {
             case .advanced(let version):
                 let member = try caller.member(read, lockedAt: masterVersion, using: &session)
                 try body(&session, member, version)
+                try context.scheduleIndexPages(
+                    ofChangesIn: member.groupID, as: version, isRenamed: isRenaming, using: &session)
                 return .accepted
             }
         }

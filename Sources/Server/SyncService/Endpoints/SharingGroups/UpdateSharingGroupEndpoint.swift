@@ -10,7 +10,7 @@ struct UpdateSharingGroupEndpoint: Endpoint {
     ) throws -> EndpointReply {
         let change = GroupChange(
             group: request.sharingGroupUUID, masterVersion: request.masterVersion, caller: caller, context: context)
-        let response = try change.make { session, member, _ in
+        let response = try change.make(isRenaming: true) { session, member, _ in
             try session.rename(member.groupID, to: request.sharingGroupName)
         }
         return .json(response)

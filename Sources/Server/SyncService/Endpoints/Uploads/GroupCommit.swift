@@ -30,6 +30,8 @@ struct GroupCommit {
             in: area, of: batch, owningUser: member.owningUser, as: version,
             keepingReplacedFor: context.services.settings.replacedVersionSeconds, at: context.now)
         if let groupName { try session.rename(member.groupID, to: groupName) }
+        try context.scheduleIndexPages(
+            ofChangesIn: member.groupID, as: version, isRenamed: groupName != nil, using: &session)
         if let commitID {
             let commit = IdentifiedCommit(requestHash: requestHash, masterVersion: version, transferred: transferred)
             do {

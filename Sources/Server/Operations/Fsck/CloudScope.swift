@@ -1,0 +1,51 @@
+public import SyncProtocol
+
+/// What a check of the clouds examines.
+public enum CloudScope: Sendable {
+    /// Every owner's folder, in the order of their numbers.
+    case allFolders
+    case folder(of: UserID)
+    /// The objects of one group's files.
+    case group(SharingGroupUUID)
+    /// Files chosen at random, of everybody or of one owner.
+    case sample(SampleSize, owner: UserID?)
+
+    /// Whether folders are listed, so that objects are found to which nothing refers.
+    var listsFolders: Bool {
+        switch self {
+        case .allFolders, .folder: true
+        case .group, .sample: false
+        }
+    }
+}
+
+/// How many files are chosen at random.
+public enum SampleSize: Equatable, Sendable {
+    case files(Int)
+    /// Of all files with objects.
+    case percent(Int)
+
+    /// Files of one sample; they are held in memory.
+    public static let maximumFiles = 100_000
+
+    /// Parses `200` or `5%`; `nil` for anything else, and beyond ``maximumFiles`` or 100 percent.
+    public init?(_ text: String) {
+        let digits = text.hasSuffix("%") ? text.dropLast() : Substring(text)
+        guard (1...9).contains(digits.utf8.count), let number = Int(digits), number > 0 else { return nil }
+        if text.hasSuffix("%") {
+            guard number <= 100 else { return nil }
+            self = .percent(number)
+        } else {
+            guard number <= Self.maximumFiles else { return nil }
+            self = .files(number)
+        }
+    }
+
+    /// Of `total` files, rounded up.
+    func count(of total: Int) -> Int {
+        switch self {
+        case .files(let count): min(count, total)
+        case .percent(let percent): min(Self.maximumFiles, (total * percent + 99) / 100)
+        }
+    }
+}

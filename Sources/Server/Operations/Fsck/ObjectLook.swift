@@ -1,0 +1,126 @@
+import HTTPTransport
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// Looks at single objects in one owner's storage, as often as it takes to be sure.
+struct ObjectLook {
+    /// For one object.
+    private static let objectTime: Duration = .seconds(40)
+    /// How long to wait in all while the provider asks for it, before the storage counts as unavailable.
+    private static let longestWait: Duration = .seconds(900)
+    /// An object that is not found is looked up again if its file is younger than this: providers are eventually
+    /// consistent.
+    private static let freshSeconds: Int64 = 3_600
+    private static let secondLookPause: Duration = .seconds(3)
+
+    let store: MetadataStore
+    let storage: UserStorage
+    let backoff: Backoff
+    let repairs: Bool
+    /// Where problems go.
+    let report: (CloudProblem, Violation) -> Void
+    /// Called when a problem has been repaired.
+    let repaired: (CloudProblem) -> Void
+
+    /// Runs `body`, and again each time that the provider has asked us to slow down and the wait is over.
+    func patiently<Result>(
+        _ body: (UserStorage) throws(CloudStorageError) -> Result
+    ) throws(CloudStorageError) -> Result {
+        let patience = Deadline.after(Self.longestWait)
+        while true {
+            do throws(CloudStorageError) {
+                return try body(storage)
+            } catch {
+                guard case .rateLimited(let retryAfter) = error,
+                    backoff.pause(max(retryAfter ?? .seconds(30), .seconds(1)), deadline: patience)
+                else { throw error }
+            }
+        }
+    }
+
+    /// What the provider says about an object; `nil` if it is not there.
+    func describe(_ objectID: String) throws(CloudStorageError) -> StoredObject? {
+        do throws(CloudStorageError) {
+            return try patiently { storage throws(CloudStorageError) in
+                var access = storage.access
+                access.deadline = .after(Self.objectTime)
+                return try storage.provider.describe(objectID: objectID, in: access)
+            }
+        } catch {
+            guard case .notFound = error else { throw error }
+            return nil
+        }
+    }
+
+    /// Compares the object of a file with its row, and reports what differs.
+    /// - Returns: the identifier of an object that has the file's name while its own is gone, if there is such a one.
+    /// - Throws: `CloudStorageError` if that could not be found out; ``StoreError``.
+    @discardableResult
+    func examine(_ object: ReferredObject) throws -> String? {
+        guard let objectID = object.file.objectID else { return nil }
+        if let present = try describe(objectID) {
+            compare(object, with: present)
+            return nil
+        }
+        guard try isStillReferred(object) else { return nil }
+        if store.now.secondsSince1970 - object.file.updatedAt.secondsSince1970 < Self.freshSeconds,
+            backoff.pause(Self.secondLookPause, deadline: .after(Self.objectTime)),
+            let present = try describe(objectID)
+        {
+            compare(object, with: present)
+            return nil
+        }
+        let found = try patiently { storage throws(CloudStorageError) in
+            var access = storage.access
+            access.deadline = .after(Self.objectTime)
+            return try storage.provider.find(name: object.file.cloudName(.standard).rawValue, in: access)
+        }
+        // Replaced or deleted while we asked?
+        guard try isStillReferred(object) else { return nil }
+        guard let found, try isFree(found, object) else {
+            note(.objectMissing, object, "object \(objectID)")
+            return nil
+        }
+        if !repairs {
+            note(.objectReplaced, object, "object \(objectID), in its place \(found.objectID)")
+        } else if try adopt(found, as: object) {
+            repaired(.objectReplaced)
+            compare(object, with: found)
+        }
+        return found.objectID
+    }
+
+    private func compare(_ object: ReferredObject, with present: StoredObject) {
+        switch ObjectComparison(present, with: object.file) {
+        case .equal: break
+        case .otherSize(let detail): note(.objectSizeDiffers, object, detail)
+        case .otherHash(let detail): note(.objectChanged, object, detail)
+        }
+    }
+
+    /// Whether a file still has the object that it had when its row was read.
+    private func isStillReferred(_ object: ReferredObject) throws -> Bool {
+        let present = try store.withSession { try $0.file(object.file.fileUUID, in: object.groupID) }
+        return present?.objectID == object.file.objectID && present?.isDeleted == false
+    }
+
+    /// Whether an object may become the file's: it is not about to be deleted.
+    private func isFree(_ found: StoredObject, _ object: ReferredObject) throws -> Bool {
+        try store.withSession { try !$0.isDoomed(found.objectID, of: object.file.owningUser) }
+    }
+
+    private func adopt(_ found: StoredObject, as object: ReferredObject) throws -> Bool {
+        try store.transaction { session in
+            let present = try session.file(object.file.fileUUID, in: object.groupID, locked: true)
+            guard present?.objectID == object.file.objectID else { return false }
+            return try session.adopt(
+                objectID: found.objectID, revision: found.revision, as: object.file, in: object.groupID)
+        }
+    }
+
+    private func note(_ problem: CloudProblem, _ object: ReferredObject, _ detail: String) {
+        report(problem, Violation(row: "file \(object.file.fileUUID) of group \(object.groupUUID)", detail: detail))
+    }
+}

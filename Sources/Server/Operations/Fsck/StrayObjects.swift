@@ -1,0 +1,73 @@
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// Decides what becomes of an object to which nothing refers.
+///
+/// Only what this server has certainly left behind may be deleted. Another server of the same app may use the same folder,
+/// its owner may have copied the object, or the database may have been restored from a backup that is older than the
+/// object: then it is reported and left alone.
+struct StrayObjects {
+    /// Younger objects are left to the server's own cleaning up: its leases and postponements are far shorter.
+    static let safetySeconds: Int64 = 86_400
+
+    let store: MetadataStore
+    let owner: OwningUser
+    let repairs: Bool
+    let report: (CloudProblem, Violation) -> Void
+    let repaired: (CloudProblem) -> Void
+
+    /// - Parameter name: the object's original name.
+    /// - Throws: ``StoreError``.
+    func handle(_ object: StoredObject, _ name: CloudFileName) throws {
+        let description = "\(object.name), \(object.sizeBytes) bytes"
+        let row = "object \(object.objectID) of user \(owner.userID)"
+        if let reason = try reasonToKeep(object, name) {
+            return report(.objectUnknown, Violation(row: row, detail: "\(description): \(reason)"))
+        }
+        guard repairs else { return report(.objectOrphaned, Violation(row: row, detail: description)) }
+        let isScheduled = try store.transaction { session in
+            try session.scheduleDeletion(ofOrphan: object, named: name, in: owner, at: store.now)
+        }
+        if isScheduled { repaired(.objectOrphaned) }
+    }
+
+    /// Why an object must stay; `nil` if it is certainly left over.
+    private func reasonToKeep(_ object: StoredObject, _ name: CloudFileName) throws -> String? {
+        guard let createdAt = object.createdAt else { return "its provider does not tell its age" }
+        guard store.now.secondsSince1970 - createdAt.secondsSince1970 > Self.safetySeconds else {
+            return "less than a day old"
+        }
+        let origin = try store.withSession { session in
+            try session.origin(of: name, createdAt: createdAt, in: owner.userID)
+        }
+        if origin.isOfUnknownTime { return "uploaded between a backup and its restoration" }
+        // Should the file's object be lost, a download would find this one by its name.
+        if origin.hasPresentName { return "of the same name as the file's present version" }
+        if let committed = origin.committedVersion {
+            return name.fileVersion > committed ? "of a later version than the file has" : nil
+        }
+        return origin.isDeviceKnown ? nil : "this server knows neither its file nor its device"
+    }
+}
+
+extension StoreSession {
+    /// Hands an object to the outbox for deletion, unless something refers to it. Call in a transaction.
+    ///
+    /// From the commit on nobody adopts the object. The jobs role checks once more that no row refers to it, before it
+    /// deletes it (``isReferenced(_:of:)``).
+    /// - Parameter name: the object's original name.
+    /// - Returns: whether that was done.
+    mutating func scheduleDeletion(
+        ofOrphan object: StoredObject, named name: CloudFileName, in owner: OwningUser, at now: WireDate
+    ) throws(StoreError) -> Bool {
+        // An owner who leaves takes the work with them.
+        guard try holdUser(owner.userID) else { return false }
+        guard try !isReferenced(object.objectID, of: owner), try !isReferenced(name, of: owner),
+            try !isKnown(object.objectID, named: name, actualName: object.name, of: owner.userID)
+        else { return false }
+        try addDeletion(ofOrphan: object.objectID, named: name, in: owner, at: now)
+        return true
+    }
+}

@@ -1,0 +1,19 @@
+import Store
+import SyncProtocol
+
+extension RequestContext {
+    /// How long changes are collected for one page, in seconds.
+    private static let indexPageDelaySeconds: Int64 = 15
+
+    /// Has the pages of those owners written anew whose files a group's new master version has changed; nothing happens
+    /// where the configuration asks for no pages.
+    func scheduleIndexPages(
+        ofChangesIn groupID: SharingGroupID, as version: MasterVersion, isRenamed: Bool,
+        using session: inout StoreSession
+    ) throws(StoreError) {
+        guard services.settings.writesIndexPage else { return }
+        let due = WireDate(secondsSince1970: now.secondsSince1970 + Self.indexPageDelaySeconds)
+        try session.scheduleIndexPages(ofChangesIn: groupID, as: version, availableAt: due, at: now)
+        if isRenamed { try session.scheduleIndexPages(ofOwnersIn: groupID, availableAt: due, at: now) }
+    }
+}

@@ -1,0 +1,129 @@
+import Logging
+import OpenSSLCrypto
+import Providers
+import Store
+import SyncProtocol
+import Vault
+
+/// Keeps the page that lists an owner's files in their folder.
+///
+/// What is about to be stored is recorded before its first byte is sent, so that an interrupted attempt is recognised and
+/// there is never a second page. Where names may repeat, the new page comes first; where they are unique, it can only have
+/// the name once the former page is gone.
+struct IndexPageWork: Sendable {
+    /// How long others leave the page alone; far longer than one piece of work may take.
+    private static let leaseSeconds = 300
+    private static let otherProcess = CloudStorageError.unavailable(detail: "another process writes the page")
+
+    let store: MetadataStore
+    let leaseOwner: String
+    let types: MIMETypeTable
+    let now: @Sendable () -> WireDate
+
+    /// Stores the page as it is to be now, unless it is there already.
+    /// - Throws: `CloudStorageError`, `StoreError`.
+    func write(for owner: OwningUser, in storage: UserStorage, _ logger: Logger) throws {
+        guard try store.withSession({ try $0.user(owner.userID) }) != nil else { return }
+        let isOurs = try store.transaction { session in
+            try session.takeIndexPage(of: owner.userID, by: leaseOwner, seconds: Self.leaseSeconds)
+        }
+        guard isOurs else { throw Self.otherProcess }
+        // If this fails, the lease expires.
+        defer { _ = try? store.transaction { try $0.releaseIndexPage(of: owner.userID, by: leaseOwner) } }
+        var page = try store.withSession { try $0.indexPage(of: owner.userID) } ?? IndexPageRecord()
+        if let next = page.next { try settle(next, &page, owner, storage) }
+
+        let (files, total) = try store.snapshot { session in
+            try session.listedFiles(of: owner.userID, limit: IndexPage.maximumFiles)
+        }
+        let bytes = IndexPage(files, total: total, types: types).bytes()
+        let hash = IncrementalDigest.digest(of: bytes, .sha256)
+        if page.objectID != nil, page.contentHash == hash { return }
+        try replace(&page, by: bytes, hash, owner, storage, logger)
+    }
+
+    private func replace(
+        _ page: inout IndexPageRecord, by bytes: [UInt8], _ hash: [UInt8], _ owner: OwningUser, _ storage: UserStorage,
+        _ logger: Logger
+    ) throws {
+        if let found = try storage.provider.find(name: IndexPage.name, in: storage.access),
+            found.objectID != page.objectID,
+            try !store.withSession({ try $0.isDoomed(found.objectID, of: owner) })
+        {
+            return logger.info("No page is written: a file of the person's own has its name")
+        }
+        let former = try formerPage(page, storage)
+        var reservation = try storage.provider.reserve(name: IndexPage.name, in: storage.access)
+        let areNamesUnique = reservation.spareName != nil
+        // Under another name nobody would look for it.
+        reservation.spareName = nil
+        let content = BytesContent(bytes, for: storage.provider.storageType)
+        page.next = IndexPageRecord.Intent(
+            objectID: reservation.objectID, contentHash: hash, providerHash: content.providerHash)
+        try keep(page, owner)
+        if areNamesUnique, let former { try storage.provider.delete(objectID: former, in: storage.access) }
+        let stored = try storage.provider.upload(
+            content, as: reservation, mimeType: IndexPage.mimeType, to: storage.access)
+        guard try !finish(&page, stored.objectID, former: areNamesUnique ? nil : former, owner) else { return }
+        // If the owner was removed, so was whatever would have led to the object; else another process finds it.
+        guard try store.withSession({ try $0.user(owner.userID) }) == nil else { throw Self.otherProcess }
+        try storage.provider.delete(objectID: stored.objectID, in: storage.access)
+    }
+
+    /// The object of the page that is to be replaced; `nil` if the person has deleted it, or made it theirs by renaming it.
+    private func formerPage(_ page: IndexPageRecord, _ storage: UserStorage) throws -> String? {
+        guard let objectID = page.objectID else { return nil }
+        do throws(CloudStorageError) {
+            let present = try storage.provider.describe(objectID: objectID, in: storage.access)
+            return present.name == IndexPage.name ? objectID : nil
+        } catch {
+            guard case .notFound = error else { throw error }
+            return nil
+        }
+    }
+
+    /// Finds out whether an interrupted attempt has stored its page.
+    private func settle(
+        _ next: IndexPageRecord.Intent, _ page: inout IndexPageRecord, _ owner: OwningUser, _ storage: UserStorage
+    ) throws {
+        let found: StoredObject?
+        if let objectID = next.objectID {
+            do throws(CloudStorageError) {
+                found = try storage.provider.describe(objectID: objectID, in: storage.access)
+            } catch {
+                guard case .notFound = error else { throw error }
+                found = nil
+            }
+        } else {
+            let named = try storage.provider.find(name: IndexPage.name, in: storage.access)
+            found = named?.providerHash == next.providerHash ? named : nil
+        }
+        guard let found, found.objectID != page.objectID else {
+            page.next = nil
+            return
+        }
+        let former = next.objectID == nil ? nil : try formerPage(page, storage)
+        guard try finish(&page, found.objectID, former: former, owner) else { throw Self.otherProcess }
+    }
+
+    /// Records that the page which was about to be stored is the page now.
+    /// - Parameter former: an object to delete.
+    /// - Returns: `false` if the owner was removed, or another process writes the page; then nothing was recorded.
+    private func finish(
+        _ page: inout IndexPageRecord, _ objectID: String, former: String?, _ owner: OwningUser
+    ) throws -> Bool {
+        let finished = IndexPageRecord(objectID: objectID, contentHash: page.next?.contentHash)
+        let isRecorded = try store.transaction { session in
+            guard try session.store(finished, of: owner.userID, by: leaseOwner) else { return false }
+            if let former { try session.addDeletion(of: former, in: owner, availableAt: now(), at: now()) }
+            return true
+        }
+        if isRecorded { page = finished }
+        return isRecorded
+    }
+
+    private func keep(_ page: IndexPageRecord, _ owner: OwningUser) throws {
+        let isKept = try store.transaction { try $0.store(page, of: owner.userID, by: leaseOwner) }
+        guard isKept else { throw Self.otherProcess }
+    }
+}
