@@ -25,7 +25,7 @@ public struct Setting: Sendable {
     public let isRequired: Bool
     /// How `syncctl setup` asks for it; `nil` if it does not.
     public let question: SetupQuestion?
-    /// What is wrong with a text or a secret, as the end of a sentence; `nil` if nothing is.
+    /// What is wrong with a text, with one of several, or with a secret, as the end of a sentence; `nil` if nothing is.
     public let objection: @Sendable (String) -> String?
 
     /// - Parameter objection: see ``Setting/objection``; called for values that are not empty.

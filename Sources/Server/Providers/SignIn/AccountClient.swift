@@ -40,6 +40,9 @@ public struct AccountClient {
                 case .timedOut: throw .timedOut
                 case .withheld(let reason): throw .withheld(reason)
                 case .replyTooLarge, .cancelled: throw .unavailable(detail: "\(error)")
+                case .forbiddenAddress: throw .serverNotAllowed
+                // Only the certificate of a server that a person names is not the operator's business.
+                case .refused(let reason) where request.destination == .named: throw .unavailable(detail: reason)
                 case .refused(let reason): throw .misconfigured(detail: reason)
                 }
             }

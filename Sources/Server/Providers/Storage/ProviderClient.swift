@@ -71,6 +71,7 @@ struct ProviderClient {
                 case .replyTooLarge: throw .unavailable(detail: "reply too large")
                 case .cancelled: throw .unavailable(detail: "cancelled")
                 case .refused(let reason): throw .rejected(code: reason)
+                case .forbiddenAddress: throw .rejected(code: "forbidden address")
                 }
             }
             switch try settle(reply, by: deadline) {
