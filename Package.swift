@@ -101,7 +101,7 @@ let package = Package(
             ["MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol"], resources: [.embedInCode("Migrations")]),
         module(
             "Server", "Providers",
-            ["OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "UntrustedInput", httpTypes]),
+            ["Expat", "OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "UntrustedInput", httpTypes]),
         module(
             "Server", "Vault",
             [

@@ -18,9 +18,15 @@ struct ResumableDownload {
     private var attempt = 0
 
     init(from service: ExternalService, access: StorageAccess, classify: @escaping (Reply) -> ReplyVerdict) {
-        form = OutgoingRequest(service, .download, .get, "")
-        self.access = access
-        client = ProviderClient(access, classify: classify)
+        self.init(
+            OutgoingRequest(service, .download, .get, ""), through: ProviderClient(access, classify: classify))
+    }
+
+    /// - Parameter client: sends the requests, with its own kind of authorization.
+    init(_ form: OutgoingRequest, through client: ProviderClient) {
+        self.form = form
+        self.client = client
+        access = client.access
         patience = access.deadline.remaining
     }
 
@@ -121,7 +127,7 @@ struct ResumableDownload {
             switch try client.settle(Reply(head: head, body: errorBody), by: deadline) {
             case .answer where isContent: return .complete
             case .answer: throw .unavailable(detail: "unexpected status \(head.status) or range")
-            case .tokenRejected: continue
+            case .tokenRejected, .authorizationCorrected: continue
             case .tryAgain(let retryAfter, let detail):
                 return .interrupted(after: retryAfter, .unavailable(detail: detail))
             case .failure(let error): throw error

@@ -1,0 +1,152 @@
+import FoundationEssentials
+import HTTPTransport
+import HTTPTypes
+import OpenSSLCrypto
+
+/// One upload to S3: in a single request if the content fits into one part, else in parts that one request assembles.
+///
+/// Nothing of either is visible before its last request, which is not made before the content is known to be right.
+struct S3Upload {
+    /// "Amazon S3 multipart upload limits".
+    private static let maximumParts = 10_000
+
+    let content: any UploadContent
+    let reservation: ObjectReservation
+    let mimeType: String
+    let bucket: S3Bucket
+    private let granularity: Int
+    /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
+    private let patience: Duration
+
+    init(
+        content: any UploadContent, reservation: ObjectReservation, mimeType: String, bucket: S3Bucket,
+        granularity: Int
+    ) {
+        self.content = content
+        self.reservation = reservation
+        self.mimeType = mimeType
+        self.bucket = bucket
+        patience = bucket.access.deadline.remaining
+        // As many as allowed, of a whole number of the smallest ones.
+        let least = Int((content.lengthBytes + Int64(Self.maximumParts) - 1) / Int64(Self.maximumParts))
+        self.granularity = max(1, (least + granularity - 1) / granularity) * granularity
+    }
+
+    func run() throws(CloudStorageError) -> StoredObject {
+        let first = try part()
+        return first.isLast ? try sendWhole(first) : try sendInParts(consume first)
+    }
+
+    private func part() throws(CloudStorageError) -> UploadPart {
+        do { return try content.nextPart(granularity: granularity) } catch { throw .contentFailed(error) }
+    }
+
+    // MARK: In one request
+
+    private func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> StoredObject {
+        try underFreeName { name throws(CloudStorageError) in
+            let objectID = S3.objectID(name)
+            var request = bucket.request(.upload, .put, object: objectID, headers: objectHeaders)
+            request.headers[.ifNoneMatch] = "*"
+            request.headers[.contentMD5] = [UInt8](hexadecimal: content.providerHash).map {
+                Data($0).base64EncodedString()
+            }
+            bucket.attach(part.bytes, to: &request)
+            var client = bucket.client(accepting: Self.taken)
+            let reply = try client.send(request, by: .after(patience))
+            guard reply.status < 300 else { return nil }
+            guard let tag = reply.head.headers[.eTag].map(S3ETag.init) else {
+                throw .unavailable(detail: "unreadable reply from the provider")
+            }
+            // Where the tag is another hash, `Content-MD5` has made the service compare.
+            guard tag.md5 ?? content.providerHash == content.providerHash else { throw .contentMismatch }
+            return stored(name, tag)
+        }
+    }
+
+    // MARK: In parts
+
+    private func sendInParts(_ first: consuming UploadPart) throws(CloudStorageError) -> StoredObject {
+        // An object of that name would be noticed only at the end, with the bytes gone.
+        let name = try nameForParts()
+        var upload = try S3MultipartUpload(
+            of: name, headers: objectHeaders, in: bucket, accepting: Self.taken, by: .after(patience))
+        do throws(CloudStorageError) {
+            try upload.add(first, by: .after(patience))
+            var isLast = first.isLast
+            first.bytes = []
+            while !isLast {
+                var part = try self.part()
+                isLast = part.isLast
+                try upload.add(part, by: .after(patience))
+                // Released before the next one is read, so that its memory can be used again.
+                part.bytes = []
+            }
+            switch try upload.complete(by: .after(patience)) {
+            case .assembled(let tag): return stored(name, tag)
+            case .taken, .lost:
+                // An attempt whose reply was lost, or somebody in between.
+                guard let object = try existing(name), isOurs(object) else { throw .contentMismatch }
+                return object
+            }
+        } catch {
+            upload.abort(by: .after(patience))
+            throw error
+        }
+    }
+
+    /// The reservation's name, or the spare one if another object has it.
+    ///
+    /// What is there might be this very content, from an earlier attempt; that is known only after all bytes have
+    /// arrived, so its hash is the announced one, which is not published unless they match.
+    private func nameForParts() throws(CloudStorageError) -> String {
+        for name in names {
+            guard let object = try existing(name) else { return name }
+            if isOurs(object) { return name }
+        }
+        throw .contentMismatch
+    }
+
+    // MARK: Both
+
+    /// What services answer where an object of that name exists ("Conditional writes").
+    private static let taken: Set = ["PreconditionFailed"]
+
+    private var names: [String] { [reservation.name, reservation.spareName].compactMap(\.self) }
+
+    private var objectHeaders: HTTPFields {
+        var headers: HTTPFields = [.contentType: mimeType]
+        headers[.amzMetaMD5] = content.providerHash
+        return headers
+    }
+
+    private func stored(_ name: String, _ tag: S3ETag) -> StoredObject {
+        StoredObject(
+            objectID: S3.objectID(name), name: name, sizeBytes: content.lengthBytes,
+            providerHash: content.providerHash, revision: tag.text)
+    }
+
+    private func existing(_ name: String) throws(CloudStorageError) -> StoredObject? {
+        do {
+            return try S3.describe(S3.objectID(name), in: bucket, by: .after(patience))
+        } catch .notFound {
+            return nil
+        }
+    }
+
+    private func isOurs(_ object: StoredObject) -> Bool {
+        object.providerHash == content.providerHash && object.sizeBytes == content.lengthBytes
+    }
+
+    /// Tries the reservation's names until one is free, or has the same contents: `attempt` returns `nil` if an object
+    /// has it.
+    private func underFreeName(
+        _ attempt: (String) throws(CloudStorageError) -> StoredObject?
+    ) throws(CloudStorageError) -> StoredObject {
+        for name in names {
+            if let object = try attempt(name) { return object }
+            if let object = try existing(name), isOurs(object) { return object }
+        }
+        throw .contentMismatch
+    }
+}
