@@ -49,6 +49,8 @@ public final class ScriptedTransport: Sendable {
 
     private func answer(_ request: OutgoingRequest, _ deadline: Deadline) throws(TransportError) -> Reply {
         guard !deadline.hasPassed else { throw .notSent }
+        var request = request
+        request.body = try request.body.map { body throws(TransportError) in .bytes(try body.collected()[...]) }
         recorded.withLock { $0.append(request) }
         return try script(request)
     }
@@ -63,5 +65,25 @@ extension Reply {
 
 extension OutgoingRequest {
     /// The body as text; empty if there is none.
-    public var bodyText: String { String(decoding: body ?? [], as: UTF8.self) }
+    public var bodyText: String { String(decoding: body?.bytes ?? [], as: UTF8.self) }
+}
+
+extension OutgoingBody {
+    /// All bytes, as a transport sends them.
+    /// - Throws: ``TransportError/cancelled`` if they do not arrive.
+    public func collected() throws(TransportError) -> [UInt8] {
+        switch self {
+        case .bytes(let bytes): return Array(bytes)
+        case .arriving(let source, let start):
+            var collected: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: 10_000)
+            while collected.count < count {
+                var span = buffer.mutableSpan
+                let read: Int
+                do { read = try source.read(from: start + collected.count, into: &span) } catch { throw .cancelled }
+                collected += buffer.prefix(read)
+            }
+            return collected
+        }
+    }
 }

@@ -78,32 +78,34 @@ final class FastCGIConnection: ClientConnection {
     /// A thread that waits for a phone is not stuck, however slow the phone is: nginx decides when to give up on it.
     private func waitForPhone() { activity.end() }
 
-    func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
+    func readBody(into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>) throws(ClientGone) -> Int {
         waitForPhone()
         defer { activity.progress() }
         let count: Int
         if pace == nil {
-            do { count = try slot.read(into: &buffer) } catch { throw ClientGone() }
+            do { count = try slot.read(into: &buffer, range) } catch { throw ClientGone() }
         } else {
-            count = try readKeepingPace(into: &buffer)
+            count = try readKeepingPace(into: &buffer, range)
         }
-        if count < buffer.count { hasUnreadBody = false }
+        if count < range.count { hasUnreadBody = false }
         if direction == .upload { transferred?(count, .upload) }
         return count
     }
 
     /// Checks the rate whenever something has arrived: a phone may send byte by byte.
-    private func readKeepingPace(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
-        var filled = 0
-        while filled < buffer.count {
+    private func readKeepingPace(
+        into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>
+    ) throws(ClientGone) -> Int {
+        var next = range.lowerBound
+        while next < range.upperBound {
             let began = ContinuousClock.now
             let count: Int
-            do { count = try slot.readArriving(into: &buffer, at: filled) } catch { throw ClientGone() }
+            do { count = try slot.readArriving(into: &buffer, next..<range.upperBound) } catch { throw ClientGone() }
             if count == 0 { break }
-            filled += count
+            next += count
             try keepPace(count, since: began)
         }
-        return filled
+        return next - range.lowerBound
     }
 
     private func keepPace(_ bytes: Int, since began: ContinuousClock.Instant) throws(ClientGone) {

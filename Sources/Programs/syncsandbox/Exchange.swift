@@ -44,8 +44,9 @@ final class Exchange {
         }
         let body = RequestBody(declaredLength: slot.parameter("CONTENT_LENGTH").flatMap { Int($0) }) {
             [unowned self] buffer throws(RequestBodyError) in
+            let range = buffer.indices
             var span = buffer.mutableSpan
-            do { return try slot.read(into: &span) } catch { throw .cut }
+            do { return try slot.read(into: &span, range) } catch { throw .cut }
         }
         return SandboxRequest(
             method: slot.parameter("REQUEST_METHOD") ?? "GET", host: slot.parameter("HTTP_HOST") ?? "",

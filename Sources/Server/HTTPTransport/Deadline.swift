@@ -7,6 +7,11 @@ public struct Deadline: Sendable {
         Deadline(instant: .now.advanced(by: duration))
     }
 
+    /// A deadline `duration` after an instant.
+    public static func after(_ duration: Duration, from instant: ContinuousClock.Instant) -> Deadline {
+        Deadline(instant: instant.advanced(by: duration))
+    }
+
     /// The time left; never negative.
     public var remaining: Duration { max(.zero, instant - .now) }
 

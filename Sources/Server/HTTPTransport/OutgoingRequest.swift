@@ -9,8 +9,8 @@ public struct OutgoingRequest: Sendable {
     /// An absolute https URL, already percent-encoded; http only to a ``Destination/listed`` server.
     public var url: String
     public var headers: HTTPFields
-    /// The body, kept by the sender until the call returns; `nil` sends none.
-    public var body: ArraySlice<UInt8>?
+    /// `nil` sends none.
+    public var body: OutgoingBody?
     /// Maximum size of the reply body kept in memory; the call fails if the body is larger.
     public var replyLimitBytes: Int
     /// Whether the request may reach the server twice; if `false`, it gets a connection of its own, since the HTTP
@@ -34,7 +34,7 @@ public struct OutgoingRequest: Sendable {
 
     public init(
         _ service: ExternalService, _ operation: ProviderCall.Operation, _ method: HTTPRequest.Method, _ url: String,
-        headers: HTTPFields = [:], body: ArraySlice<UInt8>? = nil, replyLimitBytes: Int = 1 << 20
+        headers: HTTPFields = [:], body: OutgoingBody? = nil, replyLimitBytes: Int = 1 << 20
     ) {
         call = ProviderCall(service, operation)
         self.method = method
@@ -51,7 +51,7 @@ public struct OutgoingRequest: Sendable {
     ) -> OutgoingRequest {
         OutgoingRequest(
             service, operation, .post, url, headers: [.contentType: "application/x-www-form-urlencoded"],
-            body: ArraySlice(encoded(fields).utf8))
+            body: .bytes(ArraySlice(encoded(fields).utf8)))
     }
 
     /// `base` with `items` appended as a query, every value fully percent-encoded.

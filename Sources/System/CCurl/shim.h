@@ -30,12 +30,22 @@ static inline CURLcode shim_curl_setopt_list(CURL *handle, CURLoption option, st
     return curl_easy_setopt(handle, option, value);
 }
 
-/// The callback type shared by CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION.
+/// The callback type shared by CURLOPT_WRITEFUNCTION, CURLOPT_HEADERFUNCTION and CURLOPT_READFUNCTION.
 typedef size_t (*shim_curl_data_callback)(char *bytes, size_t size, size_t count, void *context);
 
-/// curl_easy_setopt is variadic: for CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION.
+/// curl_easy_setopt is variadic: for CURLOPT_WRITEFUNCTION, CURLOPT_HEADERFUNCTION and CURLOPT_READFUNCTION.
 static inline CURLcode shim_curl_setopt_callback(CURL *handle, CURLoption option, shim_curl_data_callback value) {
     return curl_easy_setopt(handle, option, value);
+}
+
+/// curl_easy_setopt is variadic: for CURLOPT_SEEKFUNCTION.
+static inline CURLcode shim_curl_setopt_seek(CURL *handle, curl_seek_callback value) {
+    return curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, value);
+}
+
+/// curl_easy_setopt is variadic: for CURLOPT_XFERINFOFUNCTION.
+static inline CURLcode shim_curl_setopt_progress(CURL *handle, curl_xferinfo_callback value) {
+    return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, value);
 }
 
 /// curl_easy_getinfo is variadic: for values that are a `long`.

@@ -102,6 +102,8 @@ public struct EasyHandle: ~Copyable {
                     unsafe run(request, body: .init(start: nil, count: 0), receiver, connectionGuard)
                 case .bytes(let bytes):
                     unsafe bytes.withUnsafeBytes { unsafe run(request, body: $0, receiver, connectionGuard) }
+                case .arriving(let body):
+                    unsafe run(request, arriving: body, receiver, connectionGuard)
                 }
             }
         }
@@ -119,19 +121,33 @@ public struct EasyHandle: ~Copyable {
     }
 
     private mutating func run(
-        _ request: Request, body: UnsafeRawBufferPointer, _ receiver: UnsafeMutablePointer<ResponseReceiver>,
+        _ request: Request, arriving body: ArrivingBody, _ receiver: UnsafeMutablePointer<ResponseReceiver>,
         _ connectionGuard: UnsafeMutablePointer<ConnectionGuard>
+    ) -> Result<Void, CurlError> {
+        var sender = BodySender(body)
+        let result = unsafe withUnsafeMutablePointer(to: &sender) { sender in
+            unsafe run(request, body: .init(start: nil, count: 0), receiver, connectionGuard, sender: sender)
+        }
+        guard case .failure = result else { return result }
+        if sender.hasFailed { return .failure(.cancelled) }
+        if sender.isOverdue { return .failure(.timedOut(message: "the server took too long")) }
+        return result
+    }
+
+    private mutating func run(
+        _ request: Request, body: UnsafeRawBufferPointer, _ receiver: UnsafeMutablePointer<ResponseReceiver>,
+        _ connectionGuard: UnsafeMutablePointer<ConnectionGuard>, sender: UnsafeMutablePointer<BodySender>? = nil
     ) -> Result<Void, CurlError> {
         // Keeps live connections, and clears this request's options and their addresses (curl_easy_reset(3)).
         defer { unsafe curl_easy_reset(handle) }
         do throws(CurlError) {
             let headers = try requestHeaders(of: request)
-            var isReady = unsafe setOptions(of: request, headers, body, receiver, connectionGuard)
+            var isReady = unsafe setOptions(of: request, headers, body, receiver, connectionGuard, sender)
             if case .failure = isReady {
                 // A transfer that ended before it had a connection, as after a failed name lookup, leaves buffers
                 // behind, and libcurl 7.88 refuses their sizes from then on. A new handle is unaffected.
                 try renewHandle()
-                isReady = unsafe setOptions(of: request, headers, body, receiver, connectionGuard)
+                isReady = unsafe setOptions(of: request, headers, body, receiver, connectionGuard, sender)
             }
             try isReady.get()
             let code = unsafe curl_easy_perform(handle)
@@ -146,7 +162,8 @@ public struct EasyHandle: ~Copyable {
     /// Sets all options of one transfer; fails with the first one that libcurl rejected.
     private func setOptions(
         of request: Request, _ headers: borrowing HeaderList, _ body: UnsafeRawBufferPointer,
-        _ receiver: UnsafeMutablePointer<ResponseReceiver>, _ connectionGuard: UnsafeMutablePointer<ConnectionGuard>
+        _ receiver: UnsafeMutablePointer<ResponseReceiver>, _ connectionGuard: UnsafeMutablePointer<ConnectionGuard>,
+        _ sender: UnsafeMutablePointer<BodySender>?
     ) -> Result<Void, CurlError> {
         unsafe errorText[0] = 0
         var options = unsafe OptionSetter(handle: handle)
@@ -156,7 +173,11 @@ public struct EasyHandle: ~Copyable {
         if let caFile = routing.caFile { options.set(CURLOPT_CAINFO, caFile) }
         options.set(CURLOPT_PROTOCOLS_STR, allowedProtocols)
         options.setConnection(of: request)
-        unsafe options.setMethodAndBody(of: request, body)
+        if case .arriving(let arriving) = request.body, let sender = unsafe sender {
+            unsafe options.setMethod(of: request, andArriving: arriving, sender)
+        } else {
+            unsafe options.setMethodAndBody(of: request, body)
+        }
         unsafe options.setReceiver(receiver)
         if request.reach == .publicAddresses { unsafe options.setGuard(connectionGuard) }
         return options.outcome

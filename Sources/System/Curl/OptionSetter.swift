@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Glibc
 
 /// Sets the options of one transfer and remembers the first one that libcurl rejected.
 @safe
@@ -74,14 +75,22 @@ extension OptionSetter {
         set(CURLOPT_TCP_KEEPIDLE, 30)
         set(CURLOPT_TCP_KEEPINTVL, 15)
         set(CURLOPT_CONNECTTIMEOUT_MS, request.connectTimeout.milliseconds)
-        if let total = request.totalTimeout { set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
-        if request.lowSpeedLimitBytesPerSecond > 0 {
-            set(CURLOPT_LOW_SPEED_LIMIT, request.lowSpeedLimitBytesPerSecond)
-            set(CURLOPT_LOW_SPEED_TIME, (request.lowSpeedTime.milliseconds + 999) / 1000)
+        if case .arriving = request.body {
+            // The body's patience limits the server's share of the time.
+        } else {
+            setTimeLimits(of: request)
         }
         if request.usesFreshConnection {
             set(CURLOPT_FRESH_CONNECT, 1)
             set(CURLOPT_FORBID_REUSE, 1)
+        }
+    }
+
+    private mutating func setTimeLimits(of request: Request) {
+        if let total = request.totalTimeout { set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
+        if request.lowSpeedLimitBytesPerSecond > 0 {
+            set(CURLOPT_LOW_SPEED_LIMIT, request.lowSpeedLimitBytesPerSecond)
+            set(CURLOPT_LOW_SPEED_TIME, (request.lowSpeedTime.milliseconds + 999) / 1000)
         }
     }
 
@@ -103,6 +112,43 @@ extension OptionSetter {
             set(CURLOPT_HTTPGET, 1)
             if request.method != "GET" { set(CURLOPT_CUSTOMREQUEST, request.method) }
         }
+    }
+
+    /// Sets URL, method and a body that arrives meanwhile; `sender` must remain valid until the transfer has ended.
+    mutating func setMethod(
+        of request: Request, andArriving body: ArrivingBody, _ sender: UnsafeMutablePointer<BodySender>
+    ) {
+        set(CURLOPT_URL, request.url)
+        set(CURLOPT_UPLOAD, 1)
+        if request.method != "PUT" { set(CURLOPT_CUSTOMREQUEST, request.method) }
+        note(unsafe shim_curl_setopt_offset(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.lengthBytes)))
+        set(CURLOPT_UPLOAD_BUFFERSIZE, request.uploadBufferBytes)
+        unsafe set(CURLOPT_READDATA, pointer: sender)
+        unsafe set(
+            CURLOPT_READFUNCTION,
+            callback: { bytes, size, count, context in
+                guard let bytes = unsafe bytes, let context = unsafe context else { return Int(CURL_READFUNC_ABORT) }
+                let sender = unsafe context.assumingMemoryBound(to: BodySender.self)
+                let room = unsafe UnsafeMutableRawBufferPointer(start: bytes, count: size * count).assumingMemoryBound(
+                    to: UInt8.self)
+                var buffer = unsafe room.mutableSpan
+                return unsafe sender.pointee.supply(&buffer) ?? Int(CURL_READFUNC_ABORT)
+            })
+        unsafe set(CURLOPT_SEEKDATA, pointer: sender)
+        note(
+            unsafe shim_curl_setopt_seek(handle) { context, offset, origin in
+                guard let context = unsafe context, origin == SEEK_SET else { return Int32(CURL_SEEKFUNC_FAIL) }
+                let sender = unsafe context.assumingMemoryBound(to: BodySender.self)
+                return Int32(unsafe sender.pointee.seek(to: offset) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL)
+            })
+        set(CURLOPT_NOPROGRESS, 0)
+        unsafe set(CURLOPT_XFERINFODATA, pointer: sender)
+        note(
+            unsafe shim_curl_setopt_progress(handle) { context, _, _, _, _ in
+                guard let context = unsafe context else { return 1 }
+                let sender = unsafe context.assumingMemoryBound(to: BodySender.self)
+                return unsafe sender.pointee.checkPatience() ? 0 : 1
+            })
     }
 
     /// Sets the callbacks; `receiver` must remain valid until the transfer has ended.

@@ -6,6 +6,8 @@ public struct Request: Sendable {
         case none
         /// These bytes, which are not copied.
         case bytes(ArraySlice<UInt8>)
+        /// Bytes that may not all be there when the transfer begins.
+        case arriving(ArrivingBody)
 
         /// The bytes of an array.
         public static func bytes(_ bytes: [UInt8]) -> Body { .bytes(bytes[...]) }
@@ -47,7 +49,8 @@ public struct Request: Sendable {
     public var httpVersion: HTTPVersion = .http11
     /// Maximum time for name lookup, TCP and TLS together; 10 s by default.
     public var connectTimeout: Duration = .seconds(10)
-    /// Maximum total time, or nil if only the low-speed rule ends the transfer; 30 s by default.
+    /// Maximum total time, or nil if only the low-speed rule ends the transfer; 30 s by default. An arriving body has
+    /// ``ArrivingBody/patience`` instead.
     public var totalTimeout: Duration? = .seconds(30)
     /// A transfer slower than this, on average over ``lowSpeedTime``, is aborted; 0 disables the rule. Includes the
     /// wait for the response, so ``lowSpeedTime`` must be longer than the server's processing time.

@@ -82,31 +82,26 @@ public struct RequestSlot: ~Copyable {
         return pairs
     }
 
-    /// Reads the next bytes of the request's body into the beginning of `buffer`, blocking until it is full or the
-    /// body ends.
+    /// Reads the next bytes of the request's body into a range of `buffer`, blocking until it is full or the body ends.
     ///
     /// - Returns: the number of bytes read; fewer than asked for only at the end of the body, 0 once it has ended.
     /// - Throws: ``FastCGIError/aborted`` if the peer disconnected: libfcgi reports that as the end of the body until
     ///   its error state is queried.
-    public mutating func read(into buffer: inout MutableSpan<UInt8>) throws(FastCGIError) -> Int {
-        let wanted = min(buffer.count, Int(Int32.max))
-        let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-            unsafe FCGX_GetStr(
-                bytes.baseAddress?.assumingMemoryBound(to: CChar.self), CInt(wanted), request.pointee.in)
-        }
-        if Int(count) < wanted, unsafe FCGX_GetError(request.pointee.in) != 0 { throw .aborted }
-        return Int(count)
+    public mutating func read(
+        into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>
+    ) throws(FastCGIError) -> Int {
+        try read(min(range.count, Int(Int32.max)), into: &buffer, at: range.lowerBound)
     }
 
-    /// Reads the next available bytes of the request's body, at least one, into the buffer from `offset` on; blocks
-    /// only while no data is available.
+    /// Reads the next available bytes of the request's body, at least one, into a range of `buffer`; blocks only while
+    /// no data is available.
     ///
     /// - Returns: the number of bytes read; 0 once the body has ended, or if there is no room.
-    /// - Throws: ``FastCGIError/aborted``, as ``read(into:)``.
+    /// - Throws: ``FastCGIError/aborted``, as ``read(into:_:)``.
     public mutating func readArriving(
-        into buffer: inout MutableSpan<UInt8>, at offset: Int
+        into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>
     ) throws(FastCGIError) -> Int {
-        let room = buffer.count - offset
+        let (offset, room) = (range.lowerBound, range.count)
         guard room > 0 else { return 0 }
         // Bytes that libfcgi has buffered need no waiting; if there are none, reading one byte makes it wait for the
         // next record.
@@ -126,6 +121,7 @@ public struct RequestSlot: ~Copyable {
     private mutating func read(
         _ wanted: Int, into buffer: inout MutableSpan<UInt8>, at offset: Int
     ) throws(FastCGIError) -> Int {
+        precondition(offset >= 0 && wanted <= buffer.count - offset, "the range is inside the buffer")
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
             unsafe FCGX_GetStr(
                 bytes.baseAddress?.advanced(by: offset).assumingMemoryBound(to: CChar.self), CInt(wanted),

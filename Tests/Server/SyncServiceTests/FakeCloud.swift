@@ -68,13 +68,14 @@ final class FakeCloud: CloudProvider {
         var bytes: [UInt8] = []
         var isLast = false
         while !isLast {
+            let part: UploadPart
             do {
-                let part = try content.nextPart(granularity: 256 * 1024)
-                bytes += part.bytes
-                isLast = part.isLast
+                part = try content.nextPart(granularity: 256 * 1024)
             } catch {
                 throw .contentFailed(error)
             }
+            bytes += try part.whole()
+            isLast = part.isLast
         }
         let objectID = reservation.objectID ?? UUID().uuidString
         put(objectID, reservation.name, bytes)

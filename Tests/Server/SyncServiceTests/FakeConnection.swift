@@ -33,14 +33,18 @@ final class FakeConnection: ClientConnection {
         bytes = nil
     }
 
-    func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int {
+    /// Called before each read.
+    var beforeRead: () -> Void = {}
+
+    func readBody(into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>) throws(ClientGone) -> Int {
+        beforeRead()
         if let isTooSlowAfterBytes, readBytes >= isTooSlowAfterBytes { throw ClientGone(.tooSlow) }
         let available = min(bodyBytes, hangsUpAfterBytes ?? bodyBytes) - readBytes
-        let count = Int(min(Int64(buffer.count), available))
+        let count = Int(min(Int64(range.count), available))
         // Zeros need not be written: all buffers that are used with them are fresh.
-        if let bytes { for index in 0..<count { buffer[index] = bytes[Int(readBytes) + index] } }
+        if let bytes { for index in 0..<count { buffer[range.lowerBound + index] = bytes[Int(readBytes) + index] } }
         readBytes += Int64(count)
-        if let hangsUpAfterBytes, readBytes >= hangsUpAfterBytes, count < buffer.count { throw ClientGone() }
+        if let hangsUpAfterBytes, readBytes >= hangsUpAfterBytes, count < range.count { throw ClientGone() }
         return count
     }
 

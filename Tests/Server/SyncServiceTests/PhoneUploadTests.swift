@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import Providers
 import SyncProtocol
 import Synchronization
@@ -13,224 +14,253 @@ struct PhoneUploadTests {
 
     private func upload(
         _ connection: FakeConnection, length: Int64, checkSum: String, budget: PartBudget = PartBudget(),
-        background: Services.Background? = nil, keepAlive: @escaping () throws -> Void = {}
+        keepAlive: @escaping () throws -> Void = {}, beforeEnd: @escaping () throws -> Void = {},
+        now: @escaping () -> ContinuousClock.Instant = { .now }
     ) -> PhoneUpload {
         PhoneUpload(
             RequestBody(of: connection, announcedBytes: length), lengthBytes: length, expected: CheckSum(checkSum)!,
-            storageType: .google, budget: budget, background: background, keepAlive: keepAlive)
+            storageType: .google, budget: budget, keepAlive: keepAlive, beforeEnd: beforeEnd, now: now)
     }
 
     private func upload(_ bytes: [UInt8], budget: PartBudget = PartBudget()) -> PhoneUpload {
         upload(FakeConnection(body: bytes), length: Int64(bytes.count), checkSum: md5(bytes), budget: budget)
     }
 
+    /// Takes and sends all parts.
+    private func sendParts(
+        of upload: PhoneUpload, granularity: Int = 256 * 1024, each: (UploadPart) -> Void = { _ in }
+    ) throws -> [UInt8] {
+        var sent: [UInt8] = []
+        while true {
+            let part = try upload.nextPart(granularity: granularity)
+            #expect(part.offset == Int64(sent.count))
+            each(part)
+            sent += try part.body().collected()
+            if part.isLast { return sent }
+        }
+    }
+
     @Test(
         "Parts hold all bytes in order, each a multiple of the granularity but the last",
         arguments: [256 * 1024, 320 * 1024])
     func parts(granularity: Int) throws {
-        let bytes = someBytes(3_000_001)
+        let bytes = someBytes(20_000_001)
         let upload = upload(bytes)
-        var received: [UInt8] = []
-        var isLast = false
-        while !isLast {
-            let part = try upload.nextPart(granularity: granularity)
-            #expect(part.offset == Int64(received.count))
-            #expect(part.isLast || part.bytes.count % granularity == 0)
-            received += part.bytes
-            isLast = part.isLast
+        var sizes: [Int] = []
+
+        let sent = try sendParts(of: upload, granularity: granularity) { part in
+            sizes.append(part.count)
+            #expect(part.isLast || part.count % granularity == 0)
         }
 
-        #expect(received == bytes)
+        #expect(sent == bytes)
+        #expect(sizes.count > 2)
         #expect(upload.hashes?.checkSum.rawValue == md5(bytes))
         #expect(upload.providerHash == md5(bytes))
     }
 
     @Test("Content of an exact number of parts has no empty one at its end; empty content has one empty part")
     func boundaries() throws {
-        let exact = upload(someBytes(granularity))
+        let exact = upload(someBytes(granularity), budget: PartBudget(bytes: 0))
         #expect(try exact.nextPart(granularity: granularity).isLast)
         let empty = upload([])
         let part = try empty.nextPart(granularity: granularity)
-        #expect(part.isLast && part.bytes.isEmpty && part.offset == 0)
+        #expect(part.isLast && part.count == 0 && part.offset == 0)
         #expect(empty.hashes?.checkSum.rawValue == "d41d8cd98f00b204e9800998ecf8427e")
     }
 
-    @Test("Parts double up to 4 MiB while the phone is fast, and the memory is released at the end")
-    func growth() throws {
-        let zeros: Int64 = 40 << 20
-        // What uploads may use beyond their first 256 KiB: 4 MiB less 256 KiB.
-        let budget = PartBudget(bytes: 4 << 20)
-        do {
-            let upload = upload(
-                FakeConnection(zeros: zeros), length: zeros, checkSum: "00000000000000000000000000000000",
-                budget: budget)
-            var sizes: [Int] = []
-            for _ in 0..<7 { sizes.append(try upload.nextPart(granularity: granularity).bytes.count) }
-            #expect(sizes.map { $0 / granularity } == [1, 2, 4, 8, 16, 16, 16])
-            #expect(!budget.take(granularity + 1), "the rest is in use")
-        }
-        #expect(budget.take(4 << 20), "all is there again")
+    // MARK: Sending what arrives
+
+    @Test("A fast phone's part is handed out before it has arrived, and is read from the phone while it is sent")
+    func whileItArrives() throws {
+        let bytes = someBytes(2_000_000)
+        let connection = FakeConnection(body: bytes)
+        let upload = upload(connection, length: 2_000_000, checkSum: md5(bytes))
+
+        let part = try upload.nextPart(granularity: granularity)
+
+        #expect(part.isLast && part.count == 2_000_000)
+        #expect(connection.readBytes == 128 * 1024)
+        #expect(try part.body(from: 1_999_000).collected() == bytes[1_999_000...].map(\.self))
+        #expect(connection.readBytes == 2_000_000)
+        #expect(try part.body().collected() == bytes, "it can be sent again")
+        #expect(try part.whole() == bytes[...])
     }
 
-    @Test("Before the part that creates the object a callback is called, which may throw")
-    func confirmation() throws {
-        let bytes = someBytes(granularity + 1)
-        let upload = PhoneUpload(
-            RequestBody(of: FakeConnection(body: bytes), announcedBytes: Int64(bytes.count)),
-            lengthBytes: Int64(bytes.count), expected: CheckSum(md5(bytes))!, storageType: .google,
-            budget: PartBudget(), keepAlive: {}, beforeLastPart: { throw EndpointError.uploadConflict })
+    @Test("A slow phone's part is small, and is handed out when all of it has arrived; a phone may become faster")
+    func slowPhone() throws {
+        let bytes = someBytes(3_000_000)
+        let connection = FakeConnection(body: bytes)
+        var time = ContinuousClock.now
+        var readTime = Duration.seconds(3)
+        connection.beforeRead = { time += readTime }
+        let upload = upload(connection, length: 3_000_000, checkSum: md5(bytes), now: { time })
 
-        #expect(try !upload.nextPart(granularity: granularity).isLast)
-        #expect(throws: EndpointError.self) { _ = try upload.nextPart(granularity: granularity) }
+        let first = try upload.nextPart(granularity: granularity)
+        #expect(first.count == granularity && connection.readBytes == Int64(granularity))
+        readTime = .milliseconds(1)
+        let second = try upload.nextPart(granularity: granularity)
+        #expect(second.count == granularity && connection.readBytes == Int64(2 * granularity))
+        // The cloud needs as long as a MiB of this phone.
+        time += .milliseconds(16)
+        let third = try upload.nextPart(granularity: granularity)
+        #expect(third.count > granularity && connection.readBytes == Int64(2 * granularity))
+    }
+
+    @Test("A part must be sent within a time that counts from its arrival")
+    func deadline() throws {
+        let bytes = someBytes(2_000_000)
+        let upload = upload(bytes)
+
+        let part = try upload.nextPart(granularity: granularity)
+
+        #expect(!part.deadline(within: .seconds(5)).hasPassed)
+        #expect(part.deadline(within: .zero).hasPassed)
+        try part.arrive()
+        #expect(part.deadline(within: .seconds(5)).remaining < .seconds(5))
+        withExtendedLifetime(upload) {}
+    }
+
+    @Test("The rest is one part that is sent once and keeps little in memory")
+    func rest() throws {
+        let bytes = someBytes(9_000_000)
+        let held = Mutex((now: 0, most: 0))
+        let budget = PartBudget { change in
+            held.withLock { held in
+                held.now += change
+                held.most = max(held.most, held.now)
+            }
+        }
+        let upload = upload(FakeConnection(body: bytes), length: 9_000_000, checkSum: md5(bytes), budget: budget)
+
+        let part = try upload.rest()
+
+        #expect(part.isLast && part.count == 9_000_000)
+        #expect(try part.body().collected() == bytes)
+        #expect(held.withLock { $0.most } <= 128 * 1024)
+        #expect(throws: TransportError.cancelled) { try part.body().collected() }
+        #expect(part.body().failure == nil, "the content is not to blame")
+    }
+
+    // MARK: Memory
+
+    @Test("Parts grow with the cloud's delay, up to 8 MiB, and the memory is released at the end")
+    func growth() throws {
+        let zeros: Int64 = 60 << 20
+        let budget = PartBudget(bytes: 64 << 20)
+        do {
+            var time = ContinuousClock.now
+            let connection = FakeConnection(zeros: zeros)
+            connection.beforeRead = { time += .microseconds(2_500) }
+            let upload = upload(
+                connection, length: zeros, checkSum: "00000000000000000000000000000000", budget: budget,
+                now: { time })
+            var sizes: [Int] = []
+            for delay in [10, 200, 1_000, 0] {
+                let part = try upload.nextPart(granularity: granularity)
+                sizes.append(part.count / granularity)
+                try part.arrive()
+                time += .milliseconds(delay)
+            }
+            // A chunk of 64 KiB every 10 ms: in twenty times 10, 200, 1000 ms arrive 1.25, 25, 125 MiB.
+            #expect(sizes == [16, 5, 32, 32])
+            #expect(budget.take(upTo: 64 << 20) < 16 << 20, "the rest is in use")
+        }
+        #expect(budget.take(upTo: 1 << 20) == 1 << 20)
     }
 
     @Test("Without budget parts stay small, and other uploads continue")
     func noBudget() throws {
-        let upload = upload(someBytes(1 << 20), budget: PartBudget(bytes: granularity - 1))
+        let bytes = someBytes(1 << 20)
+        var sizes: [Int] = []
 
-        let sizes = try (0..<4).map { _ in try upload.nextPart(granularity: granularity).bytes.count }
+        let sent = try sendParts(of: upload(bytes, budget: PartBudget(bytes: 0))) { sizes.append($0.count) }
 
+        #expect(sent == bytes)
         #expect(sizes == [granularity, granularity, granularity, granularity])
     }
 
-    // MARK: Reading ahead
+    @Test("No upload takes more than a quarter of the budget that is left")
+    func share() {
+        let budget = PartBudget(bytes: 16 << 20)
 
-    private let threads: Services.Background = { body in Thread.detachNewThread(body) }
-
-    @Test("Reading ahead changes neither the bytes nor their order, and releases its memory")
-    func readAhead() throws {
-        let bytes = someBytes(20_000_001)
-        let budget = PartBudget(bytes: 32 << 20)
-        let started = Mutex(0)
-        do {
-            let upload = upload(
-                FakeConnection(body: bytes), length: Int64(bytes.count), checkSum: md5(bytes), budget: budget,
-                background: { body in
-                    started.withLock { $0 += 1 }
-                    Thread.detachNewThread(body)
-                })
-            var received: [UInt8] = []
-            var isLast = false
-            while !isLast {
-                let part = try upload.nextPart(granularity: granularity)
-                #expect(part.offset == Int64(received.count))
-                received += part.bytes
-                isLast = part.isLast
-            }
-
-            #expect(received == bytes)
-            #expect(upload.hashes?.checkSum.rawValue == md5(bytes))
-            #expect(started.withLock { $0 } >= 2)
-        }
-        #expect(budget.take(32 << 20))
+        #expect(budget.take(upTo: 1 << 20) == 1 << 20)
+        #expect(budget.take(upTo: 16 << 20) == 15 << 18)
+        #expect(budget.take(upTo: -1) == 0)
     }
-
-    @Test("An error while reading ahead is thrown when the part is requested, and the last one is withheld")
-    func readAheadFails() throws {
-        let upload = upload(
-            FakeConnection(body: someBytes(9_000_000)), length: 20_000_000, checkSum: md5([]), background: threads)
-
-        #expect(throws: EndpointError.bodyLengthMismatch) { try takeParts(of: upload) }
-    }
-
-    @Test("An upload ended by the cloud waits for the read in progress, and leaves the rest unread")
-    func stopReading() throws {
-        let connection = FakeConnection(zeros: 60_000_000)
-        let budget = PartBudget(bytes: 32 << 20)
-        let upload = upload(
-            connection, length: 60_000_000, checkSum: md5([]), budget: budget, background: threads)
-        for _ in 0..<5 { _ = try upload.nextPart(granularity: granularity) }
-
-        upload.stopReading()
-
-        let read = connection.readBytes
-        #expect(read < 60_000_000)
-        upload.stopReading()
-        #expect(connection.readBytes == read)
-    }
-
-    // MARK: What is held
 
     @Test("Received bytes count as buffered until the next part is requested, and none do at the end")
     func held() throws {
-        let held = Mutex((now: 0, most: 0))
-        let budget = PartBudget { bytes in
-            held.withLock { held in
-                held.now += bytes
-                held.most = max(held.most, held.now)
-            }
-        }
+        let held = Mutex(0)
+        let budget = PartBudget(bytes: 0) { bytes in held.withLock { $0 += bytes } }
         var upload: PhoneUpload? = upload(someBytes(3 * granularity + 1), budget: budget)
 
-        for size in [granularity, 2 * granularity, 1] {
-            #expect(try upload?.nextPart(granularity: granularity).bytes.count == size)
-            #expect(held.withLock { $0.now } == size)
+        for size in [granularity, granularity, granularity, 1] {
+            try upload?.nextPart(granularity: granularity).arrive()
+            #expect(held.withLock { $0 } == size)
         }
         upload = nil
-        #expect(held.withLock { $0.now } == 0)
-        #expect(held.withLock { $0.most } == 2 * granularity)
+        #expect(held.withLock { $0 } == 0)
     }
 
-    @Test("An aborted upload leaves nothing buffered, wherever it was", arguments: [false, true])
-    func heldByBrokenOff(isReadAhead: Bool) async throws {
+    @Test("An aborted upload leaves nothing buffered")
+    func heldByBrokenOff() throws {
         let held = Mutex(0)
         do {
             let upload = upload(
                 FakeConnection(body: someBytes(9_000_000)), length: 20_000_000, checkSum: md5([]),
-                budget: PartBudget { bytes in held.withLock { $0 += bytes } }, background: isReadAhead ? threads : nil)
-            #expect(throws: EndpointError.bodyLengthMismatch) { try takeParts(of: upload) }
+                budget: PartBudget { bytes in held.withLock { $0 += bytes } })
+            #expect(throws: (any Error).self) { try sendParts(of: upload) }
             #expect(held.withLock { $0 } > 0)
             withExtendedLifetime(upload) {}
         }
-        // The thread that read ahead has its own reference, which it gives up in a moment.
-        try await eventually("nothing is held") { held.withLock { $0 } == 0 }
+        #expect(held.withLock { $0 } == 0)
     }
 
     // MARK: What must never be published
 
-    /// Takes parts until there is an error; none of them may be the last one.
-    private func takeParts(of upload: PhoneUpload) throws {
+    /// Sends parts until there is an error; the content must not be sent to its end.
+    private func breakOff(_ upload: PhoneUpload, of length: Int) throws {
+        var sent = 0
         while true {
             let part = try upload.nextPart(granularity: granularity)
-            guard !part.isLast else {
-                Issue.record("the last part was handed out")
-                return
+            do {
+                sent += try part.body().collected().count
+                guard sent < length else {
+                    Issue.record("the end was sent")
+                    return
+                }
+            } catch {
+                throw try #require(part.body().failure)
             }
         }
     }
 
-    @Test("With a wrong checksum the last part is never returned", arguments: [10, 256 * 1024, 600_000])
+    @Test("With a wrong checksum the end is never sent", arguments: [10, 256 * 1024, 600_000, 9_000_000])
     func wrongCheckSum(length: Int) throws {
         let upload = upload(
             FakeConnection(body: someBytes(length)), length: Int64(length), checkSum: md5(someBytes(length + 1)))
 
-        #expect(throws: EndpointError.checkSumMismatch) {
-            try takeParts(of: upload)
-        }
+        #expect(throws: EndpointError.checkSumMismatch) { try breakOff(upload, of: length) }
         #expect(upload.hashes == nil)
     }
 
-    @Test("If the content ends early the last part is never returned", arguments: [0, 1, 16 * 1024, 299_999])
+    @Test("If the content ends early its end is never sent", arguments: [0, 1, 16 * 1024, 299_999])
     func shortBody(arriving: Int) throws {
         let bytes = someBytes(300_000)
         let upload = upload(
             FakeConnection(body: Array(bytes.prefix(arriving))), length: 300_000, checkSum: md5(bytes))
 
-        #expect(throws: EndpointError.bodyLengthMismatch) {
-            try takeParts(of: upload)
-        }
+        #expect(throws: EndpointError.bodyLengthMismatch) { try breakOff(upload, of: 300_000) }
     }
 
     @Test(
-        "Of content that goes on after its announced end the last part is never handed out",
-        arguments: [0, 10, 256 * 1024])
+        "Of content that goes on after its announced end the end is never sent", arguments: [0, 10, 256 * 1024])
     func surplus(length: Int) throws {
         let bytes = someBytes(length)
         let upload = upload(FakeConnection(body: bytes + [0]), length: Int64(length), checkSum: md5(bytes))
 
-        #expect(throws: EndpointError.bodyLengthMismatch) {
-            try takeParts(of: upload)
-        }
+        #expect(throws: EndpointError.bodyLengthMismatch) { try breakOff(upload, of: length) }
     }
 
     @Test("If the phone disconnects, even after its last byte, nothing is published")
@@ -240,25 +270,33 @@ struct PhoneUploadTests {
             let connection = FakeConnection(body: bytes)
             connection.hangsUpAfterBytes = arriving
             let upload = upload(connection, length: 300_000, checkSum: md5(bytes))
-            #expect(throws: ClientGone.self) {
-                try takeParts(of: upload)
-            }
+            #expect(throws: ClientGone.self) { try breakOff(upload, of: 300_000) }
         }
+    }
+
+    @Test("Before the end is sent a callback is called, which may throw")
+    func confirmation() throws {
+        let bytes = someBytes(granularity + 1)
+        let upload = upload(
+            FakeConnection(body: bytes), length: Int64(bytes.count), checkSum: md5(bytes),
+            beforeEnd: { throw EndpointError.uploadConflict })
+
+        #expect(throws: EndpointError.uploadConflict) { try breakOff(upload, of: bytes.count) }
     }
 
     @Test("Progress is reported every few kilobytes, and an error thrown there ends the upload")
     func keepAlive() throws {
         struct LeaseLost: Error {}
-        let bytes = someBytes(200_000)
+        let bytes = someBytes(2_000_000)
         var calls = 0
         let upload = upload(
-            FakeConnection(body: bytes), length: 200_000, checkSum: md5(bytes),
+            FakeConnection(body: bytes), length: 2_000_000, checkSum: md5(bytes),
             keepAlive: {
                 calls += 1
                 if calls > 5 { throw LeaseLost() }
             })
 
-        #expect(throws: LeaseLost.self) { try upload.nextPart(granularity: granularity) }
+        #expect(throws: LeaseLost.self) { try breakOff(upload, of: 2_000_000) }
         #expect(calls == 6)
     }
 }

@@ -33,7 +33,7 @@ struct RequestLimitTests {
             self.gate = gate
             ended = Mutex(nil)
         }
-        func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int { 0 }
+        func readBody(into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>) throws(ClientGone) -> Int { 0 }
         func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone) {
             gate.pass()
             ended.withLock { $0 = status }

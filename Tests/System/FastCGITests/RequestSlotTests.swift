@@ -69,8 +69,9 @@ private func echo(_ slot: inout RequestSlot, _ outcomes: Outcomes) {
         try slot.write(Array("Status: 200\r\n\r\n\(slot.parameter("NAME") ?? "-"):".utf8))
         var buffer = [UInt8](repeating: 0, count: 10_000)
         while true {
+            let range = buffer.indices
             var span = buffer.mutableSpan
-            let count = try slot.read(into: &span)
+            let count = try slot.read(into: &span, range)
             if count == 0 { break }
             try slot.write(Array(buffer[..<count]))
         }
@@ -247,8 +248,9 @@ struct RequestSlotTests {
             var filled = 0
             do {
                 while true {
+                    let range = filled..<buffer.count
                     var span = buffer.mutableSpan
-                    let count = try slot.readArriving(into: &span, at: filled)
+                    let count = try slot.readArriving(into: &span, range)
                     if count == 0 { break }
                     filled += count
                     if filled <= 3 { outcomes.add("\(filled)") }

@@ -6,6 +6,7 @@ import HTTPTypes
 /// Used by one thread at a time, as the handle requires.
 final class CurlSender {
     private static let connectTimeout: Duration = .seconds(10)
+    private static let largestUploadBuffer = 512 * 1024
     private var handle: EasyHandle
     private let reach: Request.Reach
 
@@ -67,14 +68,26 @@ final class CurlSender {
         var request = Request(
             method: outgoing.method.rawValue, url: outgoing.url,
             headers: outgoing.headers.map { (name: $0.name.rawName, value: $0.value) },
-            body: outgoing.body.map { .bytes($0) } ?? .none)
+            body: Self.body(outgoing.body, deadline))
         // A handle that has sent one large part would otherwise keep a large buffer forever.
-        request.uploadBufferBytes = min(512 * 1024, max(64 * 1024, outgoing.body?.count ?? 0))
+        request.uploadBufferBytes = min(Self.largestUploadBuffer, max(64 * 1024, outgoing.body?.count ?? 0))
         request.usesFreshConnection = !outgoing.isRepeatable
         if outgoing.requiresHTTP2 { request.httpVersion = .http2Only }
         request.reach = reach
         request.connectTimeout = min(Self.connectTimeout, deadline.remaining)
         return request
+    }
+
+    private static func body(_ body: OutgoingBody?, _ deadline: Deadline) -> Request.Body {
+        switch body {
+        case nil: .none
+        case .bytes(let bytes): .bytes(bytes)
+        case .arriving(let bytes, let start):
+            .arriving(
+                ArrivingBody(lengthBytes: bytes.count - start, patience: deadline.remaining) { position, buffer in
+                    try? bytes.read(from: start + position, into: &buffer)
+                })
+        }
     }
 
     private static func head(_ head: ResponseHead) -> ReplyHead {

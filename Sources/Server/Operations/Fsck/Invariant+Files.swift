@@ -149,12 +149,12 @@ extension Invariant {
                 SELECT CONCAT('file ', f.file_uuid),
                        CONCAT_WS(', ', IF(f.object_id IS NULL, 'no object', NULL),
                                  IF(f.check_sum IS NULL, 'no checksum', NULL),
-                                 IF(f.size_bytes IS NULL, 'no size', NULL), IF(f.sha256 IS NULL, 'no SHA-256', NULL))
+                                 IF(f.size_bytes IS NULL, 'no size', NULL))
                   FROM files f
                   LEFT JOIN imported_groups i ON i.sharing_group_id = f.sharing_group_id
                  WHERE NOT f.is_deleted
                    AND i.sharing_group_id IS NULL
-                   AND (f.object_id IS NULL OR f.check_sum IS NULL OR f.size_bytes IS NULL OR f.sha256 IS NULL)
+                   AND (f.object_id IS NULL OR f.check_sum IS NULL OR f.size_bytes IS NULL)
                  LIMIT ?
                 """),
         Invariant(

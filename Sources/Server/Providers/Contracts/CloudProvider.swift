@@ -102,13 +102,19 @@ public struct StoredObject: Equatable, Sendable {
     public var providerHash: String?
     /// Changes whenever the contents change; `nil` if the provider does not report one.
     public var revision: String?
+    /// SHA-256 of the contents, if the provider reports it without being asked to compute anything.
+    public var sha256: [UInt8]?
 
-    public init(objectID: String, name: String, sizeBytes: Int64, providerHash: String?, revision: String?) {
+    public init(
+        objectID: String, name: String, sizeBytes: Int64, providerHash: String?, revision: String?,
+        sha256: [UInt8]? = nil
+    ) {
         self.objectID = objectID
         self.name = name
         self.sizeBytes = sizeBytes
         self.providerHash = providerHash
         self.revision = revision
+        self.sha256 = sha256
     }
 
     /// Longest identifier that the database stores; providers' have 20 to 80 characters.

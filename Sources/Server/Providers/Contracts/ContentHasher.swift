@@ -36,7 +36,6 @@ public struct CheckSumHasher: ~Copyable {
 /// Computes, while bytes stream through, every hash that is kept with a file version.
 public struct ContentHasher: ~Copyable {
     private var checkSum: CheckSumHasher
-    private var sha256 = IncrementalDigest(.sha256)
     /// Only for OneDrive, whose own hash differs from the checksum that clients compare.
     private var quickXor: QuickXorHash?
 
@@ -52,7 +51,6 @@ public struct ContentHasher: ~Copyable {
     /// Takes in the next bytes.
     public mutating func update(_ bytes: Span<UInt8>) {
         checkSum.update(bytes)
-        sha256.update(bytes)
         quickXor?.update(bytes)
     }
 
@@ -60,8 +58,7 @@ public struct ContentHasher: ~Copyable {
     public consuming func finish() -> ContentHashes {
         let providerHash = quickXor.map { Data($0.digest()).base64EncodedString() }
         let checkSum = checkSum.finish()
-        return ContentHashes(
-            checkSum: checkSum, providerHash: providerHash ?? checkSum.rawValue, sha256: sha256.finish())
+        return ContentHashes(checkSum: checkSum, providerHash: providerHash ?? checkSum.rawValue)
     }
 }
 
@@ -71,5 +68,4 @@ public struct ContentHashes: Equatable, Sendable {
     public var checkSum: CheckSum
     /// What the provider must report for these bytes, in its own spelling: the checksum, or OneDrive's quickXorHash.
     public var providerHash: String
-    public var sha256: [UInt8]
 }

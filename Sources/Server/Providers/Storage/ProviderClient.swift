@@ -67,6 +67,22 @@ struct ProviderClient {
         }
     }
 
+    /// The same for a request that sends `part`: how long it may take counts from the arrival of all of the part.
+    mutating func send(
+        _ request: OutgoingRequest, with part: UploadPart, within patience: Duration
+    ) throws(CloudStorageError) -> Reply {
+        var attempt = 0
+        while true {
+            switch try sendOnce(request, by: part.deadline(within: patience)) {
+            case .answer(let reply): return reply
+            case .unknown(let retryAfter, let error):
+                attempt += 1
+                try wait(
+                    before: attempt, retryAfter: retryAfter, by: part.deadline(within: patience), orThrow: error)
+            }
+        }
+    }
+
     /// Sends `request` once; again only with a renewed token, since a rejected request took no effect.
     mutating func sendOnce(
         _ request: OutgoingRequest, by deadline: Deadline
@@ -83,7 +99,8 @@ struct ProviderClient {
                 case .timedOut: return .unknown(after: nil, .timedOut)
                 case .withheld(let reason): throw .withheld(reason)
                 case .replyTooLarge: throw .unavailable(detail: "reply too large")
-                case .cancelled: throw .unavailable(detail: "cancelled")
+                case .cancelled:
+                    throw request.body?.failure.map { .contentFailed($0) } ?? .unavailable(detail: "cannot be sent again")
                 case .refused(let reason): throw .rejected(code: reason)
                 case .forbiddenAddress: throw .rejected(code: "forbidden address")
                 }

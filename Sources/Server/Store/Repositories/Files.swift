@@ -6,7 +6,7 @@ public struct StoredContent: Equatable, Sendable {
     public var owningUser: OwningUser
     /// In the format of the owner's storage; the checksum that clients compare.
     public var checkSum: CheckSum
-    /// `nil` only for files imported from an older server.
+    /// `nil` unless the provider reported it when the file was uploaded.
     public var sha256: [UInt8]?
     public var sizeBytes: Int64?
     /// The provider's identifier of the object.

@@ -2,10 +2,10 @@
 ///
 /// The composition root implements it over FastCGI, tests in memory.
 public protocol ClientConnection: AnyObject {
-    /// Reads the next bytes of the request's body into the beginning of `buffer`, until it is full or the body ends.
+    /// Reads the next bytes of the request's body into a range of `buffer`, until it is full or the body ends.
     /// - Returns: the number of bytes read; 0 at the end of the body.
     /// - Throws: ``ClientGone`` if the phone disconnected, or is slower than a transfer may be.
-    func readBody(into buffer: inout MutableSpan<UInt8>) throws(ClientGone) -> Int
+    func readBody(into buffer: inout MutableSpan<UInt8>, _ range: Range<Int>) throws(ClientGone) -> Int
 
     /// Sends status and headers; once per request, before any ``write(_:)``.
     func start(status: Int, headers: [(name: String, value: String)]) throws(ClientGone)

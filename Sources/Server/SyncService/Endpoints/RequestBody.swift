@@ -17,16 +17,21 @@ final class RequestBody {
         self.announcedBytes = announcedBytes
     }
 
-    /// Reads the next bytes into the beginning of `buffer`, until it is full or the body ends; 0 at the end.
+    /// Reads the next bytes into `buffer`, until it is full or the body ends; 0 at the end.
     func read(into buffer: inout [UInt8]) throws(ClientGone) -> Int {
+        try read(into: &buffer, buffer.indices)
+    }
+
+    /// The same for a range of `buffer`.
+    func read(into buffer: inout [UInt8], _ range: Range<Int>) throws(ClientGone) -> Int {
         var span = buffer.mutableSpan
         let count: Int
-        do { count = try connection.readBody(into: &span) } catch {
+        do { count = try connection.readBody(into: &span, range) } catch {
             if error.reason == .tooSlow { isLeft = true }
             throw error
         }
         receivedBytes += Int64(count)
-        if count == 0 { hasEnded = true }
+        if count == 0 && !range.isEmpty { hasEnded = true }
         return count
     }
 

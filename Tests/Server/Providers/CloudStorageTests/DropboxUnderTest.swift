@@ -38,7 +38,7 @@ private struct DropboxOwner: StorageOwner {
         let request = OutgoingRequest(
             .dropbox, .metadata, .post, "https://api.dropboxapi.com/2/files/\(route)",
             headers: [.authorization: "Bearer \(try storage.token)", .contentType: "application/json"],
-            body: Array(try JSONSerialization.data(withJSONObject: argument))[...])
+            body: .bytes(Array(try JSONSerialization.data(withJSONObject: argument))[...]))
         let reply = try storage.transport.send(request, by: .after(.seconds(20)))
         guard reply.status == 200 else { throw OwnerFailure(reply: reply) }
         return reply

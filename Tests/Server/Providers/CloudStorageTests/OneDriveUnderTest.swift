@@ -50,7 +50,7 @@ private struct OneDriveOwner: StorageOwner {
             .microsoft, .metadata, method, url, headers: [.authorization: "Bearer \(try storage.token)"])
         if let json {
             request.headers[.contentType] = "application/json"
-            request.body = Array(try JSONSerialization.data(withJSONObject: json))[...]
+            request.body = .bytes(Array(try JSONSerialization.data(withJSONObject: json))[...])
         }
         let reply = try storage.transport.send(request, by: .after(.seconds(20)))
         guard (200..<300).contains(reply.status) else { throw OwnerFailure(reply: reply) }

@@ -32,6 +32,12 @@ final class PartedContent: UploadContent {
 
     var lengthBytes: Int64 { Int64(bytes.count) }
 
+    func rest() throws -> UploadPart {
+        try beforePart(true)
+        defer { position = bytes.count }
+        return UploadPart(bytes: bytes[position...], offset: Int64(position), isLast: true)
+    }
+
     func nextPart(granularity: Int) throws -> UploadPart {
         let size = max(1, (partBytes + granularity - 1) / granularity) * granularity
         let end = min(bytes.count, position + size)

@@ -120,7 +120,7 @@ public struct SNS: PushService {
             [(name: "Action", value: action), (name: "Version", value: Self.version)] + fields)
         request.replyLimitBytes = 64 * 1024
         request.headers[.contentType] = "application/x-www-form-urlencoded; charset=utf-8"
-        signature.sign(&request, payloadHash: SignatureV4.payloadHash(of: request.body ?? []), at: now())
+        signature.sign(&request, payloadHash: SignatureV4.payloadHash(of: request.body?.bytes ?? []), at: now())
         return try client.send(request)
     }
 

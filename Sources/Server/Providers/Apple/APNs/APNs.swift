@@ -92,7 +92,7 @@ public struct APNs: PushService {
         headers[.apnsCollapseID] = notification.id
         var request = OutgoingRequest(
             .apns, .push, .post, "https://\(host)/3/device/\(PercentEncoding.encode(deviceToken))", headers: headers,
-            body: ArraySlice(Self.payload(notification.text)), replyLimitBytes: 64 * 1024)
+            body: .bytes(Self.payload(notification.text)[...]), replyLimitBytes: 64 * 1024)
         request.requiresHTTP2 = true
         return request
     }

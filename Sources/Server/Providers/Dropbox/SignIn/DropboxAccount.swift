@@ -113,6 +113,6 @@ public struct DropboxAccount: AccountProvider {
             OutgoingRequest(
                 .dropbox, operation, .post, url,
                 headers: [.authorization: "Bearer " + token, .contentType: "application/json"],
-                body: ArraySlice("null".utf8)))
+                body: .bytes(ArraySlice("null".utf8))))
     }
 }

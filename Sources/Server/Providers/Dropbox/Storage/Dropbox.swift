@@ -92,7 +92,7 @@ public struct Dropbox: CloudProvider {
     ) throws(CloudStorageError) -> OutgoingRequest {
         OutgoingRequest(
             .dropbox, operation, .post, files + route, headers: [.contentType: "application/json"],
-            body: try DropboxJSON.encode(argument)[...])
+            body: .bytes(try DropboxJSON.encode(argument)[...]))
     }
 }
 

@@ -92,8 +92,6 @@ struct DropboxWholeUpload: Encodable {
 /// The arguments of the routes of upload sessions; each hash is that of the request's own bytes.
 enum DropboxSessionArgument {
     struct Start: Encodable {
-        var contentHash: String
-        private enum CodingKeys: String, CodingKey { case contentHash = "content_hash" }
     }
 
     struct Cursor: Encodable {
@@ -107,21 +105,11 @@ enum DropboxSessionArgument {
 
     struct Append: Encodable {
         var cursor: Cursor
-        var contentHash: String
-        private enum CodingKeys: String, CodingKey {
-            case cursor
-            case contentHash = "content_hash"
-        }
     }
 
     struct Finish: Encodable {
         var cursor: Cursor
         var commit: DropboxCommit
-        var contentHash: String
-        private enum CodingKeys: String, CodingKey {
-            case cursor, commit
-            case contentHash = "content_hash"
-        }
     }
 }
 

@@ -1,12 +1,11 @@
 import HTTPTransport
 import HTTPTypes
-import OpenSSLCrypto
 
 /// One upload to Dropbox: in a single request if the content is small, else through an upload session
 /// (HTTP documentation, `files/upload` and `files/upload_session`).
 ///
-/// A session's bytes have no path, so nothing becomes visible before the request with the last part is accepted. Every
-/// request carries the hash of its own bytes, and Dropbox rejects a request whose bytes were corrupted in transit.
+/// Bytes are sent as they arrive. A session's bytes have no path, so nothing becomes visible before the request with the
+/// last part is accepted.
 struct DropboxUpload {
     /// Parts are multiples of this; a sequential session takes any size.
     static let granularity = 256 * 1024
@@ -28,9 +27,9 @@ struct DropboxUpload {
         let first = try part()
         let file =
             if first.isLast {
-                try sendWhole(first.bytes)
+                try sendWhole(first)
             } else {
-                try sendInSession(consume first)
+                try sendInSession(first)
             }
         guard file.contentHash == content.providerHash, file.size == content.lengthBytes else {
             throw .contentMismatch
@@ -48,28 +47,26 @@ struct DropboxUpload {
 
     // MARK: Small content
 
-    private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> DropboxFile {
-        let hash = Self.hash(bytes)
-        guard hash == content.providerHash else { throw .contentMismatch }
-        return try underFreeName { name throws(CloudStorageError) in
+    private func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> DropboxFile {
+        try underFreeName { name throws(CloudStorageError) in
             var client = ProviderClient(access) { DropboxVerdict.classify($0, accepting: ["conflict"]) }
-            let argument = DropboxWholeUpload(commit: DropboxCommit(path: Dropbox.path(name)), contentHash: hash)
-            let reply = try client.send(try Self.request("upload", argument, bytes), by: .after(patience))
+            // Dropbox rejects bytes with another hash, too.
+            let argument = DropboxWholeUpload(
+                commit: DropboxCommit(path: Dropbox.path(name)), contentHash: content.providerHash)
+            let request = try Self.request("upload", argument, part.body())
+            let reply = try client.send(request, with: part, within: patience)
             return reply.status == 409 ? nil : try ProviderJSON.decode(DropboxFile.self, reply.body)
         }
     }
 
     // MARK: Upload session
 
-    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> DropboxFile {
-        var session = try DropboxUploadSession(first.bytes, access: access, by: .after(patience))
-        first.bytes = []
+    private func sendInSession(_ first: UploadPart) throws(CloudStorageError) -> DropboxFile {
+        var session = try DropboxUploadSession(first, access: access, within: patience)
         while true {
-            var part = try self.part()
+            let part = try self.part()
             if part.isLast { return try publish(part, in: &session) }
-            try session.append(part, by: .after(patience))
-            // Released before the next one is read, so that its memory can be used again.
-            part.bytes = []
+            try session.append(part, within: patience)
         }
     }
 
@@ -77,7 +74,7 @@ struct DropboxUpload {
         _ last: UploadPart, in session: inout DropboxUploadSession
     ) throws(CloudStorageError) -> DropboxFile {
         try underFreeName { name throws(CloudStorageError) in
-            switch try session.finish(last, at: Dropbox.path(name), by: .after(patience)) {
+            switch try session.finish(last, at: Dropbox.path(name), within: patience) {
             case .published(let file): return file
             case .taken: return nil
             case .lost:
@@ -112,19 +109,12 @@ struct DropboxUpload {
 
     /// A request of the style whose argument stands in a header.
     static func request(
-        _ route: String, _ argument: some Encodable, _ bytes: ArraySlice<UInt8>
+        _ route: String, _ argument: some Encodable, _ body: OutgoingBody
     ) throws(CloudStorageError) -> OutgoingRequest {
         OutgoingRequest(
             .dropbox, .upload, .post, Dropbox.content + route,
             headers: [
                 .contentType: "application/octet-stream", .dropboxArgument: try DropboxJSON.header(argument),
-            ], body: bytes)
-    }
-
-    /// Dropbox's hash of the bytes of one request.
-    static func hash(_ bytes: ArraySlice<UInt8>) -> String {
-        var hash = DropboxContentHash()
-        hash.update(bytes)
-        return hash.finish().hexLowercase
+            ], body: body)
     }
 }

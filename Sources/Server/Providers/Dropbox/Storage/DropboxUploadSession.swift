@@ -19,33 +19,30 @@ struct DropboxUploadSession {
     private let access: StorageAccess
     private var client: ProviderClient
 
-    /// Starts a session with the first bytes of a content.
-    init(
-        _ first: ArraySlice<UInt8>, access: StorageAccess, by deadline: Deadline
-    ) throws(CloudStorageError) {
+    /// Starts a session with the first part of a content.
+    /// - Parameter patience: how long Dropbox may take once all of the part has arrived.
+    init(_ first: UploadPart, access: StorageAccess, within patience: Duration) throws(CloudStorageError) {
         self.access = access
         client = ProviderClient(access) {
             DropboxVerdict.classify($0, accepting: ["incorrect_offset", "conflict", "not_found", "closed"])
         }
         // A second session left behind by a lost reply has no path and expires by itself.
-        let argument = DropboxSessionArgument.Start(contentHash: DropboxUpload.hash(first))
-        let reply = try client.send(
-            try DropboxUpload.request("upload_session/start", argument, first), by: deadline)
+        let request = try DropboxUpload.request(
+            "upload_session/start", DropboxSessionArgument.Start(), first.body())
+        let reply = try client.send(request, with: first, within: patience)
         guard reply.status == 200 else { throw .unavailable(detail: "no upload session") }
         id = try ProviderJSON.decode(DropboxSession.self, reply.body).sessionID
     }
 
     /// Sends one part, from Dropbox's current offset.
-    mutating func append(_ part: UploadPart, by deadline: Deadline) throws(CloudStorageError) {
-        let end = part.offset + Int64(part.bytes.count)
+    mutating func append(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) {
+        let end = part.end
         var position = part.offset
         var stalls = 0
         while position < end {
-            let rest = part.bytes.dropFirst(Int(position - part.offset))
-            let argument = DropboxSessionArgument.Append(
-                cursor: .init(sessionID: id, offset: position), contentHash: DropboxUpload.hash(rest))
-            let reply = try client.send(
-                try DropboxUpload.request("upload_session/append_v2", argument, rest), by: deadline)
+            let argument = DropboxSessionArgument.Append(cursor: .init(sessionID: id, offset: position))
+            let request = try DropboxUpload.request("upload_session/append_v2", argument, part.body(from: position))
+            let reply = try client.send(request, with: part, within: patience)
             if reply.status == 200 { return }
             let correct = try offset(in: reply, from: part.offset, to: end)
             if correct <= position { stalls += 1 } else { stalls = 0 }
@@ -56,22 +53,21 @@ struct DropboxUploadSession {
 
     /// Sends the last part and publishes all of the session at `path`.
     mutating func finish(
-        _ part: UploadPart, at path: String, by deadline: Deadline
+        _ part: UploadPart, at path: String, within patience: Duration
     ) throws(CloudStorageError) -> Ending {
-        let end = part.offset + Int64(part.bytes.count)
+        let end = part.end
         var position = part.offset
         var attempt = 0
         var stalls = 0
         while true {
-            let rest = part.bytes.dropFirst(Int(position - part.offset))
             let argument = DropboxSessionArgument.Finish(
-                cursor: .init(sessionID: id, offset: position), commit: DropboxCommit(path: path),
-                contentHash: DropboxUpload.hash(rest))
-            let request = try DropboxUpload.request("upload_session/finish", argument, rest)
-            switch try client.sendOnce(request, by: deadline) {
+                cursor: .init(sessionID: id, offset: position), commit: DropboxCommit(path: path))
+            let request = try DropboxUpload.request("upload_session/finish", argument, part.body(from: position))
+            switch try client.sendOnce(request, by: part.deadline(within: patience)) {
             case .unknown(let retryAfter, let error):
                 attempt += 1
-                try client.wait(before: attempt, retryAfter: retryAfter, by: deadline, orThrow: error)
+                try client.wait(
+                    before: attempt, retryAfter: retryAfter, by: part.deadline(within: patience), orThrow: error)
             case .answer(let reply):
                 if reply.status == 200 {
                     return .published(try ProviderJSON.decode(DropboxFile.self, reply.body))

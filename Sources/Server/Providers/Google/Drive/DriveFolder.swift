@@ -62,7 +62,7 @@ struct DriveFolder {
         var request = OutgoingRequest(
             .google, .metadata, .post, OutgoingRequest.url(GoogleDrive.files, [("fields", "id")]))
         request.headers[.contentType] = "application/json; charset=UTF-8"
-        request.body = try ProviderJSON.encode(folder)[...]
+        request.body = .bytes(try ProviderJSON.encode(folder)[...])
         _ = try client.send(request)
     }
 }

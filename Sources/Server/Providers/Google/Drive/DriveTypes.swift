@@ -1,15 +1,18 @@
+import OpenSSLCrypto
 import UntrustedInput
 
 /// A file resource, limited to the fields that we request (Drive API v3, `files`).
 struct DriveFile: Decodable, PlausibilityChecked {
     /// The members that every request asks for; Drive's default reply omits most of them.
-    static let fields = "id,name,size,md5Checksum,headRevisionId,trashed,mimeType,createdTime"
+    static let fields = "id,name,size,md5Checksum,sha256Checksum,headRevisionId,trashed,mimeType,createdTime"
 
     var id: String
     var name: String?
     /// A 64-bit number as a string.
     var size: String?
     var md5Checksum: String?
+    /// Absent for a small share of files, old ones mostly.
+    var sha256Checksum: String?
     var headRevisionId: String?
     var trashed: Bool?
     var mimeType: String?
@@ -18,7 +21,7 @@ struct DriveFile: Decodable, PlausibilityChecked {
     var stored: StoredObject {
         StoredObject(
             objectID: id, name: name ?? "", sizeBytes: size.flatMap { Int64($0) } ?? 0, providerHash: md5Checksum,
-            revision: headRevisionId)
+            revision: headRevisionId, sha256: sha256Checksum.flatMap { [UInt8](hexadecimal: $0) }.flatMap { $0.count == 32 ? $0 : nil })
     }
 
     var isPlausible: Bool { (size.map { Int64($0) != nil } ?? true) && stored.isPlausible }

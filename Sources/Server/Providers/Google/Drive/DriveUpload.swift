@@ -2,15 +2,15 @@ import HTTPTransport
 import HTTPTypes
 
 /// One upload to Drive: in a single multipart request if the content is small, else through a resumable session
-/// (Drive API, "Upload file data").
+/// (Drive API, "Upload file data"). Either sends bytes as they arrive.
 ///
 /// Nothing appears in the person's drive before the last part has been accepted. The object's identifier is chosen
 /// beforehand, so an object that exists already is our own, from an earlier attempt whose outcome we did not learn.
 struct DriveUpload {
     /// Every chunk of a session but the last is a multiple of this.
     static let granularity = 256 * 1024
-    /// Up to this size the bytes are copied into a multipart body.
-    static let multipartLimitBytes = 1 << 20
+    /// Up to this size one request is enough; Drive accepts 5 MB, metadata included.
+    static let multipartLimitBytes = 4 << 20
 
     let content: any UploadContent
     let file: DriveNewFile
@@ -28,10 +28,10 @@ struct DriveUpload {
     func run() throws(CloudStorageError) -> StoredObject {
         let first = try part()
         let stored =
-            if first.isLast && first.bytes.count <= Self.multipartLimitBytes {
-                try sendWhole(first.bytes)
+            if first.isLast && first.count <= Self.multipartLimitBytes {
+                try sendWhole(first)
             } else {
-                try sendInSession(consume first)
+                try sendInSession(first)
             }
         guard stored.md5Checksum == content.providerHash,
             stored.size.flatMap({ Int64($0) }) == content.lengthBytes
@@ -49,39 +49,40 @@ struct DriveUpload {
 
     // MARK: Small content
 
-    private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> DriveFile {
+    private func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> DriveFile {
         let boundary = "part-\(file.id)"
-        var body = Array("--\(boundary)\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n".utf8)
-        body += try ProviderJSON.encode(file)
-        body += Array("\r\n--\(boundary)\r\nContent-Type: \(file.mimeType)\r\n\r\n".utf8)
-        body += bytes
-        body += Array("\r\n--\(boundary)--\r\n".utf8)
+        var metadata = Array("--\(boundary)\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n".utf8)
+        metadata += try ProviderJSON.encode(file)
+        metadata += Array("\r\n--\(boundary)\r\nContent-Type: \(file.mimeType)\r\n\r\n".utf8)
         var request = OutgoingRequest(.google, .upload, .post, url(uploadType: "multipart"))
         request.headers[.contentType] = "multipart/related; boundary=\(boundary)"
-        request.body = body[...]
-        let reply = try create(request)
-        if reply.status == 409 { return try existing() }
+        request.body = part.body(after: metadata, before: Array("\r\n--\(boundary)--\r\n".utf8))
+        let reply = try create { client throws(CloudStorageError) in
+            try client.send(request, with: part, within: patience)
+        }
+        if reply.status == 409 { return try existingAfterRest(from: part) }
         return try ProviderJSON.decode(DriveFile.self, reply.body)
     }
 
     // MARK: Resumable session
 
-    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> DriveFile {
+    private func sendInSession(_ first: UploadPart) throws(CloudStorageError) -> DriveFile {
         guard var session = try startSession() else { return try existingAfterRest(from: first) }
-        // The only holder of the bytes, so that their memory can be used again.
-        var part = consume first
+        var part = first
         var mayRestart = true
         while true {
-            switch try session.send(part, by: .after(patience)) {
+            switch try session.send(part, within: patience) {
             case .finished(let file): return file
             case .taken:
                 guard !part.isLast else { throw .unavailable(detail: "Drive wants more than the whole file") }
-                // The old part is released before the next one is read, so that its memory can be used again.
-                part.bytes = []
                 part = try self.part()
             case .exists: return try existingAfterRest(from: part)
             case .lost:
-                if part.isLast, let file = try existingIfAny() { return file }
+                if part.isLast {
+                    // The hash is certain only with the content's end.
+                    try part.arrive()
+                    if let file = try existingIfAny() { return file }
+                }
                 // The bytes of earlier parts are gone; while the first part is still in memory, nothing is lost.
                 guard part.offset == 0, mayRestart, let fresh = try startSession() else {
                     throw .unavailable(detail: "Drive lost the upload session")
@@ -98,8 +99,8 @@ struct DriveUpload {
         request.headers[.contentType] = "application/json; charset=UTF-8"
         request.headers[.uploadContentType] = file.mimeType
         request.headers[.uploadContentLength] = String(content.lengthBytes)
-        request.body = try ProviderJSON.encode(file)[...]
-        let reply = try create(request)
+        request.body = .bytes(try ProviderJSON.encode(file)[...])
+        let reply = try create { client throws(CloudStorageError) in try client.send(request, by: .after(patience)) }
         if reply.status == 409 { return nil }
         guard reply.status == 200, let location = reply.head.headers[.location] else {
             throw .unavailable(detail: "status \(reply.status) when starting a session")
@@ -110,10 +111,12 @@ struct DriveUpload {
     // MARK: Both
 
     /// Sends a request that creates an object; a conflict is a valid reply.
-    private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
+    private func create(
+        _ send: (inout ProviderClient) throws(CloudStorageError) -> Reply
+    ) throws(CloudStorageError) -> Reply {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: [409]) }
         do {
-            return try client.send(request, by: .after(patience))
+            return try send(&client)
         } catch .notFound {
             // Only the folder can be missing.
             access.folder.markDoubtful()
@@ -123,8 +126,7 @@ struct DriveUpload {
 
     /// The object with our identifier, after the rest of the content has been read and thereby verified.
     private func existingAfterRest(from part: UploadPart) throws(CloudStorageError) -> DriveFile {
-        var isLast = part.isLast
-        while !isLast { isLast = try self.part().isLast }
+        try content.verifyRest(from: part, granularity: Self.granularity)
         return try existing()
     }
 

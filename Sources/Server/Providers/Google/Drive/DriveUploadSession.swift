@@ -32,15 +32,19 @@ struct DriveUploadSession {
     }
 
     /// Sends one part, if necessary again, from Drive's position.
-    mutating func send(_ part: UploadPart, by deadline: Deadline) throws(CloudStorageError) -> Outcome {
-        let end = part.offset + Int64(part.bytes.count)
+    ///
+    /// - Parameter patience: how long Drive may take once all of the part has arrived.
+    mutating func send(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) -> Outcome {
+        let end = part.end
         var position = part.offset
         var isPositionKnown = true
         var attempt = 0
         while true {
-            let chunk = isPositionKnown ? part.bytes.dropFirst(Int(position - part.offset)) : []
             let wasPositionKnown = isPositionKnown
-            switch try client.sendOnce(request(chunk, at: position), by: deadline) {
+            let request = isPositionKnown && position < end ? chunk(of: part, from: position) : query
+            let outcome = try client.sendOnce(request, by: part.deadline(within: patience))
+            let deadline = part.deadline(within: patience)
+            switch outcome {
             case .unknown(let retryAfter, let error):
                 isPositionKnown = false
                 attempt += 1
@@ -72,12 +76,17 @@ struct DriveUploadSession {
         }
     }
 
-    /// A chunk, or, without bytes, a query for what Drive has.
-    private func request(_ chunk: ArraySlice<UInt8>, at position: Int64) -> OutgoingRequest {
-        var request = OutgoingRequest(.google, .upload, .put, url, body: chunk)
-        request.headers[.contentRange] =
-            chunk.isEmpty
-            ? "bytes */\(totalBytes)" : "bytes \(position)-\(position + Int64(chunk.count) - 1)/\(totalBytes)"
+    /// The rest of a part as a chunk.
+    private func chunk(of part: UploadPart, from position: Int64) -> OutgoingRequest {
+        var request = OutgoingRequest(.google, .upload, .put, url, body: part.body(from: position))
+        request.headers[.contentRange] = "bytes \(position)-\(part.end - 1)/\(totalBytes)"
+        return request
+    }
+
+    /// A query for what Drive has; of empty content it is also the only chunk.
+    private var query: OutgoingRequest {
+        var request = OutgoingRequest(.google, .upload, .put, url)
+        request.headers[.contentRange] = "bytes */\(totalBytes)"
         return request
     }
 

@@ -42,7 +42,7 @@ public struct FCM: PushService {
         OutgoingRequest(
             .fcm, .push, .post, url,
             headers: [.authorization: "Bearer " + accessToken, .contentType: "application/json"],
-            body: ArraySlice(body), replyLimitBytes: 64 * 1024)
+            body: .bytes(body[...]), replyLimitBytes: 64 * 1024)
     }
 
     private func body(_ notification: PushNotification, to deviceToken: String) -> [UInt8] {

@@ -4,9 +4,8 @@ import HTTPTypes
 /// One upload to OneDrive: in a single request if the content is small, else through an upload session
 /// (Microsoft Graph, "Upload or replace the contents of a driveItem" and "driveItem: createUploadSession").
 ///
-/// Nothing appears in the person's drive before the content is verified: small content is one part, which is handed out
-/// only then and is sent with its length announced, so that a truncated request stores nothing; the last part of large
-/// content is held back, and a session without it creates no item.
+/// Bytes are sent as they arrive. Nothing appears in the person's drive before the content is verified: a request that
+/// ends before its announced length stores nothing, and a session without the end of its last part creates no item.
 struct OneDriveUpload {
     /// Every fragment of a session but the last is a multiple of this.
     static let granularity = 320 * 1024
@@ -30,10 +29,10 @@ struct OneDriveUpload {
     func run() throws(CloudStorageError) -> StoredObject {
         let first = try part()
         let item =
-            if first.isLast && first.bytes.count <= Self.simpleLimitBytes {
-                try sendWhole(first.bytes)
+            if first.isLast && first.count <= Self.simpleLimitBytes {
+                try sendWhole(first)
             } else {
-                try sendInSession(consume first)
+                try sendInSession(first)
             }
         guard isOurs(item) else {
             // The wrong item is ours, and nobody else can find it: it may have got another name than was reserved.
@@ -64,15 +63,19 @@ struct OneDriveUpload {
 
     // MARK: Small content
 
-    private func sendWhole(_ bytes: ArraySlice<UInt8>) throws(CloudStorageError) -> DriveItem {
+    private func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> DriveItem {
         for name in names {
             let url = OneDrive.address(ofName: name) + ":/content"
             var request = OutgoingRequest(
                 .microsoft, .upload, .put, OutgoingRequest.url(url, [("@microsoft.graph.conflictBehavior", "fail")]),
-                body: bytes)
+                body: part.body())
             request.headers[.contentType] = "application/octet-stream"
-            let reply = try create(request)
+            let reply = try create { client throws(CloudStorageError) in
+                try client.send(request, with: part, within: patience)
+            }
             if reply.status != 409 { return try ProviderJSON.decode(DriveItem.self, reply.body) }
+            // The hash of the content is known only now.
+            try part.arrive()
             if let item = try existing(name), isEqual(item) { return item }
         }
         throw .contentMismatch
@@ -80,39 +83,43 @@ struct OneDriveUpload {
 
     // MARK: Upload session
 
-    private func sendInSession(_ first: consuming UploadPart) throws(CloudStorageError) -> DriveItem {
+    private func sendInSession(_ first: UploadPart) throws(CloudStorageError) -> DriveItem {
         var (begun, rivals) = try startSession()
         guard var session = begun.take() else {
             // Nothing can be created; but the whole content may exist already.
-            var isLast = first.isLast
-            while !isLast { isLast = try part().isLast }
+            try content.verifyRest(from: first, granularity: Self.granularity)
             guard let rival = rivals.first(where: isEqual) else { throw .contentMismatch }
             return rival
         }
         do throws(CloudStorageError) {
-            // The only holder of the bytes, so that their memory can be used again.
-            var part = consume first
+            var part = first
             var mayRestart = true
             while true {
-                if part.isLast, let rival = rivals.first(where: isEqual) {
-                    session.cancel()
-                    return rival
+                if part.isLast, !rivals.isEmpty {
+                    // The hash of the content is known only with its end.
+                    try part.arrive()
+                    if let rival = rivals.first(where: isEqual) {
+                        session.cancel()
+                        return rival
+                    }
                 }
-                switch try session.send(part, by: .after(patience)) {
+                switch try session.send(part, within: patience) {
                 case .finished(let item): return item
                 case .taken:
                     guard !part.isLast else { throw .unavailable(detail: "OneDrive wants more than the whole file") }
-                    // The old part is released before the next one is read, so that its memory can be used again.
-                    part.bytes = []
                     part = try self.part()
                 case .exists:
+                    try part.arrive()
                     guard let item = try existing(session.name), isEqual(item) else {
                         throw .unavailable(detail: "the object's name was taken during the upload")
                     }
                     session.cancel()
                     return item
                 case .lost:
-                    if part.isLast, let item = try existing(session.name), isEqual(item) { return item }
+                    if part.isLast {
+                        try part.arrive()
+                        if let item = try existing(session.name), isEqual(item) { return item }
+                    }
                     // The bytes of earlier parts are gone; while the first part is still in memory, nothing is lost.
                     guard part.offset == 0, mayRestart else {
                         throw .unavailable(detail: "OneDrive lost the upload session")
@@ -151,18 +158,22 @@ struct OneDriveUpload {
     /// without.
     private func createSession(_ name: String) throws(CloudStorageError) -> Reply {
         do {
-            return try create(try Self.sessionRequest(name, bytes: content.lengthBytes))
+            return try create(Self.sessionRequest(name, bytes: content.lengthBytes))
         } catch {
             guard case .rejected(let code) = error, code.hasPrefix("400 ") else { throw error }
-            return try create(try Self.sessionRequest(name, bytes: nil))
+            return try create(Self.sessionRequest(name, bytes: nil))
         }
+    }
+
+    private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
+        try create { client throws(CloudStorageError) in try client.send(request, by: .after(patience)) }
     }
 
     private static func sessionRequest(_ name: String, bytes: Int64?) throws(CloudStorageError) -> OutgoingRequest {
         var request = OutgoingRequest(
             .microsoft, .upload, .post, OneDrive.address(ofName: name) + ":/createUploadSession")
         request.headers[.contentType] = "application/json"
-        request.body = try ProviderJSON.encode(NewUploadSession(item: .init(name: name, fileSize: bytes)))[...]
+        request.body = .bytes(try ProviderJSON.encode(NewUploadSession(item: .init(name: name, fileSize: bytes)))[...])
         return request
     }
 
@@ -171,7 +182,9 @@ struct OneDriveUpload {
     /// Sends a request that creates an item; a name conflict is a valid reply.
     ///
     /// If the app's folder does not exist, it is created, and the request is sent once more.
-    private func create(_ request: OutgoingRequest) throws(CloudStorageError) -> Reply {
+    private func create(
+        _ send: (inout ProviderClient) throws(CloudStorageError) -> Reply
+    ) throws(CloudStorageError) -> Reply {
         var client = ProviderClient(access) { reply in
             let verdict = GraphVerdict.classify(reply, accepting: [409])
             return switch verdict {
@@ -180,10 +193,10 @@ struct OneDriveUpload {
             default: verdict
             }
         }
-        let reply = try client.send(request, by: .after(patience))
+        let reply = try send(&client)
         guard reply.status == 403 || reply.status == 404 else { return reply }
         try AppFolder(access: access).fetch(by: .after(patience))
-        let second = try client.send(request, by: .after(patience))
+        let second = try send(&client)
         guard second.status == 403 || second.status == 404 else { return second }
         throw .rejected(code: "\(second.status) \(GraphVerdict.codes(second)?.last ?? "unknown")")
     }

@@ -47,19 +47,17 @@ struct OneDriveUploadSession {
     }
 
     /// Sends one part, if necessary again, from OneDrive's position.
-    mutating func send(_ part: UploadPart, by deadline: Deadline) throws(CloudStorageError) -> Outcome {
-        let end = part.offset + Int64(part.bytes.count)
+    ///
+    /// - Parameter patience: how long OneDrive may take once all of the part has arrived.
+    mutating func send(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) -> Outcome {
+        let end = part.end
         var position: Int64? = part.offset
         var attempt = 0
         while true {
             let sent = position
-            let outcome: SingleOutcome
-            if let position {
-                outcome = try client.sendOnce(
-                    fragment(part.bytes.dropFirst(Int(position - part.offset)), at: position), by: deadline)
-            } else {
-                outcome = try client.sendOnce(OutgoingRequest(.microsoft, .upload, .get, url), by: deadline)
-            }
+            let request = position.map { fragment(of: part, from: $0) } ?? OutgoingRequest(.microsoft, .upload, .get, url)
+            let outcome = try client.sendOnce(request, by: part.deadline(within: patience))
+            let deadline = part.deadline(within: patience)
             position = nil
             switch outcome {
             case .unknown(let retryAfter, let error):
@@ -108,9 +106,9 @@ struct OneDriveUploadSession {
         }
     }
 
-    private func fragment(_ bytes: ArraySlice<UInt8>, at position: Int64) -> OutgoingRequest {
-        var request = OutgoingRequest(.microsoft, .upload, .put, url, body: bytes)
-        request.headers[.contentRange] = "bytes \(position)-\(position + Int64(bytes.count) - 1)/\(totalBytes)"
+    private func fragment(of part: UploadPart, from position: Int64) -> OutgoingRequest {
+        var request = OutgoingRequest(.microsoft, .upload, .put, url, body: part.body(from: position))
+        request.headers[.contentRange] = "bytes \(position)-\(part.end - 1)/\(totalBytes)"
         request.headers[.contentType] = "application/octet-stream"
         return request
     }

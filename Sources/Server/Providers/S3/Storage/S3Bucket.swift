@@ -88,8 +88,15 @@ struct S3Bucket {
     /// Gives a request a body.
     /// - Parameter hash: the SHA-256 of the bytes in hexadecimal digits, where it is known.
     func attach(_ bytes: ArraySlice<UInt8>, hash: String? = nil, to request: inout OutgoingRequest) {
-        request.body = bytes
+        request.body = .bytes(bytes)
         request.headers[.amzContentSHA256] =
             hash ?? (signsPayloads ? SignatureV4.payloadHash(of: bytes) : SignatureV4.unsignedPayload)
+    }
+
+    /// Gives a request a part as its body: sent as it arrives, except where it must be hashed before.
+    func attach(_ part: UploadPart, to request: inout OutgoingRequest) throws(CloudStorageError) {
+        guard !signsPayloads else { return attach(try part.whole(), to: &request) }
+        request.body = part.body()
+        request.headers[.amzContentSHA256] = SignatureV4.unsignedPayload
     }
 }

@@ -45,8 +45,10 @@ struct S3MultipartUpload {
     }
 
     /// Sends the next part; the same part again has the same effect.
-    mutating func add(_ part: UploadPart, by deadline: Deadline) throws(CloudStorageError) {
-        let bytes = part.bytes
+    ///
+    /// It is collected first, since its checksum precedes it.
+    mutating func add(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) {
+        let bytes = try part.whole()
         var digest = IncrementalDigest(.sha256)
         digest.update(bytes)
         let hash = digest.finish()
@@ -60,7 +62,7 @@ struct S3MultipartUpload {
         request.headers[.amzChecksumSHA256] = checksum
         bucket.attach(bytes, hash: hash.hexLowercase, to: &request)
         var client = bucket.client()
-        let reply = try client.send(request, by: deadline)
+        let reply = try client.send(request, with: part, within: patience)
         guard let tag = reply.head.headers[.eTag] else {
             throw .unavailable(detail: "unreadable reply from the provider")
         }

@@ -34,7 +34,7 @@ struct S3Upload {
 
     func run() throws(CloudStorageError) -> StoredObject {
         let first = try part()
-        return first.isLast ? try sendWhole(first) : try sendInParts(consume first)
+        return first.isLast ? try sendWhole(first) : try sendInParts(first)
     }
 
     private func part() throws(CloudStorageError) -> UploadPart {
@@ -44,17 +44,23 @@ struct S3Upload {
     // MARK: In one request
 
     private func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> StoredObject {
-        try underFreeName { name throws(CloudStorageError) in
+        for name in names {
             let objectID = S3.objectID(name)
             var request = bucket.request(.upload, .put, object: objectID, headers: objectHeaders)
             request.headers[.ifNoneMatch] = "*"
             request.headers[.contentMD5] = [UInt8](hexadecimal: content.providerHash).map {
                 Data($0).base64EncodedString()
             }
-            bucket.attach(part.bytes, to: &request)
+            try bucket.attach(part, to: &request)
             var client = bucket.client(accepting: Self.taken)
-            let reply = try client.send(request, by: .after(patience))
-            guard reply.status < 300 else { return nil }
+            let reply = try client.send(request, with: part, within: patience)
+            guard reply.status < 300 else {
+                // An object has the name. If it is this very content, from an attempt whose reply was lost or from an
+                // earlier upload, it is stored; but only if the content is what it was announced to be.
+                try part.arrive()
+                if let object = try existing(name), isOurs(object) { return object }
+                continue
+            }
             guard let tag = reply.head.headers[.eTag].map(S3ETag.init) else {
                 throw .unavailable(detail: "unreadable reply from the provider")
             }
@@ -62,25 +68,28 @@ struct S3Upload {
             guard tag.md5 ?? content.providerHash == content.providerHash else { throw .contentMismatch }
             return stored(name, tag)
         }
+        throw .contentMismatch
     }
 
     // MARK: In parts
 
-    private func sendInParts(_ first: consuming UploadPart) throws(CloudStorageError) -> StoredObject {
+    private func sendInParts(_ first: UploadPart) throws(CloudStorageError) -> StoredObject {
         // An object of that name would be noticed only at the end, with the bytes gone.
-        let name = try nameForParts()
+        let name: String
+        switch try placeForParts() {
+        case .free(let free): name = free
+        case .stored(let object):
+            try content.verifyRest(from: first, granularity: granularity)
+            return object
+        }
         var upload = try S3MultipartUpload(
             of: name, headers: objectHeaders, in: bucket, accepting: Self.taken, by: .after(patience))
         do throws(CloudStorageError) {
-            try upload.add(first, by: .after(patience))
-            var isLast = first.isLast
-            first.bytes = []
-            while !isLast {
-                var part = try self.part()
-                isLast = part.isLast
-                try upload.add(part, by: .after(patience))
-                // Released before the next one is read, so that its memory can be used again.
-                part.bytes = []
+            var part = first
+            try upload.add(part, within: patience)
+            while !part.isLast {
+                part = try self.part()
+                try upload.add(part, within: patience)
             }
             switch try upload.complete(by: .after(patience)) {
             case .assembled(let tag): return stored(name, tag)
@@ -95,14 +104,17 @@ struct S3Upload {
         }
     }
 
+    private enum Place {
+        case free(String)
+        /// An object with the announced hash is there already.
+        case stored(StoredObject)
+    }
+
     /// The reservation's name, or the spare one if another object has it.
-    ///
-    /// What is there might be this very content, from an earlier attempt; that is known only after all bytes have
-    /// arrived, so its hash is the announced one, which is not published unless they match.
-    private func nameForParts() throws(CloudStorageError) -> String {
+    private func placeForParts() throws(CloudStorageError) -> Place {
         for name in names {
-            guard let object = try existing(name) else { return name }
-            if isOurs(object) { return name }
+            guard let object = try existing(name) else { return .free(name) }
+            if isOurs(object) { return .stored(object) }
         }
         throw .contentMismatch
     }
@@ -136,17 +148,5 @@ struct S3Upload {
 
     private func isOurs(_ object: StoredObject) -> Bool {
         object.providerHash == content.providerHash && object.sizeBytes == content.lengthBytes
-    }
-
-    /// Tries the reservation's names until one is free, or has the same contents: `attempt` returns `nil` if an object
-    /// has it.
-    private func underFreeName(
-        _ attempt: (String) throws(CloudStorageError) -> StoredObject?
-    ) throws(CloudStorageError) -> StoredObject {
-        for name in names {
-            if let object = try attempt(name) { return object }
-            if let object = try existing(name), isOurs(object) { return object }
-        }
-        throw .contentMismatch
     }
 }

@@ -2,33 +2,33 @@ import Synchronization
 
 /// Memory shared by all uploads of a process for parts larger than the minimum size.
 ///
-/// Every upload may hold one small part at any time; larger ones, which speed up fast uploads, are taken from this
-/// budget.
+/// Every upload may hold one small part at any time; larger ones, which need fewer requests, are taken from this budget.
 public final class PartBudget: Sendable {
     /// The part size that every upload may use without reserving it.
     static let smallestPartBytes = 256 * 1024
-    /// The largest part; fast uploads hold two, one being sent and one being read.
-    static let largestPartBytes = 4 << 20
+    /// No upload takes more than this share of what is available, so that much is left for the next ones.
+    private static let uploadsPerBudget = 4
 
     private let available: Mutex<Int>
     /// Called for every change in the number of bytes that parts hold; unrelated to what is available.
     let observer: @Sendable (Int) -> Void
 
     /// - Parameters:
-    ///   - bytes: for all uploads together; 64 MiB is plenty for a small server.
+    ///   - bytes: for all uploads together; 32 MiB is plenty for a small server.
     ///   - observer: called for every change in the number of bytes that all parts hold together, including the
     ///     smallest: how many have arrived, or, if negative, were released. Called for every 16 KiB, by any thread.
-    public init(bytes: Int = 64 << 20, observer: @escaping @Sendable (Int) -> Void = { _ in }) {
+    public init(bytes: Int = 32 << 20, observer: @escaping @Sendable (Int) -> Void = { _ in }) {
         available = Mutex(bytes)
         self.observer = observer
     }
 
-    /// Takes `bytes` from the budget if they are available.
-    func take(_ bytes: Int) -> Bool {
+    /// Takes as much as possible of `bytes`.
+    /// - Returns: how much that is; 0 if there is nothing to take.
+    func take(upTo bytes: Int) -> Int {
         available.withLock { available in
-            guard available >= bytes else { return false }
-            available -= bytes
-            return true
+            let taken = max(0, min(bytes, available / Self.uploadsPerBudget))
+            available -= taken
+            return taken
         }
     }
 

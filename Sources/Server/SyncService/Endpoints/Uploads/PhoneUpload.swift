@@ -3,155 +3,137 @@ import SyncProtocol
 
 /// The body of an UploadFile request as the content of an upload to a cloud.
 ///
-/// Hashes the bytes as they pass, and returns the last part only when all bytes have arrived and the checksum matches
-/// the announced one. Parts start small and double while the phone is fast and the process has spare memory.
+/// A part of a fast phone is sent to the cloud while it arrives. That occupies a connection to the cloud for as long as
+/// the phone needs, so a part of a slow phone is small, and is collected first. The bytes are hashed as they arrive; the
+/// last ones are passed on only after the body has ended there and its checksum has turned out to be the announced one.
 final class PhoneUpload: UploadContent {
-    /// A part that filled faster than this is followed by a larger part.
-    private static let fastFill: Duration = .seconds(1)
     private static let chunkBytes = 16 * 1024
-    /// From this part size on, the next part is read while the present one is being sent: only fast phones reach it.
-    private static let readAheadBytes = 1 << 20
 
     let lengthBytes: Int64
     private let body: RequestBody
     private let expected: CheckSum
     private let budget: PartBudget
     private let keepAlive: () throws -> Void
-    private let beforeLastPart: () throws -> Void
-    private let background: Services.Background?
-    private var readAhead: ReadAhead?
-    private var readAheadBudget = 0
+    private let beforeEnd: () throws -> Void
     private var hasher: ContentHasher?
-    private var buffer: [UInt8] = []
-    private var chunk: [UInt8] = []
-    private var partBytes = PartBudget.smallestPartBytes
-    private var position: Int64 = 0
-    /// How many bytes have been read into parts; used only by the reading thread.
-    private var arrivedBytes = 0
-    /// How many of them have been released; used only by the thread that requests parts.
-    private var letGoBytes = 0
-    /// End of the part that was returned last.
-    private var handedOutBytes = 0
-    /// The hashes of the whole content; known once the last part has been returned.
+    private var arrivedBytes: Int64 = 0
+    /// The part that was handed out last.
+    private var window: PartWindow?
+    private var pace: PartPace
+    private let now: () -> ContinuousClock.Instant
+    /// What is taken from the budget for that part.
+    private var reservedBytes = 0
+    /// How many bytes are in memory, as far as the budget's observer knows.
+    private var observedBytes = 0
+    /// The hashes of the whole content; known once all of it has arrived.
     private(set) var hashes: ContentHashes?
 
     /// - Parameters:
     ///   - lengthBytes: the value of `Content-Length`.
     ///   - expected: the checksum that the phone announced, in canonical letter case.
-    ///   - background: runs the read-ahead; `nil` reads each part only when it is requested.
     ///   - keepAlive: called after every 16 KiB; an error that it throws ends the upload.
-    ///   - beforeLastPart: called when everything has arrived and is verified, before the part that creates the object
-    ///     is returned.
+    ///   - beforeEnd: called when everything has arrived and is verified, before the end of the content, which creates
+    ///     the object, is passed on; an error that it throws ends the upload.
+    ///   - now: the clock; tests pass one that they control.
     init(
         _ body: RequestBody, lengthBytes: Int64, expected: CheckSum, storageType: CloudStorageType, budget: PartBudget,
-        background: Services.Background? = nil, keepAlive: @escaping () throws -> Void,
-        beforeLastPart: @escaping () throws -> Void = {}
+        keepAlive: @escaping () throws -> Void, beforeEnd: @escaping () throws -> Void = {},
+        now: @escaping () -> ContinuousClock.Instant = { .now }
     ) {
         self.body = body
         self.lengthBytes = lengthBytes
         self.expected = expected
         self.budget = budget
-        self.background = background
         self.keepAlive = keepAlive
-        self.beforeLastPart = beforeLastPart
+        self.beforeEnd = beforeEnd
+        self.now = now
+        pace = PartPace(now: now)
         hasher = ContentHasher(for: storageType)
     }
 
     deinit {
-        budget.putBack(partBytes - PartBudget.smallestPartBytes)
-        letGo(upTo: arrivedBytes)
+        budget.putBack(reservedBytes)
+        budget.observer(-observedBytes)
     }
 
-    /// The hash that the provider must report: for Google and Dropbox the announced checksum, which has been verified
-    /// by then.
+    /// The hash that the provider must report: for Google and Dropbox the announced checksum.
     var providerHash: String { hashes?.providerHash ?? expected.rawValue }
 
     func nextPart(granularity: Int) throws -> UploadPart {
-        // Providers release a part before they request the next one.
-        letGo(upTo: handedOutBytes)
-        let part: UploadPart
-        if let ahead = try endReadAhead() { part = ahead } else { part = try readPart(granularity) }
-        handedOutBytes += part.bytes.count
-        // Called now and not when the part was read: sending the previous part may have taken long.
-        if part.isLast { try beforeLastPart() } else { beginReadAhead(granularity) }
-        return part
+        try handOut { probed in
+            let remaining = probed + Int(lengthBytes - arrivedBytes)
+            let room = reserve(min(pace.partBytes, remaining))
+            return room == remaining ? remaining : min(remaining, max(room / granularity, 1) * granularity)
+        }
     }
 
-    /// Waits until no read is in progress; call before replying to the phone or letting others read its body.
-    func stopReading() {
-        _ = try? endReadAhead()
+    func rest() throws -> UploadPart {
+        try handOut(isSliding: true) { probed in probed + Int(lengthBytes - arrivedBytes) }
     }
 
-    private func letGo(upTo end: Int) {
-        budget.observer(letGoBytes - end)
-        letGoBytes = end
+    // MARK: Parts
+
+    /// - Parameter size: decides how large the part will be, of which as many bytes have arrived as it is told.
+    private func handOut(isSliding: Bool = false, size: (Int) -> Int) throws -> UploadPart {
+        let offset = arrivedBytes
+        var buffer = window?.takeBuffer() ?? []
+        window = nil
+        observe(0)
+        pace.ended()
+        var probed = 0
+        if offset == 0 {
+            probed = Int(min(lengthBytes, Int64(PartPace.probeBytes)))
+            if buffer.count < probed { buffer = [UInt8](repeating: 0, count: probed) }
+            try receive(&buffer, 0..<probed)
+            pace.probed(probed)
+        }
+        let window = PartWindow(
+            count: size(probed), buffer: buffer, arrivedBytes: probed, isSliding: isSliding
+        ) { [unowned self] buffer, range in try receive(&buffer, range) }
+        self.window = window
+        if !pace.isFast && !isSliding { try window.arrive() }
+        pace.handedOut(window.count)
+        return UploadPart(window, offset: offset, isLast: offset + Int64(window.count) == lengthBytes)
     }
 
-    // MARK: Reading ahead
-
-    /// Begins to read the next part if that is worth a thread and there is memory for a second part.
-    private func beginReadAhead(_ granularity: Int) {
-        guard let background, partBytes >= Self.readAheadBytes, budget.take(partBytes) else { return }
-        readAheadBudget = partBytes
-        readAhead = try? ReadAhead(on: background) { try self.readPart(granularity) }
-        if readAhead == nil { returnReadAheadBudget() }
+    /// Reserves memory for a part of up to `bytes`.
+    /// - Returns: how large the part may be.
+    private func reserve(_ bytes: Int) -> Int {
+        budget.putBack(reservedBytes)
+        reservedBytes = budget.take(upTo: bytes - PartBudget.smallestPartBytes)
+        return min(bytes, PartBudget.smallestPartBytes + reservedBytes)
     }
 
-    private func endReadAhead() throws -> UploadPart? {
-        guard let readAhead = readAhead.take() else { return nil }
-        defer { returnReadAheadBudget() }
-        return try readAhead.result().get()
+    private func observe(_ bytes: Int) {
+        budget.observer(bytes - observedBytes)
+        observedBytes = bytes
     }
 
-    private func returnReadAheadBudget() {
-        budget.putBack(readAheadBudget)
-        readAheadBudget = 0
-    }
+    // MARK: Arrival
 
-    // MARK: Reading
-
-    private func readPart(_ granularity: Int) throws -> UploadPart {
-        let size = max(partBytes / granularity, 1) * granularity
-        let wanted = Int(min(Int64(size), lengthBytes - position))
-        let started = ContinuousClock.now
-        try fill(wanted)
-        let isLast = position + Int64(wanted) == lengthBytes
-        if isLast { try verifyEnd() }
-        let part = UploadPart(bytes: buffer[...], offset: position, isLast: isLast)
-        position += Int64(wanted)
-        if started.duration(to: .now) < Self.fastFill { grow() }
-        return part
-    }
-
-    /// Fills the buffer with exactly `count` bytes and hashes them.
-    private func fill(_ count: Int) throws {
-        // Memory is touched only as bytes arrive, so that a slow phone uses little.
-        buffer.removeAll(keepingCapacity: true)
-        buffer.reserveCapacity(count)
-        while buffer.count < count {
-            let size = min(Self.chunkBytes, count - buffer.count)
-            if chunk.count != size { chunk = [UInt8](repeating: 0, count: size) }
+    /// Fills a range of the buffer with the next bytes of the body, and verifies the content if they are the last ones.
+    private func receive(_ buffer: inout [UInt8], _ range: Range<Int>) throws {
+        for start in stride(from: range.lowerBound, to: range.upperBound, by: Self.chunkBytes) {
+            let chunk = start..<min(start + Self.chunkBytes, range.upperBound)
+            let began = now()
             // Fewer bytes than requested arrive only if the body ends.
-            guard try body.read(into: &chunk) == size else { throw EndpointError.bodyLengthMismatch }
-            buffer.append(contentsOf: chunk)
-            arrivedBytes += size
-            budget.observer(size)
-            hasher?.update(chunk)
+            guard try body.read(into: &buffer, chunk) == chunk.count else { throw EndpointError.bodyLengthMismatch }
+            pace.received(in: began.duration(to: now()))
+            hasher?.update(buffer.span.extracting(chunk))
+            arrivedBytes += Int64(chunk.count)
+            observe(chunk.upperBound)
             try keepAlive()
         }
+        if arrivedBytes == lengthBytes { try verifyEnd() }
     }
 
     /// Checks that the body ends here and matches what the phone announced.
     private func verifyEnd() throws {
         var surplus: [UInt8] = [0]
         guard try body.read(into: &surplus) == 0 else { throw EndpointError.bodyLengthMismatch }
-        guard let hashes = hasher.take()?.finish() else { preconditionFailure("the last part is handed out once") }
+        guard let hashes = hasher.take()?.finish() else { preconditionFailure("content ends once") }
         guard hashes.checkSum == expected else { throw EndpointError.checkSumMismatch }
         self.hashes = hashes
-    }
-
-    private func grow() {
-        guard partBytes < PartBudget.largestPartBytes, position < lengthBytes, budget.take(partBytes) else { return }
-        partBytes *= 2
+        try beforeEnd()
     }
 }

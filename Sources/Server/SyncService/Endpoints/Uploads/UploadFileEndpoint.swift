@@ -165,15 +165,13 @@ private struct Upload {
         let intent = try UploadIntent.commit(toStore: reservation, in: plan.owner, context: context)
         let content = PhoneUpload(
             context.body, lengthBytes: length, expected: plan.checkSum, storageType: plan.owner.storageType,
-            budget: context.services.partBudget, background: context.services.background,
-            keepAlive: { try intent.keepAlive() },
-            beforeLastPart: { try intent.confirm() })
+            budget: context.services.partBudget, keepAlive: { try intent.keepAlive() },
+            beforeEnd: { try intent.confirm() })
         return Upload(mimeType: mimeType, plan: plan, storage: storage, intent: intent, content: content)
     }
 
     /// Transfers the bytes.
     func run() throws -> StoredContent {
-        defer { content.stopReading() }
         // Each part has its own deadline, from the moment it has arrived; slow phones are TransferPace's business.
         let stored: StoredObject
         do {
@@ -185,7 +183,7 @@ private struct Upload {
         }
         guard let hashes = content.hashes else { throw CloudStorageError.contentMismatch }
         return StoredContent(
-            owningUser: plan.owner, checkSum: hashes.checkSum, sha256: hashes.sha256,
+            owningUser: plan.owner, checkSum: hashes.checkSum, sha256: stored.sha256,
             sizeBytes: content.lengthBytes, objectID: stored.objectID, objectRevision: stored.revision,
             providerHash: stored.providerHash == hashes.checkSum.rawValue ? nil : stored.providerHash)
     }
