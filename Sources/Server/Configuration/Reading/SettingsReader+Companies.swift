@@ -45,7 +45,7 @@ extension SettingsReader {
                     reader.problem("\(setting.key) \(objection)", at: setting.key)
                 }
                 values.set(setting, to: text)
-            case .texts:
+            case .texts, .servers:
                 let texts = reader.strings(setting.key)
                 for text in texts {
                     guard let objection = setting.objection(text) else { continue }

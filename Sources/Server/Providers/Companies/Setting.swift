@@ -9,6 +9,8 @@ public struct Setting: Sendable {
         case text
         /// Any number of texts.
         case texts
+        /// Any number of addresses of servers, which may be in networks that are otherwise kept away.
+        case servers
         /// `true` or `false`; `false` if the file does not have it, unless said otherwise.
         case bool(default: Bool)
         /// A redirect URI that callers may name with their authorization codes, like those of `redirectURIs`.

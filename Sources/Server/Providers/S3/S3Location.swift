@@ -65,14 +65,14 @@ extension S3Location {
     private static let longestPrefix = 512
 
     /// Reads what a phone presents.
-    /// - Throws: ``AccountError/malformedDetails(_:)``.
+    /// - Throws: ``AccountError/malformedDetails(_:)``; ``AccountError/serverNotAllowed`` for an address that is none.
     init(details text: String?) throws(AccountError) {
         guard let text, let details = try? UntrustedJSON.decode(Details.self, from: Array(text.utf8)) else {
             throw .malformedDetails("must be JSON with address, region, bucket and accessKeyID")
         }
-        guard let server = ServerAddress(details.address), server.path == "/" else {
-            throw .malformedDetails("must have the address of a server, https://HOST, without a path")
-        }
+        // No reason is given why an address is not accepted.
+        guard let server = ServerAddress(details.address) else { throw .serverNotAllowed }
+        guard server.path == "/" else { throw .malformedDetails("must have the address of a server, without a path") }
         guard details.region.isMade(of: "-", upTo: 64) else {
             throw .malformedDetails("must have a region of letters, digits and hyphens")
         }

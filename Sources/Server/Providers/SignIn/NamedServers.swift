@@ -38,7 +38,7 @@ extension NamedServers {
         ///   - question: how setup asks for the list.
         init(servers: String, anyPublicServer: String, question: String) {
             self.servers = Setting(
-                servers, .texts, question: SetupQuestion(question, .list),
+                servers, .servers, question: SetupQuestion(question, .list),
                 objection: { text in
                     ServerAddress(text) == nil
                         ? "must be the http or https address of a server, without a user, a query or a fragment" : nil

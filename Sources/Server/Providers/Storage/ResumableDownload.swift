@@ -144,6 +144,8 @@ struct ResumableDownload {
     /// Whether the reply's body is what was requested: everything, or the rest from `start` on.
     private static func isContent(_ head: ReplyHead, from start: Int64) -> Bool {
         if start == 0 { return head.status == 200 }
-        return head.status == 206 && head.headers[.contentRange]?.hasPrefix("bytes \(start)-") == true
+        // Some servers answer a range with 200, but say which it is (`rclone serve s3`).
+        return [200, 206].contains(head.status)
+            && head.headers[.contentRange]?.hasPrefix("bytes \(start)-") == true
     }
 }

@@ -21,7 +21,8 @@ struct DriveFile: Decodable, PlausibilityChecked {
     var stored: StoredObject {
         StoredObject(
             objectID: id, name: name ?? "", sizeBytes: size.flatMap { Int64($0) } ?? 0, providerHash: md5Checksum,
-            revision: headRevisionId, sha256: sha256Checksum.flatMap { [UInt8](hexadecimal: $0) }.flatMap { $0.count == 32 ? $0 : nil })
+            revision: headRevisionId,
+            sha256: sha256Checksum.flatMap { [UInt8](hexadecimal: $0) }.flatMap { $0.count == 32 ? $0 : nil })
     }
 
     var isPlausible: Bool { (size.map { Int64($0) != nil } ?? true) && stored.isPlausible }

@@ -55,7 +55,8 @@ struct OneDriveUploadSession {
         var attempt = 0
         while true {
             let sent = position
-            let request = position.map { fragment(of: part, from: $0) } ?? OutgoingRequest(.microsoft, .upload, .get, url)
+            let request =
+                position.map { fragment(of: part, from: $0) } ?? OutgoingRequest(.microsoft, .upload, .get, url)
             let outcome = try client.sendOnce(request, by: part.deadline(within: patience))
             let deadline = part.deadline(within: patience)
             position = nil

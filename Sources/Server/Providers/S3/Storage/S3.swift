@@ -112,9 +112,9 @@ public struct S3: CloudProvider {
         var client = bucket.client(accepting: ["InvalidRange"])
         let first = try client.send(
             bucket.request(.metadata, .get, object: objectID, headers: [.range: "bytes=0-0"]), by: deadline)
-        if first.status == 206 {
-            let size = first.head.headers[.contentRange].flatMap { $0.split(separator: "/").last }.flatMap { Int64($0) }
-            return try stored(objectID, sizeBytes: size, first.head)
+        // `rclone serve s3` answers a range with 200.
+        if first.status < 300, let range = first.head.headers[.contentRange] {
+            return try stored(objectID, sizeBytes: range.split(separator: "/").last.flatMap { Int64($0) }, first.head)
         }
         // An empty object has no first byte (RFC 9110, section 15.5.17); some services answer with all of nothing.
         if first.status == 200, first.body.isEmpty { return try stored(objectID, sizeBytes: 0, first.head) }

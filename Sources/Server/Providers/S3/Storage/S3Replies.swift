@@ -31,10 +31,10 @@ struct S3Listing {
 
 /// The XML of replies.
 enum S3XML {
-    /// The root element, if it has that name.
+    /// The root element, if it has that name, or that name without `Result`, as `rclone serve s3` calls some.
     /// - Throws: ``CloudStorageError/unavailable(detail:)``: a service that sends something else is not working.
     static func root(of reply: Reply, named name: String) throws(CloudStorageError) -> XMLElement {
-        guard let root = try? XMLElement(parsing: reply.body), root.name == name else {
+        guard let root = try? XMLElement(parsing: reply.body), [root.name, root.name + "Result"].contains(name) else {
             throw .unavailable(detail: "unreadable reply from the provider")
         }
         return root

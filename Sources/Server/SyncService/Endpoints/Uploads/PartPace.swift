@@ -46,7 +46,8 @@ struct PartPace {
         let rate = Self.rate(sizeBytes, receivingTime)
         isFast = rate >= Self.fastBytesPerSecond
         let size = max(rate, 1) * (delay / .seconds(1)) * Self.arrivalsPerDelay
-        partBytes = isFast
+        partBytes =
+            isFast
             ? Int(min(max(size, Double(PartBudget.smallestPartBytes)), Double(Self.largestPartBytes)))
             : PartBudget.smallestPartBytes
         receivingTime = .zero

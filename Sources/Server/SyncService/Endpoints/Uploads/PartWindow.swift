@@ -27,7 +27,8 @@ final class PartWindow: PartBytes, @unchecked Sendable {
     /// - Parameters:
     ///   - count: size of the part.
     ///   - buffer: memory to be used; contains the first `arrivedBytes` bytes of the part.
-    init(count: Int, buffer: consuming [UInt8], arrivedBytes: Int, isSliding: Bool = false, receive: @escaping Receiver) {
+    init(count: Int, buffer: consuming [UInt8], arrivedBytes: Int, isSliding: Bool = false, receive: @escaping Receiver)
+    {
         self.count = count
         self.buffer = buffer
         self.arrivedBytes = arrivedBytes
