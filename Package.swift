@@ -80,12 +80,14 @@ let package = Package(
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         library("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
         library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+        library("CExpat", pkgConfig: "expat", apt: "libexpat1-dev"),
         module("System", "Posix", ["CPosix"]),
         module("System", "FastCGI", ["CFastCGI"]),
         module("System", "MariaDB", ["CMariaDB"]),
         module("System", "Curl", ["CCurl"]),
         module("System", "OpenSSLCrypto", ["COpenSSL"]),
         module("System", "Gzip", ["CZlib"]),
+        module("System", "Expat", ["CExpat"]),
 
         // Protocol: what servers and clients say to each other.
         module("Protocol", "SyncProtocol"),
@@ -99,7 +101,7 @@ let package = Package(
             ["MariaDB", "OpenSSLCrypto", "Posix", "SyncProtocol"], resources: [.embedInCode("Migrations")]),
         module(
             "Server", "Providers",
-            ["OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "UntrustedInput", httpTypes]),
+            ["Expat", "OpenSSLCrypto", "SyncProtocol", "HTTPTransport", "JSONWebTokens", "UntrustedInput", httpTypes]),
         module(
             "Server", "Vault",
             [
@@ -164,6 +166,7 @@ let package = Package(
         tests("System", "MariaDBTests", ["MariaDB", "TestSupport"]),
         tests("System", "CurlTests", ["Curl", "Posix", "TestSupport"]),
         tests("System", "OpenSSLCryptoTests", ["OpenSSLCrypto", "Posix", "TestSupport"]),
+        tests("System", "ExpatTests", ["Expat"]),
         tests("Protocol", "SyncProtocolTests", ["SyncProtocol"]),
         tests("Server", "UntrustedInputTests", ["UntrustedInput"]),
         tests("Server", "HTTPTransportTests", ["Posix", "HTTPTransport", "TestSupport", httpTypes]),
@@ -251,7 +254,7 @@ let package = Package(
 // The wrappers of C libraries with their tests and what these need, and nothing else: what scripts/sanitize builds once
 // more, under the address sanitizer, in a fraction of the time that all would take.
 if Context.environment["SYNCSERVER_WRAPPERS_ONLY"] == "1" {
-    let wrappers = ["Posix", "FastCGI", "MariaDB", "Curl", "OpenSSLCrypto"]
+    let wrappers = ["Posix", "FastCGI", "MariaDB", "Curl", "OpenSSLCrypto", "Expat"]
     let kept = Set(
         wrappers + wrappers.flatMap { ["C\($0)", "\($0)Tests"] }
             + ["COpenSSL", "SyncProtocol", "HTTPTransport", "TestSupport"])

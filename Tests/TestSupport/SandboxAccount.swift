@@ -35,6 +35,16 @@ public struct SandboxAccount: Sendable {
         refreshToken = json.refreshToken?.text
     }
 
+    /// An account at a real server that tests put behind the sandbox; its files have the checksums of Google's.
+    public init(atRealServer name: String, headers: [(name: String, value: String)]) {
+        id = name
+        provider = .google
+        self.name = name
+        self.headers = headers
+        accessToken = ""
+        refreshToken = nil
+    }
+
     /// The value of one of the headers, whatever its letter case.
     public func header(_ name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
@@ -59,6 +69,14 @@ public struct StoredFile: Sendable {
     public let size: Int
     /// The provider's own checksum.
     public let checkSum: String
+
+    /// A file of a real server.
+    public init(name: String, folder: String, size: Int) {
+        self.name = name
+        self.folder = folder
+        self.size = size
+        checkSum = ""
+    }
 
     init?(_ json: JSONValue) {
         guard let name = json.name?.text, let size = json.size?.integer else { return nil }

@@ -115,6 +115,11 @@ public struct SandboxControl: Sendable {
     /// Makes the providers fail from now on.
     public func inject(_ fault: SandboxFault) throws { _ = try post("/faults", fault.json) }
 
+    /// Puts a real server, which listens on 127.0.0.1, behind a host that ends in `.sandbox.test`.
+    public func addBackend(host: String, port: UInt16) throws {
+        _ = try post("/backends", ["host": host, "address": "http://127.0.0.1:\(port)"], expecting: 201)
+    }
+
     /// Ends all faults.
     public func clearFaults() throws { _ = try call(HTTPCall("DELETE", "/sandbox/faults")) }
 

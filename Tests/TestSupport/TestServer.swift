@@ -48,6 +48,12 @@ public struct TestServer: Sendable {
         try TestServer(
             PrivateStack("clocks", responders: 1, clocks: ["api": "+30m", "transfer": "+5h", "jobs": "+2h"]))
     }
+    private static let namedServersResult = Result {
+        try TestServer(
+            PrivateStack(
+                "named", responders: 1,
+                overrides: #"{"allowedSignInTypes": {"Google": true, "S3": true}, "s3": {"anyPublicServer": true}}"#))
+    }
     private static let hangingResult = Result { try TestServer(PrivateStack("hanging", responders: 1)) }
     private static let conversationResult = Result { try TestServer(PrivateStack("conversation", responders: 3)) }
     private static let largeResult = Result { try TestServer(PrivateStack("gigabytes")) }
@@ -72,6 +78,9 @@ public struct TestServer: Sendable {
 
     /// A stack of one process of each role that bears little from strangers.
     public static func ofStrangers() throws -> TestServer { try strangersResult.get() }
+
+    /// A stack whose users may name any public server of S3. Its tests run one at a time.
+    public static func withNamedServers() throws -> TestServer { try namedServersResult.get() }
 
     /// A stack of one process of each role whose providers hang: what it has learnt of them is no concern of other tests.
     public static func withHangingProvider() throws -> TestServer { try hangingResult.get() }
@@ -139,6 +148,11 @@ public struct TestServer: Sendable {
             provider, name: name, quotaBytes: quotaBytes, tokenType: tokenType, sendsIDToken: sendsIDToken,
             oneDrive: oneDrive)
         return TestUser(server: self, account: account, userID: 0, group: UUID().uuidString, folder: folder)
+    }
+
+    /// A person with that account, who has not signed up.
+    public func newcomer(with account: SandboxAccount) -> TestUser {
+        TestUser(server: self, account: account, userID: 0, group: UUID().uuidString, folder: "")
     }
 
     /// Creates an account that brings storage and signs its owner up with a group of their own.

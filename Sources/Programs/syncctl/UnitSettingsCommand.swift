@@ -1,8 +1,10 @@
 import ArgumentParser
 import Configuration
+import HTTPTransport
 import MariaDB
 import Operations
 import Posix
+import Providers
 import SyncProtocol
 
 /// Writes the settings that systemd needs from the configuration; for the systemd generator.
@@ -26,7 +28,8 @@ struct UnitSettingsCommand: ParsableCommand {
         var host: String?
         if case .tcp(let name, _) = configuration.database.address { host = name }
         let networks = UnitSettings.Networks(
-            database: host, usesSandbox: configuration.sandbox != nil, resolvConf: resolvConf)
+            database: host, usesSandbox: configuration.sandbox != nil, namedServers: configuration.namedHosts,
+            resolvConf: resolvConf)
         for role in ServerRole.allCases {
             let settings = UnitSettings(
                 role: role.rawValue, secrets: configuration.secrets(of: role), secretsFolder: secretsFolder,
@@ -39,6 +42,15 @@ struct UnitSettingsCommand: ParsableCommand {
 }
 
 extension ServerConfiguration {
+    /// Hosts of the servers that people may name.
+    fileprivate var namedHosts: [String] {
+        Company.signIns.flatMap { offer in
+            offer.settings.filter { $0.kind == .servers }.flatMap { setting in
+                (accounts[offer.accountType]?.list(setting) ?? []).compactMap { ServerAddress($0)?.host }
+            }
+        }
+    }
+
     /// Names of the files that a role needs from the secrets folder. Absolute paths are read in place.
     fileprivate func secrets(of role: ServerRole) -> [String] {
         secretFiles.filter { $0.readers.contains(role) && !$0.name.hasPrefix("/") }.map(\.name)

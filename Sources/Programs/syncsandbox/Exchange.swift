@@ -74,6 +74,9 @@ final class Exchange {
             try slot.write(Array(bytes.prefix(count)))
         case .file(let path, let offset, _):
             try sendFile(path, from: offset, count: count, corruptAt: response.corruptAtByte)
+        case .stream(let read, _):
+            try sendStream(read, count: count, corruptAt: response.corruptAtByte)
+        case .announced: return
         }
         if count < response.contentLength {
             // The rest of the announced body is never sent; without the flush, what was written would be lost as well.
@@ -103,6 +106,20 @@ final class Exchange {
             Self.corrupt(&piece, at: corruptAt, offset: sent)
             try slot.write(piece.span.extracting(..<read))
             sent += read
+        }
+    }
+
+    private func sendStream(_ read: (Int) throws -> ArraySlice<UInt8>, count: Int, corruptAt: Int?) throws {
+        var sent = 0
+        while sent < count {
+            var piece = Array(try read(min(Self.pieceBytes, count - sent)))
+            guard !piece.isEmpty else {
+                try slot.flush()
+                throw FastCGIError.aborted
+            }
+            Self.corrupt(&piece, at: corruptAt, offset: sent)
+            try slot.write(piece)
+            sent += piece.count
         }
     }
 

@@ -154,6 +154,9 @@ public final class SandboxServer: Sendable {
             return try APNsModel(server: self).respond(to: request)
         case "fcm.googleapis.com":
             return try FCMModel(server: self).respond(to: request)
+        case let host where host.hasSuffix(Backend.hostSuffix):
+            guard let backend = withState({ $0.backends[host] }) else { return ProviderFailure.noBackend }
+            return try BackendExchange(backend: backend).respond(to: request)
         default:
             note(request, "unknown-host", "no provider of the sandbox has the host \(request.host)")
             return SandboxResponse(

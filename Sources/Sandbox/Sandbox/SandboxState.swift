@@ -15,6 +15,8 @@ struct SandboxState: Sendable {
     var dropboxes: [String: DropboxFolder] = [:]
     var dropboxUploads: [String: DropboxUploadSession] = [:]
     var dropboxJobs: [String: DropboxJob] = [:]
+    /// Real servers behind hosts of the sandbox, by host; forgotten when the sandbox ends, as they are.
+    var backends: [String: Backend] = [:]
     var faults: [FaultRule] = []
     var nextFaultNumber = 1
     var log = RequestLog()

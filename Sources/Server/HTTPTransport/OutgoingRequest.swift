@@ -6,7 +6,7 @@ public struct OutgoingRequest: Sendable {
     /// What it is for; determines how it is counted and whose share of calls it uses.
     public var call: ProviderCall
     public var method: HTTPRequest.Method
-    /// An absolute https URL, already percent-encoded.
+    /// An absolute https URL, already percent-encoded; http only to a ``Destination/listed`` server.
     public var url: String
     public var headers: HTTPFields
     /// `nil` sends none.
@@ -18,6 +18,19 @@ public struct OutgoingRequest: Sendable {
     public var isRepeatable = true
     /// Whether the server supports HTTP/2 only; over another version the call fails.
     public var requiresHTTP2 = false
+    /// Whose word the host in ``url`` is, and hence where the connection may go.
+    public var destination = Destination.company
+
+    /// Who says where a request goes.
+    public enum Destination: Sendable, Hashable {
+        /// The adapter, or the company's service itself: one of the service's hosts.
+        case company
+        /// The operator, who lists the server: it may have any address, and speak plain http.
+        case listed
+        /// A person, who is not trusted with that: the connection is made only to a public address, whatever the host's
+        /// name stands for at that moment.
+        case named
+    }
 
     public init(
         _ service: ExternalService, _ operation: ProviderCall.Operation, _ method: HTTPRequest.Method, _ url: String,
@@ -44,6 +57,15 @@ public struct OutgoingRequest: Sendable {
     /// `base` with `items` appended as a query, every value fully percent-encoded.
     public static func url(_ base: String, _ items: [(name: String, value: String)]) -> String {
         items.isEmpty ? base : base + "?" + encoded(items)
+    }
+
+    /// The server of a request that is not a company's: scheme, host and port.
+    ///
+    /// One such server must not affect another, although both have the same ``ExternalService``. `nil` for companies.
+    public var server: String? {
+        guard destination != .company else { return nil }
+        return String(url.prefix(while: { $0 != ":" })) + "://"
+            + url.split(separator: "/").dropFirst().prefix(1).joined()
     }
 
     private static func encoded(_ pairs: [(name: String, value: String)]) -> String {

@@ -14,6 +14,9 @@ public struct ReplyHead: Sendable {
         self.headers = headers
     }
 
+    /// What the sender's clock showed, in seconds since 1970; `nil` if it does not say.
+    public var date: Int64? { headers[.date].flatMap(HTTPDate.init)?.secondsSince1970 }
+
     /// How long the provider asks us to wait, in seconds or until a date (RFC 9110, section 10.2.3); at most a day.
     ///
     /// A date is measured against the reply's own `Date` if there is one, so that clock skew does no harm. A value that
@@ -24,8 +27,7 @@ public struct ReplyHead: Sendable {
         if let number = Int64(value) {
             seconds = Double(number)
         } else if let moment = HTTPDate(value) {
-            let now = headers[.date].flatMap(HTTPDate.init)?.secondsSince1970
-            seconds = Double(moment.secondsSince1970) - (now.map(Double.init) ?? Date().timeIntervalSince1970)
+            seconds = Double(moment.secondsSince1970) - (date.map(Double.init) ?? Date().timeIntervalSince1970)
         } else {
             return nil
         }

@@ -13,6 +13,8 @@ public enum TransportError: Error, Equatable {
     /// The request was not sent, to protect all other requests: the service already has its share of calls, or keeps
     /// failing.
     case withheld(WithheldCall)
+    /// The host has no address that a person may lead us to (``OutgoingRequest/Destination``); nothing was sent.
+    case forbiddenAddress
     /// The server could not prove its identity, or the URL is not one that we may open: a configuration error.
     case refused(String)
 }

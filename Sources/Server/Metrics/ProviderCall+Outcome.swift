@@ -50,7 +50,7 @@ extension ProviderCall.Outcome {
         case .notSent, .interrupted: self = .unreachable
         case .timedOut: self = .timeout
         case .withheld: self = .withheld
-        case .replyTooLarge, .cancelled, .refused: self = .aborted
+        case .replyTooLarge, .cancelled, .refused, .forbiddenAddress: self = .aborted
         }
     }
 }

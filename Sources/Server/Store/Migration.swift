@@ -41,6 +41,9 @@ struct Migration: Equatable {
         Migration(
             version: 11, name: "quotas", sql: String(decoding: PackageResources._011_quotas_sql, as: UTF8.self)),
         Migration(
+            version: 12, name: "named_servers",
+            sql: String(decoding: PackageResources._012_named_servers_sql, as: UTF8.self)),
+        Migration(
             version: 13, name: "replaced_versions",
             sql: String(decoding: PackageResources._013_replaced_versions_sql, as: UTF8.self)),
         Migration(

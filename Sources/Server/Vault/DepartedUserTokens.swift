@@ -28,6 +28,7 @@ final class DepartedUserTokens: AccessTokens {
     }
 
     var accountKey: Int64 { user.userID.rawValue }
+    var location: String? { credentials.location }
 
     func current() throws(CloudStorageError) -> String {
         guard let token = credentials.accessToken else { throw .authorizationRevoked }

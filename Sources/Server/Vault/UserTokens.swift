@@ -32,6 +32,7 @@ final class UserTokens: AccessTokens {
     }
 
     var accountKey: Int64 { user.userID.rawValue }
+    private(set) var location: String?
 
     func current() throws(CloudStorageError) -> String {
         guard let token = try load().credentials?.accessToken else { throw .authorizationRevoked }
@@ -102,6 +103,7 @@ final class UserTokens: AccessTokens {
         let kept: CredentialVault.Kept?
         do { kept = try vault.load(user.userID, logger) } catch { throw .localFailure(error) }
         guard let kept else { throw .localFailure(OwnerRemoved()) }
+        location = kept.credentials?.location
         if kept.isUnreadable && kept.credentials == nil { throw .unavailable(detail: "the tokens cannot be opened") }
         return kept
     }

@@ -1,6 +1,9 @@
 // libcurl. Variadic functions cannot be called from Swift; each gets a typed shim per argument type.
 #pragma once
 #include <curl/curl.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <sys/socket.h>
 
 /// curl_easy_setopt is variadic: for options that take a `long` (flags, seconds, sizes).
 static inline CURLcode shim_curl_setopt_long(CURL *handle, CURLoption option, long value) {
@@ -57,3 +60,32 @@ static inline CURLcode shim_curl_getinfo_offset(CURL *handle, CURLINFO info, cur
 
 /// CURL_GLOBAL_DEFAULT is a macro built from macros.
 static inline CURLcode shim_curl_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
+
+/// curl_easy_setopt is variadic: for CURLOPT_OPENSOCKETFUNCTION.
+static inline CURLcode shim_curl_setopt_open_socket(CURL *handle, curl_opensocket_callback value) {
+    return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, value);
+}
+
+/// The bytes of the IP address that libcurl is about to connect to, in network order, with their number: 4 or 16; 0 for
+/// another family. `struct curl_sockaddr` declares less room for the address than it has (CURLOPT_OPENSOCKETFUNCTION(3)).
+static inline size_t shim_curl_ip_address(const struct curl_sockaddr *address, const uint8_t **bytes) {
+    switch (address->addr.sa_family) {
+    case AF_INET:
+        *bytes = (const uint8_t *)&((const struct sockaddr_in *)&address->addr)->sin_addr;
+        return 4;
+    case AF_INET6:
+        *bytes = (const uint8_t *)&((const struct sockaddr_in6 *)&address->addr)->sin6_addr;
+        return 16;
+    default:
+        *bytes = NULL;
+        return 0;
+    }
+}
+
+/// Makes the socket that libcurl would have made; CURL_SOCKET_BAD if that fails.
+static inline curl_socket_t shim_curl_socket(const struct curl_sockaddr *address) {
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/// CURL_SOCKET_BAD is a macro.
+static inline curl_socket_t shim_curl_no_socket(void) { return CURL_SOCKET_BAD; }

@@ -6,6 +6,8 @@ public enum CurlError: Error, Equatable, Sendable {
     /// No connection was established, or it broke before any byte of the request was sent: nothing has happened, and
     /// any request may be retried.
     case notSent(code: UInt32, message: String)
+    /// None of the host's addresses may be connected to (``Request/Reach``): nothing was sent.
+    case forbiddenAddress
     /// Certificate verification or TLS negotiation failed; nothing of the request was sent. Do not retry: the operator
     /// must investigate.
     case tls(code: UInt32, message: String)
@@ -35,6 +37,7 @@ extension CurlError: CustomStringConvertible, CustomDebugStringConvertible {
     public var description: String {
         switch self {
         case .notSent: "The server could not be reached."
+        case .forbiddenAddress: "The host has no public address."
         case .tls: "No secure connection could be made."
         case .interrupted: "The connection broke; the outcome is unknown."
         case .timedOut: "The request took too long; the outcome is unknown."
@@ -52,6 +55,7 @@ extension CurlError: CustomStringConvertible, CustomDebugStringConvertible {
     public var debugDescription: String {
         switch self {
         case .notSent(let code, let message): "not sent: \(code) \(message)"
+        case .forbiddenAddress: "forbidden address"
         case .tls(let code, let message): "TLS: \(code) \(message)"
         case .interrupted(let code, let message): "interrupted: \(code) \(message)"
         case .timedOut(let message): "timed out: \(message)"
@@ -68,7 +72,7 @@ extension CurlError: CustomStringConvertible, CustomDebugStringConvertible {
     /// Whether the server may have acted on the request.
     public var mayHaveBeenSent: Bool {
         switch self {
-        case .notSent, .tls, .invalidRequest, .outOfMemory: false
+        case .notSent, .forbiddenAddress, .tls, .invalidRequest, .outOfMemory: false
         case .interrupted, .timedOut, .tooSlow, .partial, .responseTooLarge, .otherHTTPVersion, .cancelled: true
         }
     }

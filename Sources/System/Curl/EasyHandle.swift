@@ -93,18 +93,25 @@ public struct EasyHandle: ~Copyable {
         Void, CurlError
     > {
         var receiver = receiver
-        // libcurl keeps the addresses of receiver, body and headers only until `run` returns.
+        var connectionGuard = ConnectionGuard(reach: request.reach)
+        // libcurl keeps the addresses of receiver, guard, body and headers only until `run` returns.
         let result: Result<Void, CurlError> = unsafe withUnsafeMutablePointer(to: &receiver) { receiver in
-            switch request.body {
-            case .none:
-                unsafe run(request, body: .init(start: nil, count: 0), receiver)
-            case .bytes(let bytes):
-                unsafe bytes.withUnsafeBytes { unsafe run(request, body: $0, receiver) }
-            case .arriving(let body):
-                unsafe run(request, arriving: body, receiver)
+            unsafe withUnsafeMutablePointer(to: &connectionGuard) { connectionGuard in
+                switch request.body {
+                case .none:
+                    unsafe run(request, body: .init(start: nil, count: 0), receiver, connectionGuard)
+                case .bytes(let bytes):
+                    unsafe bytes.withUnsafeBytes { unsafe run(request, body: $0, receiver, connectionGuard) }
+                case .arriving(let body):
+                    unsafe run(request, arriving: body, receiver, connectionGuard)
+                }
             }
         }
-        guard case .failure = result else { return result }
+        guard case .failure(let error) = result else { return result }
+        // An address that was allowed may have been tried as well; then its failure is the one to report.
+        if connectionGuard.hasRefused, !connectionGuard.hasAllowed, !error.mayHaveBeenSent {
+            return .failure(.forbiddenAddress)
+        }
         if receiver.isOtherVersion { return .failure(.otherHTTPVersion) }
         if receiver.isCancelled { return .failure(.cancelled) }
         if receiver.headersOverflowed {
@@ -114,11 +121,12 @@ public struct EasyHandle: ~Copyable {
     }
 
     private mutating func run(
-        _ request: Request, arriving body: ArrivingBody, _ receiver: UnsafeMutablePointer<ResponseReceiver>
+        _ request: Request, arriving body: ArrivingBody, _ receiver: UnsafeMutablePointer<ResponseReceiver>,
+        _ connectionGuard: UnsafeMutablePointer<ConnectionGuard>
     ) -> Result<Void, CurlError> {
         var sender = BodySender(body)
         let result = unsafe withUnsafeMutablePointer(to: &sender) { sender in
-            unsafe run(request, body: .init(start: nil, count: 0), receiver, sender: sender)
+            unsafe run(request, body: .init(start: nil, count: 0), receiver, connectionGuard, sender: sender)
         }
         guard case .failure = result else { return result }
         if sender.hasFailed { return .failure(.cancelled) }
@@ -128,18 +136,18 @@ public struct EasyHandle: ~Copyable {
 
     private mutating func run(
         _ request: Request, body: UnsafeRawBufferPointer, _ receiver: UnsafeMutablePointer<ResponseReceiver>,
-        sender: UnsafeMutablePointer<BodySender>? = nil
+        _ connectionGuard: UnsafeMutablePointer<ConnectionGuard>, sender: UnsafeMutablePointer<BodySender>? = nil
     ) -> Result<Void, CurlError> {
         // Keeps live connections, and clears this request's options and their addresses (curl_easy_reset(3)).
         defer { unsafe curl_easy_reset(handle) }
         do throws(CurlError) {
             let headers = try requestHeaders(of: request)
-            var isReady = unsafe setOptions(of: request, headers, body, receiver, sender)
+            var isReady = unsafe setOptions(of: request, headers, body, receiver, connectionGuard, sender)
             if case .failure = isReady {
                 // A transfer that ended before it had a connection, as after a failed name lookup, leaves buffers
                 // behind, and libcurl 7.88 refuses their sizes from then on. A new handle is unaffected.
                 try renewHandle()
-                isReady = unsafe setOptions(of: request, headers, body, receiver, sender)
+                isReady = unsafe setOptions(of: request, headers, body, receiver, connectionGuard, sender)
             }
             try isReady.get()
             let code = unsafe curl_easy_perform(handle)
@@ -154,7 +162,8 @@ public struct EasyHandle: ~Copyable {
     /// Sets all options of one transfer; fails with the first one that libcurl rejected.
     private func setOptions(
         of request: Request, _ headers: borrowing HeaderList, _ body: UnsafeRawBufferPointer,
-        _ receiver: UnsafeMutablePointer<ResponseReceiver>, _ sender: UnsafeMutablePointer<BodySender>?
+        _ receiver: UnsafeMutablePointer<ResponseReceiver>, _ connectionGuard: UnsafeMutablePointer<ConnectionGuard>,
+        _ sender: UnsafeMutablePointer<BodySender>?
     ) -> Result<Void, CurlError> {
         unsafe errorText[0] = 0
         var options = unsafe OptionSetter(handle: handle)
@@ -170,6 +179,7 @@ public struct EasyHandle: ~Copyable {
             unsafe options.setMethodAndBody(of: request, body)
         }
         unsafe options.setReceiver(receiver)
+        if request.reach == .publicAddresses { unsafe options.setGuard(connectionGuard) }
         return options.outcome
     }
 

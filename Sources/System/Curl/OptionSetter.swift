@@ -40,6 +40,11 @@ struct OptionSetter {
         note(unsafe shim_curl_setopt_callback(handle, option, callback))
     }
 
+    /// Sets the callback that makes sockets.
+    mutating func setOpenSocket(_ callback: @escaping curl_opensocket_callback) {
+        note(unsafe shim_curl_setopt_open_socket(handle, callback))
+    }
+
     private mutating func note(_ code: CURLcode) {
         if code != CURLE_OK && failure == nil { failure = code }
     }

@@ -13,6 +13,18 @@ public struct Request: Sendable {
         public static func bytes(_ bytes: [UInt8]) -> Body { .bytes(bytes[...]) }
     }
 
+    /// Which addresses a connection may go to.
+    public enum Reach: Sendable {
+        /// Whatever the host's name stands for.
+        case anywhere
+        /// Only addresses in ``PublicAddresses``: for hosts that somebody else names, who might mean this machine or a
+        /// neighbour of it. Judged is the very address that is about to be connected to, so that no later answer of the
+        /// name's owner matters.
+        ///
+        /// Give such requests an ``EasyHandle`` of their own: a connection that is open already is not judged again.
+        case publicAddresses
+    }
+
     /// The protocol version to ask for.
     public enum HTTPVersion: Sendable {
         /// HTTP/1.1 with one connection per handle: faster for bulk data.
@@ -50,6 +62,8 @@ public struct Request: Sendable {
     /// libcurl's buffer for sending bodies above 64 KiB, in bytes, 16 KiB to 2 MiB (CURLOPT_UPLOAD_BUFFERSIZE(3)); 512
     /// KiB by default. Kept by the handle.
     public var uploadBufferBytes = 524_288
+    /// Which addresses the connection may go to; any by default.
+    public var reach: Reach = .anywhere
     /// Sends the request on a new connection of its own, which is closed afterwards.
     ///
     /// If the server closes a reused connection at that very moment, libcurl itself sends the request again

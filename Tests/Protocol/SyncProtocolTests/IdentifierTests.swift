@@ -74,7 +74,7 @@ struct IdentifierTests {
     func accountTypes() {
         for type in AccountType.allCases { #expect(AccountType(tokenType: type.tokenType) == type) }
         #expect(AccountType(tokenType: "googletoken") == nil)
-        #expect(AccountType.allCases.filter { $0.userType == .owning } == [.google, .dropbox, .microsoft])
+        #expect(AccountType.allCases.filter { $0.userType == .owning } == [.google, .dropbox, .microsoft, .webDAV, .s3])
         #expect(AccountType.allCases.filter(\.needsCloudFolderName) == [.google])
         #expect(AccountType.facebook.cloudStorageType == nil)
         #expect(AccountType.appleSignIn.rawValue == "AppleSignIn")

@@ -95,6 +95,15 @@ extension SandboxResponse {
         switch body {
         case .bytes(let bytes): return bytes
         case .file(let path, let offset, let count): return Array(try TextFile.read(path)[offset..<offset + count])
+        case .announced: return []
+        case .stream(let read, let count):
+            var bytes: [UInt8] = []
+            while bytes.count < count {
+                let piece = try read(count - bytes.count)
+                if piece.isEmpty { break }
+                bytes += piece
+            }
+            return bytes
         }
     }
 }

@@ -297,4 +297,63 @@ struct BulkheadAndCircuitsTests {
 
         #expect(refusal(gate.guarding(ScriptedTransport(replies: [Reply(200)]).transport), Self.google) == nil)
     }
+
+    // MARK: Servers that people name
+
+    private static func request(to server: String, _ destination: OutgoingRequest.Destination) -> OutgoingRequest {
+        var request = OutgoingRequest(ExternalService("s3", hosts: []), .metadata, .get, server + "/bucket/key")
+        request.destination = destination
+        return request
+    }
+
+    @Test("A server that a person names has a circuit of its own, of which the operator hears only if they list it")
+    func circuitPerServer() {
+        let heard = Mutex<[String]>([])
+        let gate = gate(calls: 10, waiting: 0) { _, host, isOpen in
+            if isOpen { heard.withLock { $0.append(host) } }
+        }
+        let dead = provider(taking: .seconds(1)) { .failure(.notSent) }
+        let alive = provider(taking: .zero) { .success(Reply(200, "")) }
+        for destination in [OutgoingRequest.Destination.named, .listed] {
+            let request = Self.request(to: "https://\(destination).example.com", destination)
+
+            for _ in 0..<8 { #expect(refusal(gate.guarding(dead.transport), request) == .notSent) }
+
+            guard case .withheld(.circuitOpen) = refusal(gate.guarding(alive.transport), request) else {
+                Issue.record("a server that fails is still called")
+                continue
+            }
+        }
+        let other = Self.request(to: "https://other.example.com", .named)
+        #expect(refusal(gate.guarding(alive.transport), other) == nil)
+        #expect(heard.withLock { $0 } == ["https://listed.example.com"])
+    }
+
+    @Test("Calls to one server that a person names leave room for calls of the same service to others")
+    func sharePerServer() {
+        let gate = gate(calls: 8, waiting: 0)
+        // Each call is made while the ones before it are under way.
+        @Sendable func calls(to server: String, depth: Int) -> Int {
+            let counted = Mutex(0)
+            let nested = ScriptedTransport { _ throws(TransportError) in
+                counted.withLock { $0 = 1 + (depth > 1 ? calls(to: server, depth: depth - 1) : 0) }
+                return Reply(200, "")
+            }
+            _ = refusal(gate.guarding(nested.transport), Self.request(to: server, .named))
+            return counted.withLock { $0 }
+        }
+
+        #expect(calls(to: "https://slow.example.com", depth: 5) == 2)
+
+        let both = Mutex(0)
+        let slow = ScriptedTransport { _ throws(TransportError) in
+            both.withLock { $0 = calls(to: "https://slow.example.com", depth: 5) }
+            both.withLock { $0 += calls(to: "https://other.example.com", depth: 5) }
+            return Reply(200, "")
+        }
+        #expect(refusal(gate.guarding(slow.transport), Self.request(to: "https://slow.example.com", .named)) == nil)
+        #expect(both.withLock { $0 } == 3)
+        // Every slot was released.
+        #expect(calls(to: "https://slow.example.com", depth: 5) == 2)
+    }
 }

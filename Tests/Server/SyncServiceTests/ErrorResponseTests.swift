@@ -39,6 +39,7 @@ struct ErrorResponseTests {
         let account: [AccountError] = [
             .rejected, .codeRejected, .scopeMissing, .revoked, .unavailable(detail: "s3cret"), .timedOut,
             .misconfigured(detail: "s3cret"), .withheld(.busy), .storageMissing(detail: "s3cret"),
+            .malformedDetails("must be JSON"), .serverNotAllowed,
         ]
         let push: [PushError] = [
             .gone(since: nil), .rateLimited(retryAfter: nil), .unavailable(detail: "s3cret"), .timedOut,
@@ -139,6 +140,6 @@ struct ErrorResponseTests {
         #expect(codes(503) == ["database_unavailable"])
         #expect(
             codes(401) == ["credentials_missing", "sign_in_type_not_allowed", "credentials_rejected", "user_unknown"])
-        #expect(codes(403) == ["storage_account_required"])
+        #expect(codes(403) == ["server_not_allowed", "storage_account_required"])
     }
 }

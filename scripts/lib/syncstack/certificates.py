@@ -19,6 +19,8 @@ PROVIDER_HOSTS = [
     "appleid.apple.com", "account.apple.com", "api.push.apple.com", "api.sandbox.push.apple.com",
     "sns.us-east-1.amazonaws.com", "sns.us-west-2.amazonaws.com", "sns.eu-west-1.amazonaws.com",
     "sns.eu-central-1.amazonaws.com",
+    # Real servers that tests put behind the sandbox.
+    "*.sandbox.test",
 ]
 
 

@@ -156,7 +156,7 @@ struct PersonProfile {
             url = "https://graph.microsoft.com/v1.0/me"
             takesPost = false
             read = Self.microsoft
-        case .facebook, .appleSignIn: return nil
+        case .facebook, .appleSignIn, .webDAV, .s3: return nil
         }
     }
 

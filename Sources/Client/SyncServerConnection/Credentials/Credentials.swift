@@ -8,7 +8,8 @@ public import SyncProtocol
 public struct Credentials: Sendable, Hashable {
     /// The type of the account.
     public var accountType: AccountType
-    /// The token of `access_token`: Google, Dropbox, Facebook an access token, Microsoft and Apple an ID token.
+    /// The token of `access_token`: Google, Dropbox, Facebook an access token, Microsoft and Apple an ID token, WebDAV a
+    /// password or a bearer token, S3 the secret access key.
     public var accessToken: Secret
     /// A code that the server may exchange, once; sent until new credentials omit it.
     public var authorizationCode: Secret?
@@ -20,7 +21,7 @@ public struct Credentials: Sendable, Hashable {
     public var accountID: String?
     /// Microsoft: the second token, for its storage.
     public var microsoftAccessToken: Secret?
-    /// Apple: what the user disclosed to the app; at the first sign-in only.
+    /// Apple: what the user disclosed to the app; at the first sign-in only. WebDAV, S3: where the storage is.
     public var accountDetails: AccountDetails?
 
     /// Creates credentials.
@@ -56,7 +57,8 @@ public struct Credentials: Sendable, Hashable {
     }
 }
 
-/// What a user disclosed to the app at their first sign-in with Apple.
+/// What a user disclosed to the app: about themselves, at their first sign-in with Apple; or about the storage that they
+/// bring (docs/protocol.md, section 5).
 public struct AccountDetails: Sendable, Hashable, Codable {
     /// Given name.
     public var firstName: String?
@@ -66,6 +68,18 @@ public struct AccountDetails: Sendable, Hashable, Codable {
     public var fullName: String?
     /// An email address, possibly a relay address.
     public var email: String?
+    /// WebDAV: the folder's URL. S3: the service's.
+    public var address: String?
+    /// WebDAV: the name with which the user signs in there; nil with a bearer token.
+    public var user: String?
+    /// S3: such as `us-east-1`.
+    public var region: String?
+    /// S3: the bucket's name.
+    public var bucket: String?
+    /// S3: the identifier of the access key whose secret is the access token.
+    public var accessKeyID: String?
+    /// S3: how the keys of all objects begin; nil for the whole bucket.
+    public var prefix: String?
 
     /// Creates details.
     public init(firstName: String? = nil, lastName: String? = nil, fullName: String? = nil, email: String? = nil) {
@@ -73,6 +87,27 @@ public struct AccountDetails: Sendable, Hashable, Codable {
         self.lastName = lastName
         self.fullName = fullName
         self.email = email
+    }
+
+    /// A folder on a WebDAV server.
+    public static func webDAV(address: String, user: String?) -> AccountDetails {
+        var details = AccountDetails()
+        details.address = address
+        details.user = user
+        return details
+    }
+
+    /// A bucket, or a part of one, of a service with the interface of Amazon S3.
+    public static func s3(
+        address: String, region: String, bucket: String, accessKeyID: String, prefix: String? = nil
+    ) -> AccountDetails {
+        var details = AccountDetails()
+        details.address = address
+        details.region = region
+        details.bucket = bucket
+        details.accessKeyID = accessKeyID
+        details.prefix = prefix
+        return details
     }
 
     /// JSON on a single line of ASCII.
@@ -83,6 +118,12 @@ public struct AccountDetails: Sendable, Hashable, Codable {
             writer.field("lastName", text: lastName)
             writer.field("fullName", text: fullName)
             writer.field("email", text: email)
+            writer.field("address", text: address)
+            writer.field("user", text: user)
+            writer.field("region", text: region)
+            writer.field("bucket", text: bucket)
+            writer.field("accessKeyID", text: accessKeyID)
+            writer.field("prefix", text: prefix)
         }
         return String(decoding: writer.bytes, as: UTF8.self)
     }

@@ -12,6 +12,10 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
     case microsoft = "Microsoft"
     /// Sign in with Apple; provides no storage.
     case appleSignIn = "AppleSignIn"
+    /// A WebDAV server that the person names, such as their Nextcloud.
+    case webDAV = "WebDAV"
+    /// A bucket, named by the person, of a service with the interface of Amazon S3.
+    case s3 = "S3"
 
     /// Whether an account has cloud storage of its own.
     public enum UserType: String, Sendable, Hashable, Codable {
@@ -29,6 +33,8 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
         case .facebook: ("FacebookToken", nil)
         case .microsoft: ("MicrosoftToken", .microsoft)
         case .appleSignIn: ("AppleSignInToken", nil)
+        case .webDAV: ("WebDAVToken", .webDAV)
+        case .s3: ("S3Token", .s3)
         }
     }
 
@@ -63,11 +69,15 @@ public enum CloudStorageType: String, Sendable, Hashable, Codable, CaseIterable 
     case dropbox = "Dropbox"
     /// OneDrive.
     case microsoft = "Microsoft"
+    /// A folder of a WebDAV server.
+    case webDAV = "WebDAV"
+    /// A bucket of a service with the interface of Amazon S3.
+    case s3 = "S3"
 
     /// The checksum by which clients and server compare a file's bytes in this storage.
     public var checkSumFlavour: CheckSum.Flavour {
         switch self {
-        case .google: .md5
+        case .google, .webDAV, .s3: .md5
         case .dropbox: .dropboxContentHash
         case .microsoft: .sha1
         }

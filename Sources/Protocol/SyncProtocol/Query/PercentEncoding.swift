@@ -17,6 +17,9 @@ public enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// `text` decoded once; `nil` if an escape is broken, or the result is not UTF-8.
+    public static func decode(_ text: some StringProtocol) -> String? { try? decodeText(Array(text.utf8)[...]) }
+
     /// Appends `text` as UTF-8.
     static func encode(_ text: some Sequence<UInt8>, into bytes: inout [UInt8], form: Form) {
         for byte in text {

@@ -18,6 +18,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case credentialsRejected = "credentials_rejected"
     case userUnknown = "user_unknown"
     case storageAccountRequired = "storage_account_required"
+    case serverNotAllowed = "server_not_allowed"
     case endpointUnknown = "endpoint_unknown"
     case notFound = "not_found"
     case fileUnknown = "file_unknown"
@@ -122,6 +123,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
         case .credentialsRejected: Row(401, "the access token is not accepted")
         case .userUnknown: Row(401, "there is no such user")
         case .storageAccountRequired: Row(403, "this invitation needs an account with cloud storage")
+        case .serverNotAllowed: Row(403, "storage at the address in X-account-details is not accepted here")
         case .endpointUnknown: Row(404, "there is no such endpoint")
         case .notFound: Row(404, "there is nothing at this path")
         case .fileUnknown: Row(404, "the sharing group has no such file")

@@ -57,6 +57,7 @@ struct ControlInterface {
         case ("GET", "requests", 2): return try requests(request)
         case ("GET", "tokens", 2):
             return SandboxResponse(200, json: .array(server.issuedTokens.sorted().map { .string($0) }))
+        case (_, "backends", 2): return try BackendControl(server: server).respond(to: request)
         case (_, "pushes", 2), (_, "push-tokens", 2): return try PushControl(server: server).respond(to: request)
         case ("GET", "violations", 2):
             return SandboxResponse(200, json: .array(server.withState { $0.violations }.map(\.json)))

@@ -17,6 +17,8 @@ enum ProviderFailure {
             response = graph(status, effect.reason)
         } else if request.host == "login.microsoftonline.com" {
             response = MicrosoftOAuth.failure(status, effect.reason)
+        } else if request.host.hasSuffix(Backend.hostSuffix) {
+            response = backend(status, effect.reason)
         } else if request.host != "www.googleapis.com" {
             let code =
                 effect.reason
@@ -27,6 +29,28 @@ enum ProviderFailure {
         }
         if let retryAfter = effect.retryAfter { response.headers.append(("Retry-After", retryAfter)) }
         return response
+    }
+
+    /// The answer of a host that has no backend, as a proxy's.
+    static var noBackend: SandboxResponse { backend(502, "NoBackend") }
+
+    /// In the form of Amazon S3 ("Error responses"), whose body a client of another kind of server does not read.
+    private static func backend(_ status: Int, _ reason: String?) -> SandboxResponse {
+        let code =
+            switch status {
+            case 401: "Unauthorized"
+            case 403: "AccessDenied"
+            case 404: "NoSuchKey"
+            case 412: "PreconditionFailed"
+            case 429, 503: "SlowDown"
+            case 507: "QuotaExceeded"
+            case 500...: "InternalError"
+            default: "InvalidRequest"
+            }
+        let text =
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>\(reason ?? code)</Code>"
+            + "<Message>Sandbox fault</Message></Error>"
+        return SandboxResponse(status, headers: [("Content-Type", "application/xml")], body: Array(text.utf8))
     }
 
     private static func google(_ status: Int, _ reason: String?) -> SandboxResponse {

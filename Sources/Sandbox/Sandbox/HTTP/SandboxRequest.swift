@@ -40,6 +40,9 @@ public struct SandboxRequest {
         self.body = body
     }
 
+    /// All headers with their names in lower case; of repeated ones, the first.
+    var allHeaders: [(name: String, value: String)] { headers.map { (name: $0.key, value: $0.value) } }
+
     /// The value of a header; the name's letter case does not matter.
     public func header(_ name: String) -> String? { headers[name.lowercased()] }
 

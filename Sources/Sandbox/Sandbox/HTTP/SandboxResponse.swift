@@ -1,10 +1,14 @@
 /// The answer to a ``SandboxRequest``.
 public struct SandboxResponse: Sendable {
     /// What follows the headers.
-    public enum Body: Sendable, Equatable {
+    public enum Body: Sendable {
         case bytes([UInt8])
         /// A part of a file: `count` bytes from `offset`.
         case file(path: String, offset: Int, count: Int)
+        /// `count` bytes that `read` returns piece by piece, none at the end, which may come too early.
+        case stream(read: @Sendable (_ upTo: Int) throws -> ArraySlice<UInt8>, count: Int)
+        /// Nothing, although a `Content-Length` announces so many bytes: an answer to HEAD.
+        case announced(Int)
     }
 
     /// HTTP status.
@@ -45,6 +49,23 @@ public struct SandboxResponse: Sendable {
         body = .file(path: path, offset: offset, count: count)
     }
 
+    /// A body that another server sends.
+    init(
+        _ status: Int, headers: [(name: String, value: String)],
+        stream read: @escaping @Sendable (_ upTo: Int) throws -> ArraySlice<UInt8>, count: Int
+    ) {
+        self.status = status
+        self.headers = headers
+        body = .stream(read: read, count: count)
+    }
+
+    /// An answer to HEAD.
+    init(_ status: Int, headers: [(name: String, value: String)], announcing count: Int) {
+        self.status = status
+        self.headers = headers
+        body = .announced(count)
+    }
+
     /// Closes the connection instead of answering.
     static var cut: SandboxResponse {
         var response = SandboxResponse(444)
@@ -56,7 +77,7 @@ public struct SandboxResponse: Sendable {
     public var contentLength: Int {
         switch body {
         case .bytes(let bytes): bytes.count
-        case .file(_, _, let count): count
+        case .file(_, _, let count), .stream(_, let count), .announced(let count): count
         }
     }
 

@@ -18,7 +18,9 @@ extension StorageRegistry {
     ) throws(ConfigurationError) {
         self.init(
             store: store, sealer: CredentialSealer(keys: try KeyRing(configuration)), backoff: backoff,
-            providers: Company.signIns.compactMap { $0.makeStorage?() },
+            providers: Company.signIns.compactMap { offer in
+                offer.makeStorage?(configuration.accounts[offer.accountType] ?? SettingValues())
+            },
             accounts: Company.signIns.compactMap { offer in
                 // The clock of the database, since one host reads the dates that another one writes.
                 configuration.accounts[offer.accountType].flatMap { values in

@@ -45,7 +45,13 @@ extension SettingsReader {
                     reader.problem("\(setting.key) \(objection)", at: setting.key)
                 }
                 values.set(setting, to: text)
-            case .texts: values.set(setting, to: reader.strings(setting.key))
+            case .texts, .servers:
+                let texts = reader.strings(setting.key)
+                for text in texts {
+                    guard let objection = setting.objection(text) else { continue }
+                    reader.problem("\(setting.key): \(text) \(objection)", at: setting.key)
+                }
+                values.set(setting, to: texts)
             case .bool(let fallback): values.set(setting, to: reader.bool(setting.key, default: fallback))
             case .secret: values.set(setting, to: secretText(setting, isUsed: areUsed))
             }

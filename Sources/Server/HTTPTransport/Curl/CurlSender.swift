@@ -8,13 +8,19 @@ final class CurlSender {
     private static let connectTimeout: Duration = .seconds(10)
     private static let largestUploadBuffer = 512 * 1024
     private var handle: EasyHandle
+    private let reach: Request.Reach
 
     /// Does not connect yet.
     ///
-    /// - Parameter routing: where to connect: to the hosts in the URLs, or to emulated providers.
+    /// - Parameters:
+    ///   - routing: where to connect: to the hosts in the URLs, or to emulated providers.
+    ///   - destination: of all its requests, since a connection is used for several.
     /// - Throws: ``CurlError/outOfMemory``.
-    init(routing: Routing = .direct) throws(CurlError) {
-        handle = try EasyHandle(routing: routing)
+    init(
+        routing: Routing = .direct, destination: OutgoingRequest.Destination = .company
+    ) throws(CurlError) {
+        handle = try EasyHandle(routing: routing, allowsPlainHTTP: destination == .listed)
+        reach = destination == .named ? .publicAddresses : .anywhere
     }
 
     /// Sends a request and returns the whole reply.
@@ -67,6 +73,7 @@ final class CurlSender {
         request.uploadBufferBytes = min(Self.largestUploadBuffer, max(64 * 1024, outgoing.body?.count ?? 0))
         request.usesFreshConnection = !outgoing.isRepeatable
         if outgoing.requiresHTTP2 { request.httpVersion = .http2Only }
+        request.reach = reach
         request.connectTimeout = min(Self.connectTimeout, deadline.remaining)
         return request
     }
@@ -96,6 +103,7 @@ extension TransportError {
     init(_ error: CurlError) {
         switch error {
         case .notSent: self = .notSent
+        case .forbiddenAddress: self = .forbiddenAddress
         case .tls: self = .refused("TLS: the provider's certificate does not verify")
         case .interrupted, .partial: self = .interrupted
         case .timedOut, .tooSlow: self = .timedOut

@@ -7,11 +7,15 @@ import Synchronization
 /// no new TLS handshake even under light traffic. A thread that waits for a phone holds neither a handle nor a
 /// connection.
 public final class CurlSenderPool: Sendable {
-    /// Idle handles kept; any beyond that are closed after use.
+    /// Idle handles kept for a destination; any beyond that are closed after use.
     private static let maximumIdle = 64
 
+    /// How the hosts end that people may name and that are emulated, if providers are: `.test` is nobody's (RFC 6761,
+    /// section 6.2). All others are what they are in production.
+    private static let emulatedHosts = ".sandbox.test"
+
     private let routing: Routing
-    private let idle = Mutex<[IdleSender]>([])
+    private let idle = Mutex<[OutgoingRequest.Destination: [IdleSender]]>([:])
 
     /// A handle between two requests.
     ///
@@ -32,29 +36,46 @@ public final class CurlSenderPool: Sendable {
     public var transport: Transport {
         Transport(
             send: { request, deadline throws(TransportError) in
-                try self.withSender { sender throws(TransportError) in try sender.send(request, by: deadline) }
+                try self.withSender(for: request) { sender throws(TransportError) in
+                    try sender.send(request, by: deadline)
+                }
             },
             stream: { request, deadline, head, body throws(TransportError) in
-                try self.withSender { sender throws(TransportError) in
+                try self.withSender(for: request) { sender throws(TransportError) in
                     try sender.stream(request, by: deadline, head: head, body: body)
                 }
             })
     }
 
+    /// The destinations have handles of their own: a connection that was made for one is never used for another.
     private func withSender<Result>(
-        _ body: (CurlSender) throws(TransportError) -> Result
+        for request: OutgoingRequest, _ body: (CurlSender) throws(TransportError) -> Result
     ) throws(TransportError) -> Result {
+        let destination = isEmulated(request) ? .company : request.destination
         let sender: CurlSender
-        if let lent = idle.withLock({ $0.popLast() }) {
+        if let lent = idle.withLock({ $0[destination]?.popLast() }) {
             sender = lent.sender
         } else {
-            do { sender = try CurlSender(routing: routing) } catch { throw TransportError(error) }
+            let routing = destination == .company ? routing : .direct
+            do {
+                sender = try CurlSender(routing: routing, destination: destination)
+            } catch {
+                throw TransportError(error)
+            }
         }
         // The handle can serve the next request whatever the outcome of this one.
         defer {
             let returned = IdleSender(sender: sender)
-            idle.withLock { if $0.count < Self.maximumIdle { $0.append(returned) } }
+            idle.withLock { idle in
+                if idle[destination, default: []].count < Self.maximumIdle {
+                    idle[destination, default: []].append(returned)
+                }
+            }
         }
         return try body(sender)
+    }
+
+    private func isEmulated(_ request: OutgoingRequest) -> Bool {
+        routing.connectTo != nil && HTTPSAddress(request.url)?.host.hasSuffix(Self.emulatedHosts) == true
     }
 }

@@ -30,11 +30,40 @@ public final class Bulkhead: TransportDecorator {
         public static func ofTransfers(threads: Int) -> Limits {
             Limits(calls: max(1, threads * 3 / 4), waiting: max(1, threads / 16))
         }
+
+        /// How many of ``calls`` may be to one server of those that people name: one that hangs must leave room for the
+        /// calls of the same service to others.
+        var callsPerServer: Int { max(1, calls / 4) }
     }
 
     private struct Usage {
         var calls = 0
         var waiting = 0
+        /// Calls in progress to each server, where people name servers; none that has no call.
+        var servers: [String: Int] = [:]
+
+        /// Takes a slot, if one is free.
+        mutating func take(for server: String?, _ limits: Limits) -> Bool {
+            guard calls < limits.calls else { return false }
+            if let server {
+                guard servers[server, default: 0] < limits.callsPerServer else { return false }
+                servers[server, default: 0] += 1
+            }
+            calls += 1
+            return true
+        }
+
+        mutating func release(_ server: String?) {
+            calls -= 1
+            guard let server, let count = servers[server] else { return }
+            servers[server] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    /// A call in progress.
+    public struct Slot {
+        fileprivate var service: ExternalService
+        fileprivate var server: String?
     }
 
     private static let pollInterval: Duration = .milliseconds(5)
@@ -58,22 +87,20 @@ public final class Bulkhead: TransportDecorator {
 
     /// Takes one of the service's slots; waits for one if none is free and not too many callers are waiting.
     /// - Throws: ``TransportError/withheld(_:)`` with ``WithheldCall/busy``.
-    public func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> ExternalService {
+    public func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Slot {
         enum Answer { case taken, wait, refused }
-        let (service, limits) = (request.call.service, limits)
+        let (slot, limits) = (Slot(service: request.call.service, server: request.server), limits)
+        let service = slot.service
         let answer = services.withLock { services -> Answer in
             var usage = services[service] ?? Usage()
             defer { services[service] = usage }
-            if usage.calls < limits.calls {
-                usage.calls += 1
-                return .taken
-            }
+            if usage.take(for: slot.server, limits) { return .taken }
             guard usage.waiting < limits.waiting else { return .refused }
             usage.waiting += 1
             return .wait
         }
         switch answer {
-        case .taken: return service
+        case .taken: return slot
         case .refused: throw .withheld(.busy)
         case .wait: break
         }
@@ -84,18 +111,17 @@ public final class Bulkhead: TransportDecorator {
             let isTaken = services.withLock { services -> Bool in
                 var usage = services[service] ?? Usage()
                 defer { services[service] = usage }
-                let isFree = usage.calls < limits.calls
-                if isFree { usage.calls += 1 }
+                let isFree = usage.take(for: slot.server, limits)
                 if isFree || isOver { usage.waiting -= 1 }
                 return isFree
             }
-            if isTaken { return service }
+            if isTaken { return slot }
             if isOver { throw .withheld(.busy) }
         }
     }
 
     /// Releases the slot.
-    public func ended(_ service: ExternalService, _ result: CallResult) {
-        services.withLock { $0[service]?.calls -= 1 }
+    public func ended(_ slot: Slot, _ result: CallResult) {
+        services.withLock { $0[slot.service]?.release(slot.server) }
     }
 }

@@ -33,6 +33,9 @@ struct CircuitBreaker {
 
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
+    /// Whether nothing has happened yet that is worth remembering.
+    var isPristine: Bool { isClosed && failures == 0 }
+
     /// Whether a call may be made now.
     mutating func admit(at now: Instant) -> Admission {
         switch state {

@@ -10,6 +10,8 @@ public final class Circuits: TransportDecorator {
     public struct Call {
         fileprivate var service: ExternalService
         fileprivate var host: String
+        /// Whether a change of its circuit concerns the operator: a server that only a person named does not.
+        fileprivate var isReported: Bool
         fileprivate var admission: CircuitBreaker.Admission
         fileprivate var start: ContinuousClock.Instant
     }
@@ -25,6 +27,9 @@ public final class Circuits: TransportDecorator {
 
     /// If a call had less time than this, its timeout says nothing about the host.
     private static let shortestMeaningfulTimeout: Duration = .seconds(2)
+
+    /// Hosts remembered because they fail; beyond that, more of them are called as if they worked.
+    private static let maximumHosts = 4096
 
     private let now: @Sendable () -> ContinuousClock.Instant
     private let observer: Observer
@@ -42,11 +47,13 @@ public final class Circuits: TransportDecorator {
     public func begin(_ request: OutgoingRequest, by deadline: Deadline) throws(TransportError) -> Call {
         let service = request.call.service
         // For an entry that matches many hosts, the host's own name is not kept.
-        let host = HTTPSAddress(request.url).flatMap { service.entry(for: $0.host) } ?? service.name
+        let host =
+            request.server ?? HTTPSAddress(request.url).flatMap { service.entry(for: $0.host) } ?? service.name
         let now = now()
-        let admission = breakers.withLock { $0[host, default: CircuitBreaker()].admit(at: now) }
+        let admission = breakers.withLock { $0[host]?.admit(at: now) } ?? .go
         if case .refused(let retryAfter) = admission { throw .withheld(.circuitOpen(retryAfter: retryAfter)) }
-        return Call(service: service, host: host, admission: admission, start: now)
+        return Call(
+            service: service, host: host, isReported: request.destination != .named, admission: admission, start: now)
     }
 
     public func replied(_ call: Call, _ head: ReplyHead) { note(.init(status: head.status), call) }
@@ -58,7 +65,7 @@ public final class Circuits: TransportDecorator {
             case .notSent, .interrupted: .failure
             case .timedOut: now() - call.start >= Self.shortestMeaningfulTimeout ? .failure : .nothing
             case .replyTooLarge: .success
-            case .cancelled, .refused, .withheld: .nothing
+            case .cancelled, .refused, .forbiddenAddress, .withheld: .nothing
             }
         note(outcome, call)
     }
@@ -73,9 +80,15 @@ public final class Circuits: TransportDecorator {
             case .failure: breaker.failed(call.admission, began: call.start, at: now)
             case .nothing: breaker.ended(call.admission, at: now)
             }
-            breakers[call.host] = breaker
+            // One without failures need not be remembered.
+            let isKnown = breakers[call.host] != nil
+            if breaker.isPristine {
+                breakers[call.host] = nil
+            } else if isKnown || breakers.count < Self.maximumHosts {
+                breakers[call.host] = breaker
+            }
             return (wasClosed, breaker.isClosed)
         }
-        if wasClosed != isClosed { observer(call.service, call.host, !isClosed) }
+        if wasClosed != isClosed, call.isReported { observer(call.service, call.host, !isClosed) }
     }
 }

@@ -16,7 +16,7 @@ extension ErrorCode {
     static let signingIn: Set<ErrorCode> = [
         .missingHeader, .malformedHeader, .credentialsMissing, .signInTypeNotAllowed, .credentialsRejected,
         .tooManyFailedSignIns, .providerUnavailable, .providerBusy, .providerCircuitOpen, .providerMisconfigured,
-        .cloudTimeout, .quotaCodeExchangeRate,
+        .cloudTimeout, .quotaCodeExchangeRate, .serverNotAllowed,
     ]
     /// Where the caller must be a user.
     static let users: Set<ErrorCode> = [.userUnknown, .tooManyDevices, .tooManySimultaneousRequests]

@@ -82,7 +82,7 @@ public enum OpenAPIDocument {
             codeVerifier,
             header(.accountID, "Dropbox: the account id."),
             header(.microsoftAccessToken, "Microsoft: the second token."),
-            header(.accountDetails, "Apple: JSON with the person's names."),
+            header(.accountDetails, "JSON. Apple: the person's names; WebDAV, S3: where the storage is."),
         ]
     }
 

@@ -12,9 +12,10 @@ public struct UnitSettings: Sendable, Equatable {
 
     /// What the configuration needs to reach in networks other than the internet.
     public struct Networks: Sendable, Equatable {
-        /// Whether something in a private network is needed: the database, or a name server.
+        /// Whether something in a private network is needed: the database, a name server, a server that people may name.
         public var needsPrivate: Bool
-        /// Whether something on this machine is needed by IP: the database, a name server, the sandbox.
+        /// Whether something on this machine is needed by IP: the database, a name server, the sandbox, a server that
+        /// people may name.
         public var needsLoopback: Bool
 
         public init(needsPrivate: Bool, needsLoopback: Bool) {
@@ -24,13 +25,16 @@ public struct UnitSettings: Sendable, Equatable {
 
         /// - Parameters:
         ///   - database: the database's host; `nil` for a Unix socket. A name may be anywhere.
+        ///   - namedServers: hosts of servers that people may name; IPv6 addresses in brackets. A name may be anywhere.
         ///   - resolvConf: the text of resolv.conf(5); without a name server in it, one on this machine is used.
-        public init(database: String?, usesSandbox: Bool, resolvConf: String) {
+        public init(database: String?, usesSandbox: Bool, namedServers: [String] = [], resolvConf: String) {
             let servers = resolvConf.split(separator: "\n").compactMap { line -> String? in
                 let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
                 return words.count > 1 && words[0] == "nameserver" ? String(words[1]) : nil
             }
-            let hosts = (servers.isEmpty ? ["127.0.0.1"] : servers) + (database.map { [$0] } ?? [])
+            let hosts =
+                (servers.isEmpty ? ["127.0.0.1"] : servers) + (database.map { [$0] } ?? [])
+                + namedServers.map { $0.filter { $0 != "[" && $0 != "]" } }
             let kinds = hosts.map(Kind.of)
             needsPrivate = kinds.contains(.private) || kinds.contains(.unknown)
             needsLoopback = usesSandbox || kinds.contains(.loopback) || kinds.contains(.unknown)

@@ -7,15 +7,18 @@ public struct SignInOffer: Sendable {
     public typealias AccountMaker =
         @Sendable (_ values: SettingValues, _ now: @escaping @Sendable () -> Date) -> (any AccountProvider)?
 
+    /// Makes the storage of what the configuration says, as far as it matters there.
+    public typealias StorageMaker = @Sendable (_ values: SettingValues) -> any CloudProvider
+
     public let accountType: AccountType
     public let settings: [Setting]
     /// `nil` if the values cannot be used; their settings have objected to them then.
     public let makeAccount: AccountMaker
-    /// The storage of the accounts; `nil` for accounts without one.
-    public let makeStorage: (@Sendable () -> any CloudProvider)?
+    /// Makes the storage of the accounts; `nil` for accounts without one.
+    public let makeStorage: StorageMaker?
 
     init(
-        _ accountType: AccountType, settings: [Setting], storage: (@Sendable () -> any CloudProvider)? = nil,
+        _ accountType: AccountType, settings: [Setting], storage: StorageMaker? = nil,
         account: @escaping AccountMaker
     ) {
         self.accountType = accountType

@@ -9,6 +9,8 @@ public struct Setting: Sendable {
         case text
         /// Any number of texts.
         case texts
+        /// Any number of addresses of servers, which may be in networks that are otherwise kept away.
+        case servers
         /// `true` or `false`; `false` if the file does not have it, unless said otherwise.
         case bool(default: Bool)
         /// A redirect URI that callers may name with their authorization codes, like those of `redirectURIs`.
@@ -25,7 +27,7 @@ public struct Setting: Sendable {
     public let isRequired: Bool
     /// How `syncctl setup` asks for it; `nil` if it does not.
     public let question: SetupQuestion?
-    /// What is wrong with a text or a secret, as the end of a sentence; `nil` if nothing is.
+    /// What is wrong with a text, with one of several, or with a secret, as the end of a sentence; `nil` if nothing is.
     public let objection: @Sendable (String) -> String?
 
     /// - Parameter objection: see ``Setting/objection``; called for values that are not empty.

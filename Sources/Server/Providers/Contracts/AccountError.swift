@@ -12,6 +12,11 @@ public enum AccountError: Error, Equatable {
     case storageMissing(detail: String)
     /// The stored refresh token no longer works; only the person can fix that, by signing in.
     case revoked
+    /// `X-account-details` is not what this kind of account needs; the text is the end of a sentence about it, for the
+    /// caller.
+    case malformedDetails(String)
+    /// The person has named a server that the operator's settings, or the address guard, do not admit.
+    case serverNotAllowed
     /// The provider has certainly not handled the single-use request, so the same one may be sent again; the detail is
     /// for the log only.
     case notAsked(detail: String)

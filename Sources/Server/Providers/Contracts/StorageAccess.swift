@@ -26,6 +26,9 @@ public struct StorageAccess {
 public protocol AccessTokens: AnyObject {
     /// Distinguishes accounts, for caches of this process.
     var accountKey: Int64 { get }
+    /// Where the storage is that the token returned last opens, as ``StoredCredentials/location`` has it; `nil` for
+    /// companies' storages, whose adapters know.
+    var location: String? { get }
     /// The token to try first.
     func current() throws(CloudStorageError) -> String
     /// A token that is not `rejected`: another process may have renewed it already, otherwise it is renewed now.
@@ -35,6 +38,10 @@ public protocol AccessTokens: AnyObject {
     /// - Throws: ``CloudStorageError/authorizationRevoked`` if the provider says that no renewal is possible; anything
     ///   else if it could not be asked.
     func renewed(insteadOf rejected: String, by deadline: Deadline) throws(CloudStorageError) -> String
+}
+
+extension AccessTokens {
+    public var location: String? { nil }
 }
 
 /// Remembers where a person's folder is, for all processes.

@@ -11,7 +11,7 @@ extension Company {
                 DropboxSettings.appKey, DropboxSettings.appSecret, DropboxSettings.redirectURI,
                 DropboxSettings.allowsBareTokens,
             ],
-            storage: { Dropbox() },
+            storage: { _ in Dropbox() },
             account: { values, _ in
                 DropboxAccount(
                     appKey: values.text(DropboxSettings.appKey),

@@ -8,7 +8,7 @@ extension Company {
         signIn: SignInOffer(
             .google,
             settings: [GoogleSettings.clientID, GoogleSettings.clientSecret, GoogleSettings.appClientIDs],
-            storage: { GoogleDrive() },
+            storage: { _ in GoogleDrive() },
             account: { values, _ in
                 GoogleAccount(
                     clientID: values.text(GoogleSettings.clientID),

@@ -11,7 +11,7 @@ extension Company {
                 MicrosoftSettings.clientID, MicrosoftSettings.clientSecret, MicrosoftSettings.redirectURI,
                 MicrosoftSettings.allowsIDTokens,
             ],
-            storage: { OneDrive() },
+            storage: { _ in OneDrive() },
             account: { values, _ in
                 MicrosoftAccount(
                     clientID: values.text(MicrosoftSettings.clientID),

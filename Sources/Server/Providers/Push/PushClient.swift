@@ -23,6 +23,7 @@ public struct PushClient {
             case .timedOut: throw .timedOut
             case .replyTooLarge, .cancelled: throw .unavailable(detail: "\(error)")
             case .refused(let reason): throw .misconfigured(detail: reason)
+            case .forbiddenAddress: throw .misconfigured(detail: "\(error)")
             }
         }
     }

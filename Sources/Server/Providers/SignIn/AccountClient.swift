@@ -12,6 +12,11 @@ public struct AccountClient {
         self.backoff = backoff
     }
 
+    /// The means of a storage with credentials that nobody has stored yet, to try them out.
+    func access(tokens: any AccessTokens) -> StorageAccess {
+        StorageAccess(transport: transport, tokens: tokens, folder: NoFolder(), deadline: deadline, backoff: backoff)
+    }
+
     /// The reply to `request`, whatever its status, except 429 and 5xx, which are retried.
     ///
     /// - Parameter isRepeatable: `false` for requests that work once, such as the exchange of a code: then only a
@@ -40,6 +45,9 @@ public struct AccountClient {
                 case .timedOut: throw .timedOut
                 case .withheld(let reason): throw .withheld(reason)
                 case .replyTooLarge, .cancelled: throw .unavailable(detail: "\(error)")
+                case .forbiddenAddress: throw .serverNotAllowed
+                // Only the certificate of a server that a person names is not the operator's business.
+                case .refused(let reason) where request.destination == .named: throw .unavailable(detail: reason)
                 case .refused(let reason): throw .misconfigured(detail: reason)
                 }
             }
@@ -51,4 +59,13 @@ public struct AccountClient {
             }
         }
     }
+}
+
+/// Of storages that need no folder to be remembered.
+private final class NoFolder: FolderMemory {
+    let name: String? = nil
+    let folderID: String? = nil
+    func replace(_ old: String?, by new: String) -> String { new }
+    func isDueForVerification() -> Bool { false }
+    func markDoubtful() {}
 }

@@ -7,6 +7,9 @@ enum ReplyVerdict {
     case answer
     /// The access token is not accepted.
     case tokenRejected
+    /// The request took no effect, because something in its authorization other than the token was wrong, which has been
+    /// corrected: it is sent again at once.
+    case authorizationCorrected
     /// A retry may help, after the given time if the provider named one.
     case tryAgain(after: Duration?, detail: String)
     case failure(CloudStorageError)
@@ -20,22 +23,34 @@ enum SingleOutcome {
     case unknown(after: Duration?, CloudStorageError)
 }
 
-/// Sends a provider's requests with a bearer token, renews it when it is rejected, and retries what may be retried.
+/// Sends a provider's requests with the person's token, renews it when it is rejected, and retries what may be retried.
 ///
 /// One value serves one operation. A token that is rejected right after it was renewed ends it with a transient
 /// failure; one that was accepted in between may simply have expired, since an operation may take longer than a token's
 /// lifetime.
 struct ProviderClient {
+    /// Adds to a request what shows that it is the person's: by default the token, as a bearer token.
+    /// - Parameter location: ``StoredCredentials/location``, of the same record as the token.
+    typealias Authorizer = (inout OutgoingRequest, _ token: String, _ location: String?) throws(CloudStorageError) ->
+        Void
+
     let access: StorageAccess
+    private let authorize: Authorizer
     let classify: (Reply) -> ReplyVerdict
     /// `false` for addresses that are themselves the authorization: the token must not be sent to them.
     var presentsToken = true
     private var token: String?
     private var hasJustRenewed = false
 
-    init(_ access: StorageAccess, classify: @escaping (Reply) -> ReplyVerdict) {
+    /// - Parameter token: the one to begin with, if it is known already.
+    init(
+        _ access: StorageAccess, token: String? = nil, authorize: @escaping Authorizer = Self.presentBearerToken,
+        classify: @escaping (Reply) -> ReplyVerdict
+    ) {
         self.access = access
+        self.authorize = authorize
         self.classify = classify
+        self.token = token
     }
 
     /// Sends `request`, with retries if necessary, until there is an answer; for idempotent requests.
@@ -89,11 +104,12 @@ struct ProviderClient {
                     throw request.body?.failure.map { .contentFailed($0) }
                         ?? .unavailable(detail: "cannot be sent again")
                 case .refused(let reason): throw .rejected(code: reason)
+                case .forbiddenAddress: throw .rejected(code: "forbidden address")
                 }
             }
             switch try settle(reply, by: deadline) {
             case .answer: return .answer(reply)
-            case .tokenRejected: continue
+            case .tokenRejected, .authorizationCorrected: continue
             case .tryAgain(let retryAfter, let detail): return .unknown(after: retryAfter, .unavailable(detail: detail))
             case .failure(let error): throw error
             }
@@ -106,7 +122,7 @@ struct ProviderClient {
         switch verdict {
         case .answer, .failure: hasJustRenewed = false
         case .tokenRejected: try renewToken(by: deadline)
-        case .tryAgain: break
+        case .tryAgain, .authorizationCorrected: break
         }
         return verdict
     }
@@ -121,15 +137,21 @@ struct ProviderClient {
         throw retryAfter == nil ? error : .rateLimited(retryAfter: retryAfter)
     }
 
-    /// Adds the bearer token to `request`, if the token is to be sent.
+    /// Adds the authorization to `request`, if the token is to be sent.
     mutating func authorized(_ request: OutgoingRequest) throws(CloudStorageError) -> OutgoingRequest {
         guard presentsToken else { return request }
         let token: String
         if let known = self.token { token = known } else { token = try access.tokens.current() }
         self.token = token
         var request = request
-        request.headers[.authorization] = "Bearer " + token
+        try authorize(&request, token, access.tokens.location)
         return request
+    }
+
+    private static func presentBearerToken(
+        _ request: inout OutgoingRequest, _ token: String, _ location: String?
+    ) {
+        request.headers[.authorization] = "Bearer " + token
     }
 
     private mutating func renewToken(by deadline: Deadline) throws(CloudStorageError) {

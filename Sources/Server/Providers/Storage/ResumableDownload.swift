@@ -22,9 +22,15 @@ struct ResumableDownload {
     private var attempt = 0
 
     init(from service: ExternalService, access: StorageAccess, classify: @escaping (Reply) -> ReplyVerdict) {
-        form = OutgoingRequest(service, .download, .get, "")
-        self.access = access
-        client = ProviderClient(access, classify: classify)
+        self.init(
+            OutgoingRequest(service, .download, .get, ""), through: ProviderClient(access, classify: classify))
+    }
+
+    /// - Parameter client: sends the requests, with its own kind of authorization.
+    init(_ form: OutgoingRequest, through client: ProviderClient) {
+        self.form = form
+        self.client = client
+        access = client.access
         patience = access.deadline.remaining
     }
 
@@ -126,6 +132,7 @@ struct ResumableDownload {
                 if isCancelled { throw .downloadCancelled }
                 if hasEverything { return .complete }
                 if case .refused(let reason) = error { throw .rejected(code: reason) }
+                if case .forbiddenAddress = error { throw .rejected(code: "forbidden address") }
                 if case .withheld(let reason) = error { throw .withheld(reason) }
                 // The status of a refusal counts even if its body is truncated or too long.
                 if isContent || head == nil {
@@ -143,7 +150,7 @@ struct ResumableDownload {
                 guard range == nil || hasEverything else { throw .contentMismatch }
                 return .complete
             case .answer: throw .unavailable(detail: "unexpected status \(head.status) or range")
-            case .tokenRejected: continue
+            case .tokenRejected, .authorizationCorrected: continue
             case .tryAgain(let retryAfter, let detail):
                 return .interrupted(after: retryAfter, .unavailable(detail: detail))
             case .failure(let error): throw error
@@ -154,14 +161,15 @@ struct ResumableDownload {
     /// The length of the whole body as the reply announces it (RFC 9110, sections 8.6 and 14.4), unless it is encoded.
     private static func length(of head: ReplyHead) -> Int64? {
         guard head.headers[.contentEncoding] == nil else { return nil }
-        guard head.status == 206 else { return head.headers[.contentLength].flatMap { Int64($0) } }
-        return head.headers[.contentRange]?.split(separator: "/").last.flatMap { Int64($0) }
+        if let range = head.headers[.contentRange] { return range.split(separator: "/").last.flatMap { Int64($0) } }
+        return head.status == 206 ? nil : head.headers[.contentLength].flatMap { Int64($0) }
     }
 
     /// Where in the whole body the reply's begins: at `start`, or at 0 if it has everything; `nil` if it is neither.
     private static func position(of head: ReplyHead, for start: Int64) -> Int64? {
-        if head.status == 200 { return 0 }
-        let isAsked = head.status == 206 && head.headers[.contentRange]?.hasPrefix("bytes \(start)-") == true
-        return isAsked ? start : nil
+        guard [200, 206].contains(head.status) else { return nil }
+        // Some servers answer a range with 200, but say which it is (`rclone serve s3`).
+        if let range = head.headers[.contentRange] { return range.hasPrefix("bytes \(start)-") ? start : nil }
+        return head.status == 200 ? 0 : nil
     }
 }

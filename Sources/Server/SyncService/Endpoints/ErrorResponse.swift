@@ -135,6 +135,8 @@ struct ErrorResponse: Equatable {
         case .storageMissing:
             self.init(code: .cloudRefused, "the account has no cloud storage: never set up, or not licensed")
         case .revoked: self.init(code: .credentialsRejected, "the person must sign in again")
+        case .malformedDetails(let text): self.init(code: .malformedHeader, "X-account-details \(text)")
+        case .serverNotAllowed: self.init(code: .serverNotAllowed)
         case .unavailable, .notAsked: self.init(code: .providerUnavailable)
         case .withheld(let reason): self.init(reason)
         case .timedOut: self.init(code: .cloudTimeout, "the sign-in service is too slow")

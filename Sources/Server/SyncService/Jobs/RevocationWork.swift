@@ -50,7 +50,7 @@ extension AccountError {
         case .notAsked, .unavailable: "unavailable"
         case .withheld: "withheld"
         case .timedOut: "timed out"
-        case .misconfigured: "misconfigured"
+        case .misconfigured, .malformedDetails, .serverNotAllowed: "misconfigured"
         }
     }
 }

@@ -30,6 +30,19 @@ struct UnitSettingsTests {
                 == UnitSettings.Networks(needsPrivate: needsPrivate, needsLoopback: needsLoopback))
     }
 
+    @Test(
+        "A server that people may name is reached wherever it is",
+        arguments: [
+            ("10.1.2.3", true, false), ("127.0.0.1", false, true), ("[fd00::1]", true, false), ("[::1]", false, true),
+            ("s3.example.com", true, true), ("8.8.8.8", false, false),
+        ])
+    func namedServers(host: String, needsPrivate: Bool, needsLoopback: Bool) {
+        #expect(
+            UnitSettings.Networks(
+                database: nil, usesSandbox: false, namedServers: [host], resolvConf: "nameserver 9.9.9.9")
+                == UnitSettings.Networks(needsPrivate: needsPrivate, needsLoopback: needsLoopback))
+    }
+
     @Test("The sandbox is on this machine")
     func sandbox() { #expect(networks("nameserver 9.9.9.9", usesSandbox: true).needsLoopback) }
 

@@ -10,6 +10,11 @@ final class ScriptedStorage {
     let pauses = PauseRecord()
     let folder = RememberedFolder(name: "Sync Tests")
     private let tokens = NumberedTokens()
+    /// Where the storage is, if its owner has named the server.
+    var location: String? {
+        get { tokens.location }
+        set { tokens.location = newValue }
+    }
 
     convenience init(_ replies: Reply...) { self.init(replies) }
 
@@ -40,6 +45,7 @@ final class ScriptedStorage {
 private final class NumberedTokens: AccessTokens {
     private var number = 0
     let accountKey: Int64 = 1
+    var location: String?
 
     func current() -> String { "T\(number)" }
 

@@ -119,23 +119,9 @@ public struct SNS: PushService {
             .sns, .push, "https://\(host)/",
             [(name: "Action", value: action), (name: "Version", value: Self.version)] + fields)
         request.replyLimitBytes = 64 * 1024
-        let time = Self.time(now())
-        let contentType = "application/x-www-form-urlencoded; charset=utf-8"
-        request.headers[.contentType] = contentType
-        request.headers[.amzDate] = time
-        request.headers[.authorization] = signature.authorization(
-            method: "POST", path: "/",
-            headers: [
-                (name: "content-type", value: contentType), (name: "host", value: host),
-                (name: "x-amz-date", value: time),
-            ], payload: request.body?.bytes ?? [], at: time)
+        request.headers[.contentType] = "application/x-www-form-urlencoded; charset=utf-8"
+        signature.sign(&request, payloadHash: SignatureV4.payloadHash(of: request.body?.bytes ?? []), at: now())
         return try client.send(request)
-    }
-
-    /// A time as `20150830T123600Z`.
-    static func time(_ secondsSince1970: Int64) -> String {
-        let digits = WireDate(secondsSince1970: secondsSince1970).description.filter(\.isNumber)
-        return digits.prefix(8) + "T" + digits.dropFirst(8) + "Z"
     }
 
     /// One object with a string per kind of recipient, each an object serialised as JSON itself.
@@ -149,8 +135,4 @@ public struct SNS: PushService {
         }
         return String(decoding: writer.bytes, as: UTF8.self)
     }
-}
-
-extension HTTPField.Name {
-    static let amzDate = Self("x-amz-date")!
 }

@@ -67,7 +67,8 @@ extension RequestContext {
                 services.failedSignIns.refund(to: network)
                 return profile
             } catch {
-                if error != .rejected { services.failedSignIns.refund(to: network) }
+                // Whoever tries one address after the other is slowed down like one who tries tokens.
+                if error != .rejected && error != .serverNotAllowed { services.failedSignIns.refund(to: network) }
                 throw error
             }
         }

@@ -1,0 +1,157 @@
+internal import Posix
+
+/// Passes one request on to a backend, and its answer back, both piece by piece and byte for byte.
+///
+/// Target, `Host` and all headers stay as the client sent them, since its signature covers them. The version is HTTP/1.0:
+/// then the server neither expects to be asked before the body nor answers in chunks, and the end of the connection is
+/// the end of an answer without a length.
+struct BackendExchange {
+    private static let timeout: Duration = .seconds(60)
+    private static let longestHead = 256 * 1024
+    private static let pieceBytes = 262_144
+    /// Longest answer without a `Content-Length`; longer ones are truncated, which clients notice.
+    private static let longestUnannounced = 16 << 20
+    /// What concerns the connection to nginx or the sandbox only.
+    private static let ownHeaders: Set = [
+        "connection", "keep-alive", "transfer-encoding", "te", "upgrade", "content-length", "expect",
+        "x-sandbox-protocol",
+    ]
+
+    let backend: Backend
+
+    func respond(to request: SandboxRequest) throws(RequestBodyError) -> SandboxResponse {
+        do {
+            let connection = try LoopbackConnection(port: backend.port, timeout: Self.timeout)
+            try connection.send(head(of: request)[...])
+            try sendBody(of: request, to: connection)
+            return try response(from: AnswerReader(connection), to: request)
+        } catch let error as RequestBodyError {
+            // The connection is closed with its request unfinished, so the backend sees the cut as well.
+            throw error
+        } catch {
+            return SandboxResponse(502, json: ["error": .string("the backend of \(backend.host) fails: \(error)")])
+        }
+    }
+
+    private func head(of request: SandboxRequest) -> [UInt8] {
+        let target = request.path + (request.queryText.isEmpty ? "" : "?" + request.queryText)
+        var text = "\(request.method) \(target) HTTP/1.0\r\n"
+        for (name, value) in request.allHeaders where !Self.ownHeaders.contains(name) {
+            text += "\(name): \(value)\r\n"
+        }
+        if let length = request.body.declaredLength, length > 0 || ["PUT", "POST"].contains(request.method) {
+            text += "content-length: \(length)\r\n"
+        }
+        return Array((text + "connection: close\r\n\r\n").utf8)
+    }
+
+    private func sendBody(of request: SandboxRequest, to connection: LoopbackConnection) throws {
+        guard var rest = request.body.declaredLength else { return }
+        var buffer = [UInt8](repeating: 0, count: min(Self.pieceBytes, max(1, rest)))
+        while rest > 0 {
+            if buffer.count > rest { buffer.removeLast(buffer.count - rest) }
+            var filled = 0
+            do {
+                try request.body.fill(&buffer, filled: &filled)
+            } catch {
+                // What arrived before the cut belongs to the backend.
+                try? connection.send(buffer[..<filled])
+                throw error
+            }
+            guard filled > 0 else { throw RequestBodyError.cut }
+            rest -= filled
+            do {
+                try connection.send(buffer[..<filled])
+            } catch {
+                // A server may answer, and close, before it has read a body that it does not want.
+                return
+            }
+        }
+    }
+
+    private func response(from reader: AnswerReader, to request: SandboxRequest) throws -> SandboxResponse {
+        var head = try AnswerHead(try reader.head(limit: Self.longestHead))
+        // An interim answer, which HTTP/1.0 should not get.
+        while head.status < 200 { head = try AnswerHead(try reader.head(limit: Self.longestHead)) }
+        let headers = head.headers.filter { !Self.ownHeaders.contains($0.name.lowercased()) }
+        let length = head.value(of: "content-length").flatMap { Int($0) }
+        if request.method == "HEAD" || head.status == 204 || head.status == 304 {
+            return SandboxResponse(head.status, headers: headers, announcing: length ?? 0)
+        }
+        if let length {
+            return SandboxResponse(head.status, headers: headers, stream: { try reader.read($0) }, count: length)
+        }
+        return SandboxResponse(
+            head.status, headers: headers, body: try reader.rest(limit: Self.longestUnannounced))
+    }
+}
+
+/// Reads a backend's answer.
+///
+/// `@unchecked Sendable`: one thread makes the response that contains it, and sends it.
+private final class AnswerReader: @unchecked Sendable {
+    private let connection: LoopbackConnection
+    private var buffer = [UInt8](repeating: 0, count: 65_536)
+    private var available: ArraySlice<UInt8> = []
+
+    init(_ connection: LoopbackConnection) { self.connection = connection }
+
+    /// The bytes up to and including the next blank line.
+    func head(limit: Int) throws -> [UInt8] {
+        var head: [UInt8] = []
+        while true {
+            let piece = try read(1)
+            guard !piece.isEmpty else { throw BackendFailure.noAnswer }
+            head += piece
+            if head.suffix(4).elementsEqual([0x0D, 0x0A, 0x0D, 0x0A]) { return head }
+            guard head.count < limit else { throw BackendFailure.unreadable }
+        }
+    }
+
+    /// At most `count` of the next bytes; none at the end.
+    func read(_ count: Int) throws -> ArraySlice<UInt8> {
+        if available.isEmpty { available = buffer[..<(try connection.receive(into: &buffer))] }
+        let piece = available.prefix(count)
+        available = available.dropFirst(count)
+        return piece
+    }
+
+    func rest(limit: Int) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < limit {
+            let piece = try read(limit - bytes.count)
+            if piece.isEmpty { break }
+            bytes += piece
+        }
+        return bytes
+    }
+}
+
+private enum BackendFailure: Error {
+    case noAnswer
+    case unreadable
+}
+
+/// Status line and headers of an answer.
+private struct AnswerHead {
+    let status: Int
+    let headers: [(name: String, value: String)]
+
+    init(_ bytes: [UInt8]) throws {
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\r\n")
+        let words = lines.first?.split(separator: " ") ?? []
+        guard words.count >= 2, words[0].hasPrefix("HTTP/"), let status = Int(words[1]) else {
+            throw BackendFailure.unreadable
+        }
+        self.status = status
+        headers = lines.dropFirst().compactMap { line in
+            guard let colon = line.firstIndex(of: ":") else { return nil }
+            return (
+                String(line[..<colon]),
+                String(line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" })
+            )
+        }
+    }
+
+    func value(of name: String) -> String? { headers.first { $0.name.lowercased() == name }?.value }
+}

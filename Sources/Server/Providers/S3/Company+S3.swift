@@ -1,0 +1,23 @@
+public import HTTPTransport
+import SyncProtocol
+
+extension Company {
+    /// Whoever offers the interface of Amazon S3: accounts with storage, on servers that people name.
+    static let s3 = Company(
+        name: "S3", services: [.s3],
+        signIn: SignInOffer(
+            .s3, settings: S3Settings.servers.all,
+            storage: { values in S3(servers: NamedServers(S3Settings.servers, values)) },
+            account: { values, _ in S3Account(servers: NamedServers(S3Settings.servers, values)) }))
+}
+
+extension ExternalService {
+    /// All services with the interface of Amazon S3 together: they are told apart by ``OutgoingRequest/server``.
+    public static let s3 = ExternalService("s3", hosts: [])
+}
+
+private enum S3Settings {
+    static let servers = NamedServers.Settings(
+        servers: "s3.endpoints", anyPublicServer: "s3.anyPublicServer",
+        question: "S3: the addresses of the services that people may use, with blanks between them: ")
+}

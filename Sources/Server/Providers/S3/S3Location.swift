@@ -1,0 +1,127 @@
+import FoundationEssentials
+import HTTPTransport
+import OpenSSLCrypto
+import SyncProtocol
+import UntrustedInput
+
+/// Where a person's objects are in a service with the interface of Amazon S3, and the access key that opens it, without
+/// its secret.
+struct S3Location: Codable, Equatable, Sendable {
+    /// The service's address, in canonical form.
+    let address: String
+    /// Such as `eu-central-1`; services without regions take any.
+    let region: String
+    let bucket: String
+    let accessKeyID: String
+    /// How the keys of all objects begin: empty, or with a slash at its end.
+    let prefix: String
+}
+
+extension S3Location {
+    /// The form in which it is stored (``StoredCredentials/location``).
+    init(stored text: String) throws(CloudStorageError) {
+        do { self = try JSONDecoder().decode(Self.self, from: Data(text.utf8)) } catch { throw .localFailure(error) }
+    }
+
+    /// Contains only texts, so it can always be encoded.
+    var stored: String? { (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } }
+
+    /// What tells one person's storage from another's: not the key, which may be replaced by another one.
+    var identity: String {
+        // Amazon has several addresses for each bucket, whose name is unique among all its regions.
+        let server = server?.isAmazons == true ? "https://s3.amazonaws.com" : address
+        let text = "\(server)\(bucket)/\(prefix)"
+        guard text.unicodeScalars.count > 255 else { return text }
+        return "sha256:" + IncrementalDigest.digest(of: Array(text.utf8), .sha256).hexLowercase
+    }
+
+    var server: ServerAddress? { ServerAddress(address) }
+
+    /// How the URLs of all objects begin: with the bucket in the host's name at Amazon, where the certificate allows it,
+    /// else in the path ("Virtual hosting of buckets").
+    func baseURL(on server: ServerAddress) -> String {
+        server.isAmazons && !bucket.contains(".")
+            ? "\(server.scheme.rawValue)://\(bucket).\(server.authority)/" : "\(server.text)\(bucket)/"
+    }
+
+    /// The prefix as it is in URLs.
+    var encodedPrefix: String {
+        prefix.split(separator: "/", omittingEmptySubsequences: false).map { PercentEncoding.encode(String($0)) }
+            .joined(separator: "/")
+    }
+}
+
+// What a phone sends.
+extension S3Location {
+    /// The members of `X-account-details`.
+    private struct Details: Decodable {
+        var address: String
+        var region: String
+        var bucket: String
+        var accessKeyID: String
+        var prefix: String?
+    }
+
+    private static let longestPrefix = 512
+
+    /// Reads what a phone presents.
+    /// - Throws: ``AccountError/malformedDetails(_:)``; ``AccountError/serverNotAllowed`` for an address that is none.
+    init(details text: String?) throws(AccountError) {
+        guard let text, let details = try? UntrustedJSON.decode(Details.self, from: Array(text.utf8)) else {
+            throw .malformedDetails("must be JSON with address, region, bucket and accessKeyID")
+        }
+        // No reason is given why an address is not accepted.
+        guard let server = ServerAddress(details.address) else { throw .serverNotAllowed }
+        guard server.path == "/" else { throw .malformedDetails("must have the address of a server, without a path") }
+        guard details.region.isMade(of: "-", upTo: 64) else {
+            throw .malformedDetails("must have a region of letters, digits and hyphens")
+        }
+        guard Self.isBucketName(details.bucket) else {
+            throw .malformedDetails("must have a bucket of 3 to 63 small letters, digits, dots and hyphens")
+        }
+        guard details.accessKeyID.isMade(of: "-._", upTo: 128) else {
+            throw .malformedDetails("must have an accessKeyID of letters, digits, hyphens, dots and underscores")
+        }
+        guard let prefix = Self.canonicalPrefix(details.prefix ?? "") else {
+            throw .malformedDetails("must have a prefix of at most \(Self.longestPrefix) bytes, without empty parts")
+        }
+        self.init(
+            address: server.text, region: details.region, bucket: details.bucket, accessKeyID: details.accessKeyID,
+            prefix: prefix)
+    }
+
+    /// "Bucket naming rules".
+    private static func isBucketName(_ text: String) -> Bool {
+        let ends = [text.utf8.first, text.utf8.last]
+        return text.utf8.count >= 3 && text.isMade(of: "-.", upTo: 63) && text == text.lowercased()
+            && !text.contains("..") && !ends.contains(UInt8(ascii: "-")) && !ends.contains(UInt8(ascii: "."))
+    }
+
+    private static func canonicalPrefix(_ text: String) -> String? {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        let inner = parts.last == "" ? parts.dropLast() : parts[...]
+        guard text.utf8.count <= longestPrefix, !inner.contains(where: { ["", ".", ".."].contains($0) }),
+            text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+        else { return nil }
+        return inner.map { $0 + "/" }.joined()
+    }
+}
+
+extension ServerAddress {
+    fileprivate var isAmazons: Bool { host.hasSuffix(".amazonaws.com") || host.hasSuffix(".amazonaws.com.cn") }
+}
+
+extension String {
+    /// Whether it has 1 to `maximum` ASCII letters, digits and characters of `others`.
+    fileprivate func isMade(of others: String, upTo maximum: Int) -> Bool {
+        (1...maximum).contains(utf8.count)
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: others.utf8.contains(byte)
+                }
+            }
+    }
+}

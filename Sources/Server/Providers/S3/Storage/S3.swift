@@ -1,0 +1,160 @@
+import Expat
+public import FoundationEssentials
+import HTTPTransport
+import HTTPTypes
+import OpenSSLCrypto
+public import SyncProtocol
+
+/// A bucket, or what begins with a prefix in it, of a service with the interface of Amazon S3.
+///
+/// An object has no identifier but its key: whoever renames it makes another one. Names are unique, and an object that
+/// exists is not overwritten (`If-None-Match: *`); services that ignore this condition overwrite an object of the same
+/// name, which only a repeated upload has. Deleting does not prove that there was something.
+/// https://docs.aws.amazon.com/AmazonS3/latest/API/
+public struct S3: CloudProvider {
+    /// The smallest part but the last ("Amazon S3 multipart upload limits").
+    public static let smallestPartBytes = 5 << 20
+
+    let servers: NamedServers
+    /// What the parts of an upload are multiples of.
+    let granularity: Int
+    /// Seconds since 1970.
+    let now: @Sendable () -> Int64
+
+    /// - Parameters:
+    ///   - granularity: tests choose less where their server takes that.
+    ///   - now: the clock; tests pass one that they control.
+    public init(
+        servers: NamedServers, granularity: Int = S3.smallestPartBytes,
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.servers = servers
+        self.granularity = granularity
+        self.now = { Int64(now().timeIntervalSince1970) }
+    }
+
+    public var storageType: CloudStorageType { .s3 }
+
+    /// Makes no request: a name that is taken is detected only when it is used.
+    public func reserve(name: String, in access: StorageAccess) throws(CloudStorageError) -> ObjectReservation {
+        ObjectReservation(name: name, objectID: nil, spareName: try ObjectReservation.spareName(for: name))
+    }
+
+    public func upload(
+        _ content: any UploadContent, as reservation: ObjectReservation, mimeType: String, to access: StorageAccess
+    ) throws(CloudStorageError) -> StoredObject {
+        try S3Upload(
+            content: content, reservation: reservation, mimeType: mimeType, bucket: try bucket(access),
+            granularity: granularity
+        ).run()
+    }
+
+    public func describe(objectID: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject {
+        try Self.describe(objectID, in: try bucket(access))
+    }
+
+    public func download(
+        objectID: String, range: ClosedRange<Int64>?, from access: StorageAccess, begin: (Int64?) -> Void,
+        receive: (Span<UInt8>) -> Bool
+    ) throws(CloudStorageError) {
+        let bucket = try bucket(access)
+        let request = bucket.request(.download, .get, object: objectID)
+        var download = ResumableDownload(request, through: bucket.client())
+        download.range = range
+        try download.run(request.url, begin: begin, receive: receive)
+    }
+
+    public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
+        let bucket = try bucket(access)
+        var client = bucket.client(accepting: ["NoSuchKey"])
+        _ = try client.send(bucket.request(.delete, .delete, object: objectID))
+    }
+
+    /// Also ends what an interrupted upload of that name has left, which is not an object, but is billed.
+    public func find(name: String, in access: StorageAccess) throws(CloudStorageError) -> StoredObject? {
+        let bucket = try bucket(access)
+        let objectID = Self.objectID(name)
+        do {
+            return try Self.describe(objectID, in: bucket)
+        } catch .notFound {
+            try S3MultipartUpload.abortAll(of: name, in: bucket)
+            return nil
+        }
+    }
+
+    /// What lies deeper than our own objects, behind another slash, is not ours.
+    public func list(in access: StorageAccess, page: ([StoredObject]) -> Void) throws(CloudStorageError) {
+        let bucket = try bucket(access)
+        var client = bucket.client()
+        var continuation: String?
+        while true {
+            var query = [("list-type", "2"), ("prefix", bucket.location.prefix), ("delimiter", "/")]
+            if let continuation { query.append(("continuation-token", continuation)) }
+            let reply = try client.send(bucket.request(.metadata, .get, query: query.map { (name: $0, value: $1) }))
+            let listed = try S3Listing(reply, prefix: bucket.location.prefix)
+            page(listed.objects)
+            guard let next = listed.continuation else { return }
+            continuation = next
+        }
+    }
+
+    // MARK: Pieces
+
+    func bucket(_ access: StorageAccess) throws(CloudStorageError) -> S3Bucket {
+        try S3Bucket(in: access, servers: servers, now: now)
+    }
+
+    /// The key behind the prefix, as it is in URLs, so that any name has an identifier that can be kept.
+    static func objectID(_ name: String) -> String { PercentEncoding.encode(name) }
+
+    /// Asks for the first byte, since an error of HEAD has no body, and hence does not say what is missing or wrong.
+    static func describe(
+        _ objectID: String, in bucket: S3Bucket, by deadline: Deadline? = nil
+    ) throws(CloudStorageError) -> StoredObject {
+        var client = bucket.client(accepting: ["InvalidRange"])
+        let first = try client.send(
+            bucket.request(.metadata, .get, object: objectID, headers: [.range: "bytes=0-0"]), by: deadline)
+        // `rclone serve s3` answers a range with 200.
+        if first.status < 300, let range = first.head.headers[.contentRange] {
+            return try stored(objectID, sizeBytes: range.split(separator: "/").last.flatMap { Int64($0) }, first.head)
+        }
+        // An empty object has no first byte (RFC 9110, section 15.5.17); some services answer with all of nothing.
+        if first.status == 200, first.body.isEmpty { return try stored(objectID, sizeBytes: 0, first.head) }
+        guard first.status == 416 else { throw .unavailable(detail: "unexpected status \(first.status)") }
+        let head = try client.send(bucket.request(.metadata, .head, object: objectID), by: deadline)
+        return try stored(objectID, sizeBytes: 0, head.head)
+    }
+
+    private static func stored(
+        _ objectID: String, sizeBytes: Int64?, _ head: ReplyHead
+    ) throws(CloudStorageError) -> StoredObject {
+        guard let sizeBytes, let name = PercentEncoding.decode(objectID), let tag = head.headers[.eTag] else {
+            throw .unavailable(detail: "unreadable reply from the provider")
+        }
+        let object = StoredObject(
+            objectID: objectID, name: name, sizeBytes: sizeBytes,
+            providerHash: S3ETag(tag).md5 ?? head.headers[.amzMetaMD5].flatMap(S3ETag.md5(in:)),
+            revision: S3ETag(tag).text)
+        guard object.isPlausible else { throw .unavailable(detail: "unreadable reply from the provider") }
+        return object
+    }
+}
+
+/// An entity tag: of most objects the MD5 of their bytes, but not of those that came in parts, or are encrypted with a
+/// key of their own ("Object", ETag).
+struct S3ETag: Equatable {
+    /// Without quotes.
+    let text: String
+
+    init(_ field: String) {
+        text = field.filter { $0 != "\"" }
+    }
+
+    /// In lower case; `nil` if it is something else.
+    var md5: String? { Self.md5(in: text) }
+
+    /// 32 hexadecimal digits in lower case; `nil` if `text` is something else.
+    static func md5(in text: String) -> String? {
+        text.utf8.count == 32 && [UInt8](hexadecimal: text) != nil ? text.lowercased() : nil
+    }
+}

@@ -1,0 +1,102 @@
+import HTTPTransport
+import HTTPTypes
+import SyncProtocol
+
+/// One person's part of a bucket, for one operation: makes requests, signs and sends them.
+struct S3Bucket {
+    let access: StorageAccess
+    let location: S3Location
+    private let token: String
+    private let destination: OutgoingRequest.Destination
+    private let baseURL: String
+    private let signer: S3Signer
+    /// Without TLS, only a signature protects a payload.
+    private let signsPayloads: Bool
+
+    /// - Throws: ``CloudStorageError/rejected(code:)`` if the operator no longer admits the server.
+    init(
+        in access: StorageAccess, servers: NamedServers, now: @escaping @Sendable () -> Int64
+    ) throws(CloudStorageError) {
+        token = try access.tokens.current()
+        guard let stored = access.tokens.location else { throw .authorizationRevoked }
+        location = try S3Location(stored: stored)
+        guard let server = location.server, let destination = servers.destination(of: server) else {
+            throw .rejected(code: "the server is not allowed")
+        }
+        self.access = access
+        self.destination = destination
+        baseURL = location.baseURL(on: server)
+        signsPayloads = server.scheme == .http
+        signer = S3Signer(now: now)
+    }
+
+    /// The same bucket before anybody has an account: for sign-in.
+    init(
+        _ location: S3Location, secret: String, destination: OutgoingRequest.Destination, server: ServerAddress,
+        access: StorageAccess, now: @escaping @Sendable () -> Int64
+    ) {
+        token = secret
+        self.location = location
+        self.access = access
+        self.destination = destination
+        baseURL = location.baseURL(on: server)
+        signsPayloads = server.scheme == .http
+        signer = S3Signer(now: now)
+    }
+
+    /// Sends requests with the key's signature, and retries them.
+    /// - Parameter answers: the codes of errors that the caller wants to see.
+    func client(accepting answers: Set<String> = []) -> ProviderClient {
+        ProviderClient(
+            access, token: token,
+            authorize: { [signer] request, token, stored throws(CloudStorageError) in
+                // Another process may have stored another key in the meantime.
+                let location = try stored.map { text throws(CloudStorageError) in try S3Location(stored: text) }
+                signer.sign(&request, secret: token, as: location ?? self.location)
+            },
+            classify: { [signer] in S3Verdict.classify($0, accepting: answers, correcting: signer) })
+    }
+
+    /// A request that concerns the whole bucket.
+    func request(
+        _ operation: ProviderCall.Operation, _ method: HTTPRequest.Method,
+        query: [(name: String, value: String)], headers: HTTPFields = [:]
+    ) -> OutgoingRequest {
+        make(operation, method, baseURL, query, headers)
+    }
+
+    /// A request that concerns an object.
+    func request(
+        _ operation: ProviderCall.Operation, _ method: HTTPRequest.Method, object: String,
+        query: [(name: String, value: String)] = [], headers: HTTPFields = [:]
+    ) -> OutgoingRequest {
+        make(operation, method, baseURL + location.encodedPrefix + object, query, headers)
+    }
+
+    private func make(
+        _ operation: ProviderCall.Operation, _ method: HTTPRequest.Method, _ address: String,
+        _ query: [(name: String, value: String)], _ headers: HTTPFields
+    ) -> OutgoingRequest {
+        let text = SignatureV4.canonicalQuery(query)
+        var request = OutgoingRequest(
+            .s3, operation, method, text.isEmpty ? address : address + "?" + text, headers: headers)
+        request.destination = destination
+        request.headers[.amzContentSHA256] = SignatureV4.payloadHash(of: [])
+        return request
+    }
+
+    /// Gives a request a body.
+    /// - Parameter hash: the SHA-256 of the bytes in hexadecimal digits, where it is known.
+    func attach(_ bytes: ArraySlice<UInt8>, hash: String? = nil, to request: inout OutgoingRequest) {
+        request.body = .bytes(bytes)
+        request.headers[.amzContentSHA256] =
+            hash ?? (signsPayloads ? SignatureV4.payloadHash(of: bytes) : SignatureV4.unsignedPayload)
+    }
+
+    /// Gives a request a part as its body: sent as it arrives, except where it must be hashed before.
+    func attach(_ part: UploadPart, to request: inout OutgoingRequest) throws(CloudStorageError) {
+        guard !signsPayloads else { return attach(try part.whole(), to: &request) }
+        request.body = part.body()
+        request.headers[.amzContentSHA256] = SignatureV4.unsignedPayload
+    }
+}

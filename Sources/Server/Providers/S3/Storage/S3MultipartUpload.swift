@@ -1,0 +1,157 @@
+import Expat
+import FoundationEssentials
+import HTTPTransport
+import HTTPTypes
+import OpenSSLCrypto
+
+/// A multipart upload: its parts become an object only when they are assembled, and cost money until then, or until the
+/// upload is aborted ("Uploading and copying objects using multipart upload").
+struct S3MultipartUpload {
+    /// How a completion ends.
+    enum Ending {
+        case assembled
+        /// An object of that name has come into being meanwhile.
+        case taken
+        /// The service does not know the upload any more: perhaps an earlier attempt has completed it.
+        case lost
+    }
+
+    /// Of `InitiateMultipartUploadResult`.
+    private static let longestIdentifier = 1024
+
+    private let bucket: S3Bucket
+    private let objectID: String
+    private let id: String
+    private let answers: Set<String>
+    private var parts: [(tag: String, checksum: String)] = []
+
+    /// Begins an upload. One whose reply is lost stays behind until it is found by ``abortAll(of:in:)``.
+    init(
+        of name: String, headers: HTTPFields, in bucket: S3Bucket, accepting answers: Set<String>,
+        by deadline: Deadline
+    ) throws(CloudStorageError) {
+        self.bucket = bucket
+        self.answers = answers
+        objectID = S3.objectID(name)
+        var request = bucket.request(
+            .upload, .post, object: objectID, query: [(name: "uploads", value: "")], headers: headers)
+        request.headers[HTTPField.Name("x-amz-checksum-algorithm")!] = "SHA256"
+        var client = bucket.client()
+        let root = try S3XML.root(of: try client.send(request, by: deadline), named: "InitiateMultipartUploadResult")
+        guard let id = root.child("UploadId", in: root.namespace)?.text,
+            (1...Self.longestIdentifier).contains(id.utf8.count)
+        else { throw .unavailable(detail: "no upload") }
+        self.id = id
+    }
+
+    /// Sends the next part; the same part again has the same effect.
+    ///
+    /// It is collected first, since its checksum precedes it.
+    mutating func add(_ part: UploadPart, within patience: Duration) throws(CloudStorageError) {
+        let bytes = try part.whole()
+        var digest = IncrementalDigest(.sha256)
+        digest.update(bytes)
+        let hash = digest.finish()
+        var md5 = IncrementalDigest(.md5)
+        md5.update(bytes)
+        let expected = md5.finish().hexLowercase
+        var request = bucket.request(
+            .upload, .put, object: objectID,
+            query: [(name: "partNumber", value: "\(parts.count + 1)"), (name: "uploadId", value: id)])
+        let checksum = Data(hash).base64EncodedString()
+        request.headers[.amzChecksumSHA256] = checksum
+        bucket.attach(bytes, hash: hash.hexLowercase, to: &request)
+        var client = bucket.client()
+        let reply = try client.send(request, with: part, within: patience)
+        guard let tag = reply.head.headers[.eTag] else {
+            throw .unavailable(detail: "unreadable reply from the provider")
+        }
+        // A service that ignores the checksum is compared by its tag.
+        guard S3ETag(tag).md5 ?? expected == expected else { throw .contentMismatch }
+        parts.append((tag: tag, checksum: checksum))
+    }
+
+    /// Makes the object of the parts.
+    ///
+    /// The service may begin an answer with 200 and end it with an error ("CompleteMultipartUpload").
+    mutating func complete(by deadline: Deadline) throws(CloudStorageError) -> Ending {
+        var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+        for (index, part) in parts.enumerated() {
+            body += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(Self.escaped(part.tag))</ETag>"
+            body += "<ChecksumSHA256>\(part.checksum)</ChecksumSHA256></Part>"
+        }
+        let bytes = Array((body + "</CompleteMultipartUpload>").utf8)
+        var request = bucket.request(
+            .upload, .post, object: objectID, query: [(name: "uploadId", value: id)],
+            headers: [.contentType: "application/xml", .ifNoneMatch: "*"])
+        bucket.attach(bytes[...], hash: SignatureV4.payloadHash(of: bytes), to: &request)
+        let known = answers.union(["NoSuchUpload"])
+        var client = bucket.client(accepting: known)
+        var attempt = 0
+        while true {
+            let reply = try client.send(request, by: deadline)
+            if let error = S3ErrorBody(reply.body) {
+                if error.code == "NoSuchUpload" { return .lost }
+                if answers.contains(error.code) { return .taken }
+                // Within a reply of status 200: as if it had been one of 500.
+                attempt += 1
+                try client.wait(
+                    before: attempt, retryAfter: nil, by: deadline,
+                    orThrow: .unavailable(detail: "completion: \(error.code)"))
+                continue
+            }
+            let root = try S3XML.root(of: reply, named: "CompleteMultipartUploadResult")
+            guard root.child("ETag", in: root.namespace) != nil else {
+                throw .unavailable(detail: "unreadable reply from the provider")
+            }
+            return .assembled
+        }
+    }
+
+    /// Gives up; if that fails too, the upload is found later by ``abortAll(of:in:)``.
+    func abort(by deadline: Deadline) {
+        try? Self.abort(id, of: objectID, in: bucket, by: deadline)
+    }
+
+    /// Aborts all uploads of one object that nobody will complete.
+    ///
+    /// A service that cannot list them has none to be found.
+    static func abortAll(of name: String, in bucket: S3Bucket) throws(CloudStorageError) {
+        let key = bucket.location.prefix + name
+        var client = bucket.client()
+        let listed: Reply
+        do {
+            listed = try client.send(
+                bucket.request(.metadata, .get, query: [(name: "uploads", value: ""), (name: "prefix", value: key)]))
+        } catch .rejected { return }
+        let root = try S3XML.root(of: listed, named: "ListMultipartUploadsResult")
+        for upload in root.children("Upload", in: root.namespace) {
+            guard upload.child("Key", in: root.namespace)?.text == key,
+                let id = upload.child("UploadId", in: root.namespace)?.text
+            else { continue }
+            try abort(id, of: S3.objectID(name), in: bucket, by: nil)
+        }
+    }
+
+    private static func abort(
+        _ id: String, of objectID: String, in bucket: S3Bucket, by deadline: Deadline?
+    ) throws(CloudStorageError) {
+        var client = bucket.client(accepting: ["NoSuchUpload"])
+        _ = try client.send(
+            bucket.request(.delete, .delete, object: objectID, query: [(name: "uploadId", value: id)]), by: deadline)
+    }
+
+    /// In character data (XML 1.0, section 2.4).
+    private static func escaped(_ text: String) -> String {
+        var result = ""
+        for character in text {
+            switch character {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            default: result.append(character)
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,154 @@
+import FoundationEssentials
+import HTTPTransport
+import HTTPTypes
+import OpenSSLCrypto
+
+/// One upload to S3: in a single request if the content fits into one part, else in parts that one request assembles.
+///
+/// Nothing of either is visible before its last request, which is not made before the content is known to be right.
+struct S3Upload {
+    /// "Amazon S3 multipart upload limits".
+    private static let maximumParts = 10_000
+
+    let content: any UploadContent
+    let reservation: ObjectReservation
+    let mimeType: String
+    let bucket: S3Bucket
+    private let granularity: Int
+    /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
+    private let patience: Duration
+
+    init(
+        content: any UploadContent, reservation: ObjectReservation, mimeType: String, bucket: S3Bucket,
+        granularity: Int
+    ) {
+        self.content = content
+        self.reservation = reservation
+        self.mimeType = mimeType
+        self.bucket = bucket
+        patience = bucket.access.deadline.remaining
+        // As many as allowed, of a whole number of the smallest ones.
+        let least = Int((content.lengthBytes + Int64(Self.maximumParts) - 1) / Int64(Self.maximumParts))
+        self.granularity = max(1, (least + granularity - 1) / granularity) * granularity
+    }
+
+    func run() throws(CloudStorageError) -> StoredObject {
+        let first = try part()
+        return first.isLast ? try sendWhole(first) : try sendInParts(first)
+    }
+
+    private func part() throws(CloudStorageError) -> UploadPart {
+        do { return try content.nextPart(granularity: granularity) } catch { throw .contentFailed(error) }
+    }
+
+    // MARK: In one request
+
+    private func sendWhole(_ part: UploadPart) throws(CloudStorageError) -> StoredObject {
+        for name in names {
+            let objectID = S3.objectID(name)
+            var request = bucket.request(.upload, .put, object: objectID, headers: objectHeaders)
+            request.headers[.ifNoneMatch] = "*"
+            request.headers[.contentMD5] = [UInt8](hexadecimal: content.providerHash).map {
+                Data($0).base64EncodedString()
+            }
+            try bucket.attach(part, to: &request)
+            var client = bucket.client(accepting: Self.taken)
+            let reply = try client.send(request, with: part, within: patience)
+            guard reply.status < 300 else {
+                // An object has the name. If it is this very content, from an attempt whose reply was lost or from an
+                // earlier upload, it is stored; but only if the content is what it was announced to be.
+                try part.arrive()
+                if let object = try existing(name), isOurs(object) { return object }
+                continue
+            }
+            guard let tag = reply.head.headers[.eTag].map(S3ETag.init) else {
+                throw .unavailable(detail: "unreadable reply from the provider")
+            }
+            // Where the tag is another hash, `Content-MD5` has made the service compare.
+            guard tag.md5 ?? content.providerHash == content.providerHash else { throw .contentMismatch }
+            return stored(name, tag)
+        }
+        throw .contentMismatch
+    }
+
+    // MARK: In parts
+
+    private func sendInParts(_ first: UploadPart) throws(CloudStorageError) -> StoredObject {
+        // An object of that name would be noticed only at the end, with the bytes gone.
+        let name: String
+        switch try placeForParts() {
+        case .free(let free): name = free
+        case .stored(let object):
+            try content.verifyRest(from: first, granularity: granularity)
+            return object
+        }
+        var upload = try S3MultipartUpload(
+            of: name, headers: objectHeaders, in: bucket, accepting: Self.taken, by: .after(patience))
+        do throws(CloudStorageError) {
+            var part = first
+            try upload.add(part, within: patience)
+            while !part.isLast {
+                part = try self.part()
+                try upload.add(part, within: patience)
+            }
+            let ending = try upload.complete(by: .after(patience))
+            // What is there counts: an attempt whose reply was lost may have completed the upload, somebody may have come in
+            // between, and some services report another tag later than with the completion.
+            guard var object = try existing(name), object.sizeBytes == content.lengthBytes else {
+                throw .contentMismatch
+            }
+            if ending != .taken { object.providerHash = object.providerHash ?? content.providerHash }
+            guard isOurs(object) else { throw .contentMismatch }
+            return object
+        } catch {
+            upload.abort(by: .after(patience))
+            throw error
+        }
+    }
+
+    private enum Place {
+        case free(String)
+        /// An object with the announced hash is there already.
+        case stored(StoredObject)
+    }
+
+    /// The reservation's name, or the spare one if another object has it.
+    private func placeForParts() throws(CloudStorageError) -> Place {
+        for name in names {
+            guard let object = try existing(name) else { return .free(name) }
+            if isOurs(object) { return .stored(object) }
+        }
+        throw .contentMismatch
+    }
+
+    // MARK: Both
+
+    /// What services answer where an object of that name exists ("Conditional writes").
+    private static let taken: Set = ["PreconditionFailed"]
+
+    private var names: [String] { [reservation.name, reservation.spareName].compactMap(\.self) }
+
+    private var objectHeaders: HTTPFields {
+        var headers: HTTPFields = [.contentType: mimeType]
+        headers[.amzMetaMD5] = content.providerHash
+        return headers
+    }
+
+    private func stored(_ name: String, _ tag: S3ETag) -> StoredObject {
+        StoredObject(
+            objectID: S3.objectID(name), name: name, sizeBytes: content.lengthBytes,
+            providerHash: content.providerHash, revision: tag.text)
+    }
+
+    private func existing(_ name: String) throws(CloudStorageError) -> StoredObject? {
+        do {
+            return try S3.describe(S3.objectID(name), in: bucket, by: .after(patience))
+        } catch .notFound {
+            return nil
+        }
+    }
+
+    private func isOurs(_ object: StoredObject) -> Bool {
+        object.providerHash == content.providerHash && object.sizeBytes == content.lengthBytes
+    }
+}

@@ -1,0 +1,112 @@
+internal import CExpat
+
+/// Reads XML (1.0, with namespaces) from a source that is not trusted, while it arrives.
+///
+/// What the root contains is handed over child by child, so that a long list needs the memory of one entry. Entities do
+/// not exist, apart from the five of XML itself: a text with a document type declaration, in which others would be
+/// declared, is refused before anything in it is read. Nothing external is ever loaded. After an error the reader only
+/// repeats it. Not `Sendable`: one thread at a time.
+@safe
+public struct XMLReader: ~Copyable {
+    /// Between namespace and name in what Expat reports; Expat refuses namespaces that contain it (expat 2.4.5).
+    private static let separator = UInt8(ascii: " ")
+    /// `XML_Parse` counts in `int`.
+    private static let longestPiece = 1 << 20
+
+    private let parser: OpaquePointer
+    private let limits: XMLLimits
+    private var tree: XMLTreeBuilder
+    private var bytes = 0
+    private var failure: XMLError?
+
+    /// - Throws: ``XMLError/outOfMemory``.
+    public init(limits: XMLLimits = XMLLimits()) throws(XMLError) {
+        guard let parser = unsafe XML_ParserCreateNS(nil, CChar(Self.separator)) else { throw .outOfMemory }
+        unsafe self.parser = unsafe parser
+        self.limits = limits
+        tree = XMLTreeBuilder(limits: limits)
+        unsafe XML_UseParserAsHandlerArg(parser)
+        unsafe XML_SetElementHandler(
+            parser,
+            { argument, name, _ in
+                guard let name = unsafe name else { return }
+                unsafe XMLReader.handle(argument) { $0.open(unsafe XMLReader.split(name)) }
+            },
+            { argument, _ in unsafe XMLReader.handle(argument) { $0.close() } })
+        unsafe XML_SetCharacterDataHandler(
+            parser,
+            { argument, text, count in
+                let bytes = unsafe UnsafeRawBufferPointer(start: text, count: Int(count))
+                unsafe XMLReader.handle(argument) { $0.append(unsafe String(decoding: bytes, as: UTF8.self)) }
+            })
+        unsafe XML_SetStartDoctypeDeclHandler(
+            parser, { argument, _, _, _, _ in unsafe XMLReader.handle(argument) { $0.refuse(.documentType) } })
+    }
+
+    deinit { unsafe XML_ParserFree(parser) }
+
+    /// Takes the next bytes of the text.
+    /// - Returns: the children of the root that are complete now, in their order.
+    public mutating func read(_ bytes: Span<UInt8>) throws(XMLError) -> [XMLElement] {
+        self.bytes += bytes.count
+        if self.bytes > limits.bytes { failure = failure ?? .tooLarge }
+        var position = 0
+        while position < bytes.count {
+            let end = min(position + Self.longestPiece, bytes.count)
+            try parse(bytes.extracting(position..<end), isLast: false)
+            position = end
+        }
+        if let failure { throw failure }
+        return tree.takeChildren()
+    }
+
+    /// Ends the text.
+    /// - Returns: the root, without the children that were handed over.
+    public mutating func finish() throws(XMLError) -> XMLElement {
+        try parse(Span(), isLast: true)
+        // Expat has checked that there is a root, and that it is complete.
+        guard let root = tree.root else { throw .malformed(code: XML_ERROR_NO_ELEMENTS.rawValue) }
+        return root
+    }
+
+    private mutating func parse(_ bytes: Span<UInt8>, isLast: Bool) throws(XMLError) {
+        if let failure { throw failure }
+        let parser = unsafe self.parser
+        let status = unsafe withUnsafeMutablePointer(to: &tree) { tree in
+            // Valid as long as the call: handlers run inside it only.
+            unsafe XML_SetUserData(parser, tree)
+            return unsafe bytes.withUnsafeBytes { piece in
+                unsafe XML_Parse(parser, piece.baseAddress, Int32(piece.count), isLast ? 1 : 0)
+            }
+        }
+        guard status != XML_STATUS_OK else { return }
+        let error = unsafe tree.failure ?? Self.error(XML_GetErrorCode(parser))
+        failure = error
+        throw error
+    }
+
+    private static func error(_ code: XML_Error) -> XMLError {
+        code == XML_ERROR_NO_MEMORY ? .outOfMemory : .malformed(code: code.rawValue)
+    }
+
+    /// Lets the tree's builder take what Expat reports, and ends the parsing if it refuses.
+    @unsafe
+    private static func handle(_ argument: UnsafeMutableRawPointer?, _ event: (inout XMLTreeBuilder) -> Void) {
+        // Set by XML_UseParserAsHandlerArg; the user data is what `XML_GetUserData`, a macro, reads there.
+        guard let argument = unsafe argument else { return }
+        let parser = OpaquePointer(argument)
+        guard let tree = unsafe shim_xml_user_data(parser)?.assumingMemoryBound(to: XMLTreeBuilder.self) else {
+            return
+        }
+        unsafe event(&tree.pointee)
+        if unsafe tree.pointee.failure != nil { _ = unsafe XML_StopParser(parser, XML_Bool(XML_FALSE)) }
+    }
+
+    /// A name as Expat reports it: the namespace, a separator and the name, or only the name.
+    @unsafe
+    private static func split(_ name: UnsafePointer<XML_Char>) -> XMLElement {
+        let text = unsafe String(cString: name)
+        guard let end = text.utf8.lastIndex(of: separator) else { return XMLElement(name: text, namespace: "") }
+        return XMLElement(name: String(text[text.utf8.index(after: end)...]), namespace: String(text[..<end]))
+    }
+}

@@ -1,0 +1,201 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension PrivateStackTests {
+    /// The stack admits any public server, and hosts of `.sandbox.test` stand for such ones.
+    @Suite("Servers that people name")
+    struct UserNamedServerTests {
+        private static let host = "moto.sandbox.test"
+        let server: TestServer
+
+        init() throws {
+            server = try TestServer.withNamedServers()
+            try server.sandbox.addBackend(host: Self.host, port: try S3ServerProcess.of("moto").port)
+            try server.sandbox.clearFaults()
+        }
+
+        private static func account(
+            address: String = "https://\(host)", prefix: String = UUID().uuidString
+        ) throws -> SandboxAccount {
+            let details = [
+                "address": address, "region": "us-east-1", "bucket": S3ServerProcess.bucket, "accessKeyID": "AKTEST",
+                "prefix": prefix,
+            ]
+            let text = String(decoding: try JSONSerialization.data(withJSONObject: details), as: UTF8.self)
+            return SandboxAccount(
+                atRealServer: prefix,
+                headers: [
+                    ("X-token-type", "S3Token"), ("access_token", "secret-of-the-tests"), ("X-account-details", text),
+                ])
+        }
+
+        private func signUp(_ account: SandboxAccount) throws -> TestUser {
+            var user = server.newcomer(with: account)
+            let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
+            user.userID = try #require(reply.json?.userId?.integer, "\(reply)")
+            return user
+        }
+
+        /// The requests to the server that `body` causes.
+        private func requests(during body: () throws -> Void) throws -> [JSONValue] {
+            let before = try server.sandbox.lastRequest()
+            try body()
+            return try server.sandbox.requests(since: before).filter { $0.host?.text == Self.host }
+        }
+
+        @Test("An address that leads elsewhere than to a public server is refused, and nothing is connected to")
+        func tricks() throws {
+            let bait = try LocalHTTPServer { peer in
+                while peer.readRequest() != nil { peer.respond() }
+            }
+            let port = bait.port
+            let addresses =
+                [
+                    "http://127.0.0.1:\(port)", "https://127.0.0.1:\(port)", "https://127.0.0.1",
+                    "https://localhost:\(port)", "https://localhost", "https://bait.localhost", "https://0.0.0.0",
+                    "https://0x7f.1", "https://0x7f000001", "https://2130706433", "https://0177.0.0.1",
+                    "https://127.1", "https://127.0.0.1.", "https://localhost.", "https://[::1]:\(port)",
+                    "https://[::1]", "https://[::ffff:127.0.0.1]", "https://[::ffff:7f00:1]", "https://[::]",
+                    "https://[64:ff9b::7f00:1]", "https://[2002:7f00:1::1]", "https://[fe80::1]", "https://[fd00::1]",
+                    "https://169.254.169.254", "https://[fd00:ec2::254]", "https://10.0.0.1", "https://192.168.0.1",
+                    "https://172.16.0.1", "https://100.64.0.1", "https://224.0.0.1", "https://255.255.255.255",
+                    "https://8.8.8.8", "http://s3.example.com", "https://s3.example.com:\(port)",
+                    "https://s3.example.com:22", "https://user@s3.example.com", "https://s3.example.com@127.0.0.1",
+                    "https://127.0.0.1\\@s3.example.com", "https://s3.example.com#@127.0.0.1",
+                    "https://s3.example.com?x=", "https://metadata", "https://\u{2460}27.0.0.1",
+                    "file:///etc/passwd", "gopher://127.0.0.1:\(port)", "ftp://127.0.0.1:\(port)", "unix:/run/x.sock",
+                    "//127.0.0.1:\(port)", "127.0.0.1:\(port)", "",
+                ]
+            for address in addresses {
+                let user = server.newcomer(with: try Self.account(address: address))
+
+                let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
+
+                expectError(reply, 403)
+                #expect(reply.json?.code?.text == "server_not_allowed", "\(address): \(reply)")
+            }
+            #expect(bait.connectionCount == 0)
+        }
+
+        @Test("A redirect of such a server is not followed, whatever it says")
+        func redirect() throws {
+            let bait = try LocalHTTPServer { peer in
+                while peer.readRequest() != nil { peer.respond() }
+            }
+            let redirecting = try LocalHTTPServer { peer in
+                while peer.readRequest() != nil {
+                    peer.send(
+                        "HTTP/1.1 307 Go\r\nLocation: http://127.0.0.1:\(bait.port)/\r\nContent-Length: 0\r\n\r\n")
+                }
+            }
+            try server.sandbox.addBackend(host: "redirects.sandbox.test", port: redirecting.port)
+            let user = server.newcomer(with: try Self.account(address: "https://redirects.sandbox.test"))
+
+            let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
+
+            expectError(reply, 401, 502)
+            #expect(redirecting.connectionCount > 0)
+            #expect(bait.connectionCount == 0)
+        }
+
+        @Test("Malformed account details say what is wrong with them")
+        func malformed() throws {
+            let user = server.newcomer(
+                with: try Self.account().replacing(header: "X-account-details", with: #"{"address": 1}"#))
+
+            let reply = try user.call("POST", "AddUser", ["sharingGroupUUID": user.group])
+
+            expectError(reply, 400)
+            #expect(reply.json?.code?.text == "malformed_header")
+        }
+
+        @Test("A person with a bucket signs up, uploads, commits, downloads and deletes; 2 MB are one request to it")
+        func wholeLife() async throws {
+            let prefix = UUID().uuidString
+            let user = try signUp(try Self.account(prefix: prefix))
+            let moto = try S3ServerProcess.of("moto")
+            // The warning file is not counted.
+            try await eventually("the warning file is stored") { try moto.objects(behind: prefix + "/").count == 1 }
+            let photo = TestFile(randomBytes: 2_000_000)
+            let film = TestFile(randomBytes: 12_000_000)
+
+            let small = try requests {
+                let reply = try user.upload(photo, masterVersion: 0)
+                #expect(reply.status == 200, "\(reply)")
+            }
+            let large = try requests {
+                let reply = try user.upload(film, masterVersion: 0)
+                #expect(reply.status == 200, "\(reply)")
+            }
+            #expect(
+                try user.call(
+                    "POST", "DoneUploads",
+                    [
+                        "sharingGroupUUID": user.group, "masterVersion": "0",
+                    ]
+                ).status == 200)
+
+            #expect(small.map { $0.method?.text } == ["PUT"])
+            #expect((2...3).contains(large.filter { $0.method?.text == "PUT" }.count))
+            #expect(try moto.unfinishedUploads(behind: prefix + "/") == 0)
+            #expect(try moto.objects(behind: prefix + "/").count == 3)
+            for file in [photo, film] {
+                let reply = try user.call(
+                    "GET", "DownloadFile",
+                    [
+                        "fileUUID": file.uuid, "sharingGroupUUID": user.group, "fileVersion": "0",
+                        "masterVersion": "1",
+                    ])
+                #expect(reply.status == 200 && reply.body == file.contents)
+            }
+            #expect(try user.index().files.compactMap { $0.cloudStorageType?.text } == ["S3", "S3"])
+
+            for file in [photo, film] {
+                #expect(
+                    try user.call(
+                        "DELETE", "UploadDeletion",
+                        [
+                            "fileUUID": file.uuid, "sharingGroupUUID": user.group, "fileVersion": "0",
+                            "masterVersion": "1",
+                        ]
+                    ).status == 200)
+            }
+            #expect(
+                try user.call(
+                    "POST", "DoneUploads",
+                    [
+                        "sharingGroupUUID": user.group, "masterVersion": "1",
+                    ]
+                ).status == 200)
+            try await eventually("the objects are deleted") { try moto.objects(behind: prefix + "/").count == 1 }
+        }
+
+        @Test("A key that is revoked between two uploads: 410 at once, few requests, and others do not notice")
+        func revoked() async throws {
+            let user = try signUp(try Self.account())
+            let neighbour = try signUp(try Self.account(address: "https://\(Self.host)"))
+            let google = try server.signUpOwningUser(.google)
+            #expect(try user.upload(TestFile(), masterVersion: 0).status == 200)
+            let prefix = user.account.name
+            var fault = SandboxFault(host: Self.host, pathPrefix: "/\(S3ServerProcess.bucket)/\(prefix)", status: 403)
+            fault.reason = "InvalidAccessKeyId"
+            try server.sandbox.inject(fault)
+
+            for file in [TestFile(), TestFile(randomBytes: 12_000_000)] {
+                let asked = try requests {
+                    let reply = try user.upload(file, masterVersion: 0)
+                    expectError(reply, 410, goneReason: "authTokenExpiredOrRevoked")
+                    #expect(reply.json?.code?.text == "cloud_authorization_revoked")
+                }
+                // The upload's own, and the jobs role's, which looks for what may be left under each of the two names.
+                #expect(asked.filter { $0.path?.text?.contains(prefix) == true }.count <= 3)
+            }
+            #expect(try neighbour.upload(TestFile(), masterVersion: 0).status == 200)
+            #expect(try google.upload(TestFile(), masterVersion: 0).status == 200)
+
+            try server.sandbox.clearFaults()
+            #expect(try user.upload(TestFile(), masterVersion: 0).status == 200)
+        }
+    }
+}

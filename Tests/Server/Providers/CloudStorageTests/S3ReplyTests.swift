@@ -1,0 +1,199 @@
+import Foundation
+import HTTPTransport
+import HTTPTypes
+import Providers
+import SyncProtocol
+import TestSupport
+import Testing
+
+@Suite("S3: interpretation of replies")
+struct S3ReplyTests {
+    private static let first = Reply(
+        206, "h", [.contentRange: "bytes 0-0/5", .eTag: #""5d41402abc4b2a76b9719d911017c592""#])
+    /// Amazon's own documentation has this time in its examples.
+    private static let now = Date(timeIntervalSince1970: 1_440_938_160)
+
+    private static func error(_ code: String, _ status: Int, _ headers: HTTPFields = [:]) -> Reply {
+        Reply(status, #"<?xml version="1.0"?><Error><Code>\#(code)</Code><Message>m</Message></Error>"#, headers)
+    }
+
+    private static func storage(_ replies: Reply..., address: String = "https://s3.example.com/") -> ScriptedStorage {
+        let storage = ScriptedStorage(replies)
+        storage.location = """
+            {"address": "\(address)", "region": "eu-central-1", "bucket": "photos", "accessKeyID": "AK", "prefix": "a/"}
+            """
+        return storage
+    }
+
+    private static let s3 = S3(servers: NamedServers(listed: [], admitsAnyPublic: true), now: { now })
+
+    private func describe(_ storage: ScriptedStorage) throws -> StoredObject {
+        try Self.s3.describe(objectID: "x.jpg", in: storage.access())
+    }
+
+    @Test(
+        "Each error has its meaning by its code, whatever the status",
+        arguments: [
+            ("NoSuchKey", 404, CloudStorageError.notFound), ("NoSuchBucket", 404, .rejected(code: "")),
+            ("AccessDenied", 403, .rejected(code: "")), ("QuotaExceeded", 403, .quotaExceeded),
+            ("XMinioStorageFull", 507, .quotaExceeded), ("BadDigest", 400, .contentMismatch),
+            ("XAmzContentSHA256Mismatch", 400, .contentMismatch), ("NotImplemented", 501, .rejected(code: "")),
+            ("MethodNotAllowed", 405, .rejected(code: "")), ("PermanentRedirect", 301, .rejected(code: "")),
+            ("ACodeOfTheFuture", 404, .rejected(code: "")),
+        ])
+    func meanings(code: String, status: Int, meaning: CloudStorageError) {
+        let storage = Self.storage(Self.error(code, status))
+
+        #expect(throws: meaning) { try describe(storage) }
+        #expect(storage.steps.count == 1)
+    }
+
+    @Test("A status without a code of S3 proves nothing", arguments: [401, 404])
+    func foreign(status: Int) {
+        for body in ["", "<html>Not Found</html>", "<Error><Message>m</Message></Error>", "<!DOCTYPE html><p>"] {
+            let storage = Self.storage(Reply(status, body))
+
+            #expect(throws: CloudStorageError.unavailable(detail: "")) { try describe(storage) }
+        }
+    }
+
+    @Test(
+        "What passes is tried again",
+        arguments: [
+            ("SlowDown", 503), ("InternalError", 500), ("RequestTimeout", 400), ("OperationAborted", 409),
+            ("ConditionalRequestConflict", 409), ("", 429), ("", 502),
+        ])
+    func passing(code: String, status: Int) throws {
+        let storage = Self.storage(code.isEmpty ? Reply(status, "") : Self.error(code, status), Self.first)
+
+        #expect(try describe(storage).sizeBytes == 5)
+        #expect(storage.pauses.pauses.count == 1)
+    }
+
+    @Test(
+        "A refused key is asked for once more, since another process may have a new one",
+        arguments: [
+            "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken",
+        ])
+    func refusedKey(code: String) throws {
+        let storage = Self.storage(Self.error(code, 403), Self.first)
+
+        #expect(try describe(storage).providerHash == "5d41402abc4b2a76b9719d911017c592")
+        #expect(storage.bearers.count == 2 && storage.bearers[0] != storage.bearers[1])
+    }
+
+    @Test(
+        "A clock that differs is corrected once by the service's, and without a pause",
+        arguments: ["RequestTimeTooSkewed", "SignatureDoesNotMatch"])
+    func clock(code: String) throws {
+        let ahead: HTTPFields = [.date: "Sun, 30 Aug 2015 13:36:00 GMT"]
+        let storage = Self.storage(Self.error(code, 403, ahead), Self.first)
+
+        _ = try describe(storage)
+
+        let times = storage.transport.requests.compactMap { $0.headers[HTTPField.Name("x-amz-date")!] }
+        #expect(times == ["20150830T123600Z", "20150830T133600Z"])
+        #expect(storage.pauses.pauses.isEmpty)
+
+        let stubborn = Self.storage(
+            Self.error("RequestTimeTooSkewed", 403, ahead), Self.error("RequestTimeTooSkewed", 403, ahead), Self.first)
+        _ = try describe(stubborn)
+        #expect(stubborn.pauses.pauses.count == 1)
+    }
+
+    @Test("The region that a service names is taken once", arguments: [301, 400])
+    func region(status: Int) throws {
+        let refusal = Self.error(
+            status == 301 ? "PermanentRedirect" : "AuthorizationHeaderMalformed", status,
+            [HTTPField.Name("x-amz-bucket-region")!: "us-west-2"])
+        let storage = Self.storage(refusal, Self.first)
+
+        _ = try describe(storage)
+
+        #expect(storage.bearers[0].contains("/eu-central-1/s3/"))
+        #expect(storage.bearers[1].contains("/us-west-2/s3/"))
+        // It is the same server: a redirect is not followed.
+        #expect(Set(storage.transport.requests.map(\.url)).count == 1)
+
+        let stubborn = Self.storage(refusal, refusal, Self.first)
+        #expect(throws: CloudStorageError.rejected(code: "")) { try describe(stubborn) }
+        #expect(stubborn.steps.count == 2)
+    }
+
+    @Test("The bucket is in the host's name at Amazon, and in the path elsewhere")
+    func addressing() throws {
+        for (address, url) in [
+            ("https://s3.example.com/", "https://s3.example.com/photos/a/x.jpg"),
+            ("https://s3.eu-central-1.amazonaws.com/", "https://photos.s3.eu-central-1.amazonaws.com/a/x.jpg"),
+        ] {
+            let storage = Self.storage(Self.first, address: address)
+            _ = try describe(storage)
+            #expect(storage.transport.requests.map(\.url) == [url])
+            #expect(storage.transport.requests.allSatisfy { $0.destination == .named })
+        }
+    }
+
+    @Test(
+        "A server that the operator does not admit any more is not asked",
+        arguments: [
+            "http://s3.example.com/", "https://s3.example.com:8443/", "https://10.0.0.1/",
+        ])
+    func noLongerAdmitted(address: String) {
+        let storage = Self.storage(Self.first, address: address)
+
+        #expect(throws: CloudStorageError.rejected(code: "")) { try describe(storage) }
+        #expect(storage.steps.isEmpty)
+    }
+
+    @Test("A completion that begins with 200 and ends with an error is repeated, and what it has made counts")
+    func lateError() throws {
+        let storage = Self.storage(
+            Self.error("NoSuchKey", 404),
+            Reply(200, "<InitiateMultipartUploadResult><UploadId>U</UploadId></InitiateMultipartUploadResult>"),
+            Reply(200, "", [.eTag: #""5d41402abc4b2a76b9719d911017c592""#]),
+            Reply(200, "", [.eTag: #""0cc175b9c0f1b6a831c399e269772661""#]), Self.error("InternalError", 200),
+            Self.error("NoSuchUpload", 404),
+            Reply(
+                206, "h",
+                [
+                    .contentRange: "bytes 0-0/6", .eTag: #""x-2""#,
+                    HTTPField.Name("x-amz-meta-md5")!: "0123456789abcdef0123456789abcdef",
+                ]))
+        let content = TwoParts(Array("hello".utf8), Array("a".utf8), hash: "0123456789abcdef0123456789abcdef")
+
+        let stored = try Self.s3.upload(
+            content, as: ObjectReservation(name: "x.jpg", objectID: nil), mimeType: "image/jpeg", to: storage.access())
+
+        #expect(stored.sizeBytes == 6 && stored.revision == "x-2" && stored.providerHash == content.providerHash)
+        #expect(storage.steps.map { $0.prefix { $0 != " " } } == ["GET", "POST", "PUT", "PUT", "POST", "POST", "GET"])
+        #expect(storage.transport.requests[4].bodyText.contains("<PartNumber>2</PartNumber>"))
+    }
+}
+
+/// Content in two given parts.
+private final class TwoParts: UploadContent {
+    private let parts: [[UInt8]]
+    let providerHash: String
+    private var next = 0
+
+    init(_ first: [UInt8], _ second: [UInt8], hash: String) {
+        parts = [first, second]
+        providerHash = hash
+    }
+
+    var lengthBytes: Int64 { Int64(parts.joined().count) }
+
+    func nextPart(granularity: Int) -> UploadPart {
+        defer { next += 1 }
+        return UploadPart(
+            bytes: parts[next][...], offset: Int64(parts[..<next].joined().count), isLast: next == parts.count - 1)
+    }
+
+    func rest() -> UploadPart { nextPart(granularity: 1) }
+}
+
+extension Reply {
+    fileprivate init(_ status: Int, _ body: String, _ headers: HTTPFields) {
+        self.init(head: ReplyHead(status: status, headers: headers), body: Array(body.utf8))
+    }
+}
