@@ -140,7 +140,7 @@ class BenchStack(RunningStack):
         self.baseline.up()
 
     def add_servers(self, servers: str, sandbox_address: str | None = None) -> None:
-        """Adds server blocks to the stack's nginx, and an address at whose port 443 the emulated providers are found."""
+        """Adds server blocks to the stack's nginx, and an address at whose port 443 the emulated providers are."""
         file = self.layout.nginx / "sandbox.conf"
         text = file.read_text(encoding="utf-8")
         if sandbox_address is not None:

@@ -9,7 +9,6 @@ import hashlib
 import os
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from demonstration.phone import new_uuid
@@ -22,7 +21,7 @@ from syncstack.processes import run
 from .bench_stack import BenchStack
 from .load import LoadError
 from .people import commit, sign_up
-from .processor_time import GIBIBYTE, ROLES, spent
+from .processor_time import GIBIBYTE, ROLES, processor_seconds
 from .requests import interleaved
 from .table import Result
 
@@ -33,10 +32,10 @@ SECONDS = 120
 
 @dataclass
 class Measurement:
-    """One round: photographs a second, and processor milliseconds for a GiB."""
+    """One round: photographs a second, and processor milliseconds for a GiB by the kind of process."""
 
     rate: float
-    processor: float
+    processor: dict[str, float]
 
 
 class Phones:
@@ -61,8 +60,8 @@ class Phones:
 
     def _curl(self, transfers: list[str], at_once: int, options: tuple[str, ...]) -> None:
         configuration = [
-            "silent", "show-error", "http1.1", f'cacert = "{self.ca_file}"', f"max-time = {SECONDS}", 'header = "Expect:"',
-            r'write-out = "%{http_code} %{size_upload} %{size_download}\n"', *options, *transfers]
+            "silent", "show-error", "http1.1", f'cacert = "{self.ca_file}"', f"max-time = {SECONDS}",
+            'header = "Expect:"', r'write-out = "%{http_code} %{size_upload} %{size_download}\n"', *options, *transfers]
         if at_once > 1:
             configuration += ["parallel", "parallel-immediate", f"parallel-max = {at_once}"]
         output = run(["curl", "--disable", "--config", "-"], text_input="\n".join(configuration) + "\n")
@@ -81,7 +80,9 @@ class Ours:
         self.person = sign_up(stack, "Philipp")
         self.master_version = 0
         self.uuids: list[str] = []
-        self.pids = [pid for name in ("nginx", "mariadb", *ROLES) for pid in stack.pids(name)]
+        self.processes = {
+            "nginx": stack.pids("nginx"), "MariaDB": stack.pids("mariadb"),
+            "syncd": [pid for role in ROLES for pid in stack.pids(role)]}
 
     def up(self, at_once: int) -> None:
         self.uuids = [new_uuid() for _ in self.phones.files]
@@ -116,8 +117,8 @@ class Peer:
         self._nginx = stack.pids("nginx")
 
     @property
-    def pids(self) -> list[int]:
-        return self._nginx + self.server.pids
+    def processes(self) -> dict[str, list[int]]:
+        return {"nginx": self._nginx, self.server.name: self.server.pids}
 
     def up(self, at_once: int) -> None:
         self.urls = [f"{self.server.url}/{new_uuid()}.jpg" for _ in self.phones.files]
@@ -127,11 +128,19 @@ class Peer:
         self.phones.receive(self.urls, at_once)
 
 
-def measured(pids: list[int], action: Callable[[], None], count: int) -> Measurement:
+def measured(side: Ours | Peer, direction: str, at_once: int) -> Measurement:
+    photographs = len(side.phones.files)
+    processes = side.processes
+    before = {name: processor_seconds(pids) for name, pids in processes.items()}
     began = time.monotonic()
-    processor = spent(pids, action)
-    rate = count / (time.monotonic() - began)
-    return Measurement(rate, processor / (count * PHOTOGRAPH_BYTES) * GIBIBYTE * 1e3)
+    if direction == "up":
+        side.up(at_once)
+    else:
+        side.down(at_once)
+    rate = photographs / (time.monotonic() - began)
+    milliseconds_each = 1e3 * GIBIBYTE / (photographs * PHOTOGRAPH_BYTES)
+    return Measurement(rate, {
+        name: (processor_seconds(pids) - before[name]) * milliseconds_each for name, pids in processes.items()})
 
 
 def against_peers(stack: BenchStack, repetitions: int, count: int) -> list[Result]:
@@ -139,21 +148,31 @@ def against_peers(stack: BenchStack, repetitions: int, count: int) -> list[Resul
     with RcloneWebDAV(stack) as rclone, ModDAV(stack) as mod_dav:
         sides = [Ours(stack, phones), Peer(stack, phones, rclone), Peer(stack, phones, mod_dav)]
         for side in sides:
-            side.up(AT_ONCE)
-        results, processors = [], []
-        for letter, direction, at_once in (("a", "up", 1), ("b", "up", AT_ONCE), ("c", "down", 1), ("d", "down", AT_ONCE)):
-            rounds = interleaved(
-                *(lambda _, side=side: measured(side.pids, lambda: getattr(side, direction)(at_once), count)
-                  for side in sides),
+            side.up(AT_ONCE)  # to warm up, and to have something to download
+        rounds = {
+            (direction, at_once): interleaved(
+                *(lambda _, side=side, way=(direction, at_once): measured(side, *way) for side in sides),
                 repetitions=repetitions, warm_up=False)
-            ours, theirs, plain = ([measurement.rate for measurement in side] for side in rounds)
-            results.append(Result(
-                f"P16{letter}", f"photographs of 2 MB {direction}, {at_once} at a time, against rclone", "/s", 1.0, 1.3,
-                ours, theirs, note=f"Apache's mod_dav on a local disk: {statistics.median(plain):.1f} /s"))
-            if at_once == AT_ONCE:
-                ours, theirs, plain = ([measurement.processor for measurement in side] for side in rounds)
-                processors.append(Result(
-                    f"P16{'e' if direction == 'up' else 'f'}", f"CPU time for a GiB {direction}, nginx included, the same",
-                    "ms", 1.0, 0.77, ours, theirs, is_cost=True,
-                    note=f"Apache's mod_dav on a local disk: {statistics.median(plain):,.0f} ms"))
-    return results + processors
+            for direction in ("up", "down") for at_once in (1, AT_ONCE)}
+    return [
+        *(rates(letter, *way, rounds[way]) for letter, way in zip("abcd", rounds, strict=True)),
+        processor_times("e", "up", rounds["up", AT_ONCE]),
+        processor_times("f", "down", rounds["down", AT_ONCE])]
+
+
+def rates(letter: str, direction: str, at_once: int, rounds: list[list[Measurement]]) -> Result:
+    ours, rclone, mod_dav = ([measurement.rate for measurement in side] for side in rounds)
+    return Result(
+        f"P16{letter}", f"photographs of 2 MB {direction}, {at_once} at a time, against rclone", "/s", 1.0, 1.3,
+        ours, rclone, note=f"mod_dav with a local disk: {statistics.median(mod_dav):.0f} /s")
+
+
+def processor_times(letter: str, direction: str, rounds: list[list[Measurement]]) -> Result:
+    ours, rclone, mod_dav = ([sum(measurement.processor.values()) for measurement in side] for side in rounds)
+    shares = "; ".join(
+        ", ".join(f"{name} {statistics.median(measurement.processor[name] for measurement in side):,.0f}"
+                  for name in side[0].processor)
+        for side in rounds[:2])
+    return Result(
+        f"P16{letter}", f"CPU time for a GiB {direction}, {AT_ONCE} at a time, with nginx", "ms", 1.0, 0.77,
+        ours, rclone, is_cost=True, note=f"{shares}; mod_dav with a local disk: {statistics.median(mod_dav):,.0f} ms")

@@ -11,7 +11,8 @@ class Result:
     `ours` and `baseline` are the single repetitions. Where there is a baseline, `gate` and `aim` are about the ratio
     and more is better, unless what is measured is a cost; without one they are about our own value and less is better.
     `floor` is what a program reaches that does only what no server can leave out. A line that has one cannot be missed:
-    another line, which compares with the floor itself, decides. `pardon` is why the gate does not apply on this machine.
+    another line, which compares with the floor itself, decides. `pardon` is why the gate does not apply on this
+    machine.
     """
 
     number: str

@@ -1,4 +1,4 @@
-"""`rclone serve webdav` in front of the emulated Drive: as syncd, a server that keeps files in the cloud of their owner.
+"""`rclone serve webdav` in front of the emulated Drive: like syncd, it keeps files in the cloud of their owner.
 
 rclone knows nothing of the sandbox. It looks Google's hosts up in an /etc/hosts of its own, which a mount gives to it
 alone, and finds nginx there, at the port for HTTPS.
@@ -16,10 +16,11 @@ from .webdav_server import WebDAVServer
 
 HOSTS = ("www.googleapis.com", "oauth2.googleapis.com", "accounts.google.com")
 MOUNT = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
-# Bodies stream; of an upload, whose length WebDAV does not pass on to Drive, a chunk is in memory. By itself rclone makes
-# ten calls a second at most (--drive-pacer-min-sleep), as Google allows each of its users; here it may do as it likes.
+# Bodies are not stored on the way; of an upload, whose length rclone does not use, a chunk is in memory. By default it
+# makes ten calls a second (--drive-pacer-min-sleep), for the limits of Google that the sandbox does not have.
 OPTIONS = (
-    "--vfs-cache-mode", "off", "--drive-chunk-size", "8M", "--drive-pacer-min-sleep", "1ms", "--drive-pacer-burst", "1000")
+    "--vfs-cache-mode", "off", "--drive-chunk-size", "8M", "--drive-pacer-min-sleep", "1ms", "--drive-pacer-burst",
+    "1000")
 
 
 class RcloneWebDAV(WebDAVServer):
