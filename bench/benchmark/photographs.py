@@ -61,15 +61,19 @@ class Phones:
     def _curl(self, transfers: list[str], at_once: int, options: tuple[str, ...]) -> None:
         configuration = [
             "silent", "show-error", "http1.1", f'cacert = "{self.ca_file}"', f"max-time = {SECONDS}",
-            'header = "Expect:"', r'write-out = "%{http_code} %{size_upload} %{size_download}\n"', *options, *transfers]
+            'header = "Expect:"', r'write-out = "%{http_code} %{num_connects} %{size_upload} %{size_download}\n"',
+            *options, *transfers]
         if at_once > 1:
             configuration += ["parallel", "parallel-immediate", f"parallel-max = {at_once}"]
         output = run(["curl", "--disable", "--config", "-"], text_input="\n".join(configuration) + "\n")
         replies = [line.split() for line in output.splitlines()]
-        good = [reply for reply in replies if reply[0] in ("200", "201") and str(PHOTOGRAPH_BYTES) in reply[1:]]
+        good = [reply for reply in replies if reply[0] in ("200", "201") and str(PHOTOGRAPH_BYTES) in reply[2:]]
+        host = transfers[0].split("/")[2]
         if len(good) != len(self.files):
-            host = transfers[0].split("/")[2]
             raise LoadError(f"{host}: only {len(good)} of {len(self.files)} photographs arrive: {replies[:3]}")
+        connections = sum(int(reply[1]) for reply in replies)
+        if connections > at_once:
+            raise LoadError(f"{host}: connections do not stay open; {connections} are opened for {at_once} at once.")
 
 
 class Ours:

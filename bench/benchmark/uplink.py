@@ -23,11 +23,11 @@ class SlowUplink:
         self._free_at = 0.0
         self._listener = socket.socket()
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)  # the connections inherit it
+        self._listener.bind(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
 
     def __enter__(self) -> "SlowUplink":
-        self._listener.bind(("127.0.0.1", 0))
         self._listener.listen()
-        self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
