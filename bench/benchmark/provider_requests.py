@@ -20,7 +20,7 @@ WARM_UPS = 4
 
 @dataclass
 class Storage:
-    """What the sandbox calls a provider, what people do, and the check sum that its users' phones send."""
+    """A provider, as the sandbox and as people call it, and the check sum that its users' phones send."""
 
     letter: str
     provider: str
