@@ -139,6 +139,19 @@ class BenchStack(RunningStack):
         self.baseline = Responders(self.layout, "baseline", command, RESPONDERS, socket)
         self.baseline.up()
 
+    def add_servers(self, servers: str, sandbox_address: str | None = None) -> None:
+        """Adds server blocks to the stack's nginx, and an address at whose port 443 the emulated providers are."""
+        file = self.layout.nginx / "sandbox.conf"
+        text = file.read_text(encoding="utf-8")
+        if sandbox_address is not None:
+            listen = f"    listen 127.0.0.1:{self.environment['SANDBOX_TLS_PORT']} ssl http2;\n"
+            text = text.replace(listen, f"{listen}    listen {sandbox_address}:443 ssl http2;\n", 1)
+        write(file, text + servers)
+        old = set(self.pids("nginx"))
+        os.kill(self.pids("nginx")[0], signal.SIGHUP)
+        if not wait_until(lambda: len(set(self.pids("nginx")) & old) == 1, 20.0):
+            raise StackError("nginx does not take the servers of the baselines.", self.layout.logs / "nginx-error.log")
+
     def _stack(self, *arguments: str) -> str:
         verb, *options = arguments
         command = [REPOSITORY / "scripts" / "stack", verb, self.directory, *options]
@@ -171,13 +184,8 @@ class BenchStack(RunningStack):
         responder = choose(set())
         proxy = choose({responder})
         plain_proxy = choose({responder, proxy})
-        sandbox = (folder / "sandbox.conf").read_text(encoding="utf-8")
-        write(folder / "sandbox.conf", sandbox + NGINX.format(
+        self.add_servers(NGINX.format(
             responder=responder, proxy=proxy, plain_proxy=plain_proxy, sandbox=self.environment["SANDBOX_TLS_PORT"],
             certificates=self.layout.certificates))
-        old = set(self.pids("nginx"))
-        os.kill(self.pids("nginx")[0], signal.SIGHUP)
         self.responder_url, self.proxy_url = f"http://127.0.0.1:{responder}", f"https://127.0.0.1:{proxy}"
         self.plain_proxy_url = f"http://127.0.0.1:{plain_proxy}"
-        if not wait_until(lambda: len(set(self.pids("nginx")) & old) == 1, 20.0):
-            raise StackError("nginx does not take the servers of the baselines.", self.layout.logs / "nginx-error.log")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from demonstration.phone import Phone, new_uuid
 
 from .bench_stack import BenchStack
+from .load import LoadError
 
 
 @dataclass
@@ -34,6 +35,15 @@ def sign_up(stack: BenchStack, name: str, provider: str = "google") -> Person:
         f"""SELECT m.user_id, g.sharing_group_id FROM sharing_groups g JOIN memberships m USING (sharing_group_id)
              WHERE g.sharing_group_uuid = '{group}'""").split()
     return Person(phone, account["id"], group, int(user_id), int(group_id), account["accessToken"])
+
+
+def commit(person: Person, master_version: int = 0) -> int:
+    """Commits what the person's phone has uploaded, and returns the number of files."""
+    done = person.phone.ask(
+        "POST", "DoneUploads", masterVersion=master_version, sharingGroupUUID=person.group)
+    if not done.get("numberUploadsTransferred"):
+        raise LoadError(f"The uploads cannot be committed: {done}")
+    return done["numberUploadsTransferred"]
 
 
 def give_many_files(stack: BenchStack, person: Person, count: int) -> None:

@@ -11,7 +11,8 @@ class Result:
     `ours` and `baseline` are the single repetitions. Where there is a baseline, `gate` and `aim` are about the ratio
     and more is better, unless what is measured is a cost; without one they are about our own value and less is better.
     `floor` is what a program reaches that does only what no server can leave out. A line that has one cannot be missed:
-    another line, which compares with the floor itself, decides.
+    another line, which compares with the floor itself, decides. `pardon` is why the gate does not apply on this
+    machine.
     """
 
     number: str
@@ -24,6 +25,7 @@ class Result:
     floor: list[float] = field(default_factory=list)
     note: str = ""
     is_cost: bool = False
+    pardon: str = ""
 
     @property
     def ratio(self) -> float | None:
@@ -37,14 +39,11 @@ class Result:
     @property
     def verdict(self) -> str:
         ratio = self.ratio
-        if self.floor and ratio is not None and ratio < self.gate:
-            return "floor decides"
-        if ratio is None:
-            value = statistics.median(self.ours)
-            return "aim" if value <= self.aim else "gate" if value <= self.gate else "MISSED"
-        if self.is_cost:
-            return "aim" if ratio <= self.aim else "gate" if ratio <= self.gate else "MISSED"
-        return "aim" if ratio >= self.aim else "gate" if ratio >= self.gate else "MISSED"
+        value, is_cost = (statistics.median(self.ours), True) if ratio is None else (ratio, self.is_cost)
+        for verdict, limit in (("aim", self.aim), ("gate", self.gate)):
+            if value <= limit if is_cost else value >= limit:
+                return verdict
+        return "floor decides" if self.floor else self.pardon or "MISSED"
 
     def row(self) -> list[str]:
         ratio = self.ratio

@@ -6,6 +6,7 @@ phone's first byte to the end of the reply.
 
 import hashlib
 import json
+from pathlib import Path
 
 from demonstration.phone import new_uuid
 from demonstration.web import Website, query
@@ -13,11 +14,15 @@ from syncstack.processes import run
 
 from .bench_stack import BenchStack
 from .load import LoadError
-from .people import sign_up
+from .people import commit, sign_up
 from .requests import interleaved
 from .table import Result
 
 MEBIBYTE = 1 << 20
+# What syncd asks Drive to say of a new file (DriveFile.fields); the sandbox computes a hash only if it is asked for.
+FIELDS = "id,name,size,md5Checksum,sha256Checksum,headRevisionId,trashed,mimeType,createdTime"
+# The gates are for processors with instructions for SHA, as x86 and ARM name them.
+PARDON = "" if {"sha_ni", "sha2"} & set(Path("/proc/cpuinfo").read_text(encoding="ascii").split()) else "no SHA in CPU"
 
 
 class Transfers:
@@ -48,14 +53,18 @@ class Transfers:
     def upload_and_forget(self) -> float:
         uuid = new_uuid()
         speed = self.upload(uuid)
-        self._remove(f"{uuid}.{self.person.phone.device}.0.jpg")
+        self.forget(uuid)
         return speed
+
+    def forget(self, uuid: str) -> None:
+        """Makes room in the cloud."""
+        self._remove(f"{uuid}.{self.person.phone.device}.0.jpg")
 
     def upload_past_us(self) -> float:
         """The same bytes to the same cloud through nginx alone: a resumable session with one part."""
         name = new_uuid() + ".jpg"
         reply = self.google.call(
-            "POST", "/upload/drive/v3/files?uploadType=resumable",
+            "POST", f"/upload/drive/v3/files?uploadType=resumable&fields={FIELDS}",
             {**self._authorization, "Content-Type": "application/json", "X-Upload-Content-Length": str(self.size)},
             json.dumps({"name": name}).encode())
         if reply.status != 200:
@@ -67,9 +76,7 @@ class Transfers:
 
     def commit(self, uuid: str) -> None:
         self.upload(uuid)
-        done = self.person.phone.ask("POST", "DoneUploads", masterVersion=0, sharingGroupUUID=self.person.group)
-        if done.get("numberUploadsTransferred") != 1:
-            raise LoadError(f"The upload cannot be committed: {done}")
+        commit(self.person)
 
     def download(self, uuid: str) -> float:
         parameters = {
@@ -114,7 +121,7 @@ def uploads(stack: BenchStack, repetitions: int, gibibytes: float) -> list[Resul
         warm_up=False)
     return [Result(
         "P4", f"UploadFile of {gibibytes:g} GiB, against nginx alone", "MiB/s", 0.7, 0.95, in_mebibytes(ours),
-        in_mebibytes(baseline))]
+        in_mebibytes(baseline), pardon=PARDON)]
 
 
 def downloads(stack: BenchStack, repetitions: int, gibibytes: float) -> list[Result]:
@@ -126,5 +133,5 @@ def downloads(stack: BenchStack, repetitions: int, gibibytes: float) -> list[Res
         lambda _: transfers.download(uuid), lambda _: transfers.download_past_us(object_id),
         repetitions=repetitions, warm_up=False)
     return [Result(
-        "P5", f"DownloadFile of {gibibytes:g} GiB, against nginx alone", "MiB/s", 0.7, 0.98, in_mebibytes(ours),
-        in_mebibytes(baseline))]
+        "P5", f"DownloadFile of {gibibytes:g} GiB, against nginx alone", "MiB/s", 0.9, 0.98, in_mebibytes(ours),
+        in_mebibytes(baseline), pardon=PARDON)]

@@ -1,0 +1,182 @@
+"""P16: photographs a second and the processor time for their bytes, against servers with the same purpose.
+
+All are behind the same nginx, and curl is the phone of all of them, with as many connections as it may use at once,
+which stay open. Of ours, the time of an upload includes the commit of all photographs, and the processor time that of
+the database; that of nginx, which both peers need too, also includes its work for the emulated Drive.
+"""
+
+import hashlib
+import os
+import statistics
+import time
+from dataclasses import dataclass
+
+from demonstration.phone import new_uuid
+from demonstration.web import query
+from peers.mod_dav import ModDAV
+from peers.rclone import RcloneWebDAV
+from peers.webdav_server import WebDAVServer
+from syncstack.processes import run
+
+from .bench_stack import BenchStack
+from .load import LoadError
+from .people import commit, sign_up
+from .processor_time import GIBIBYTE, ROLES, processor_seconds
+from .requests import interleaved
+from .table import Result
+
+PHOTOGRAPH_BYTES = 2_000_000
+AT_ONCE = 8
+SECONDS = 120
+
+
+@dataclass
+class Measurement:
+    """One round: photographs a second, and processor milliseconds for a GiB by the kind of process."""
+
+    rate: float
+    processor: dict[str, float]
+
+
+class Phones:
+    """Some photographs, and how curl sends and receives all of them."""
+
+    def __init__(self, stack: BenchStack, count: int):
+        self.ca_file = stack.environment["CA_FILE"]
+        self.files = [stack.directory / f"photograph-{number}" for number in range(count)]
+        self.check_sums = []
+        for file in self.files:
+            contents = os.urandom(PHOTOGRAPH_BYTES)
+            file.write_bytes(contents)
+            self.check_sums.append(hashlib.md5(contents).hexdigest())
+
+    def send(self, urls: list[str], at_once: int, *options: str) -> None:
+        self._curl([
+            line for url, file in zip(urls, self.files, strict=True)
+            for line in (f'url = "{url}"', f'upload-file = "{file}"', 'output = "/dev/null"')], at_once, options)
+
+    def receive(self, urls: list[str], at_once: int, *options: str) -> None:
+        self._curl([line for url in urls for line in (f'url = "{url}"', 'output = "/dev/null"')], at_once, options)
+
+    def _curl(self, transfers: list[str], at_once: int, options: tuple[str, ...]) -> None:
+        configuration = [
+            "silent", "show-error", "http1.1", f'cacert = "{self.ca_file}"', f"max-time = {SECONDS}",
+            'header = "Expect:"', r'write-out = "%{http_code} %{num_connects} %{size_upload} %{size_download}\n"',
+            *options, *transfers]
+        if at_once > 1:
+            configuration += ["parallel", "parallel-immediate", f"parallel-max = {at_once}"]
+        output = run(["curl", "--disable", "--config", "-"], text_input="\n".join(configuration) + "\n")
+        replies = [line.split() for line in output.splitlines()]
+        good = [reply for reply in replies if reply[0] in ("200", "201") and str(PHOTOGRAPH_BYTES) in reply[2:]]
+        host = transfers[0].split("/")[2]
+        if len(good) != len(self.files):
+            raise LoadError(f"{host}: only {len(good)} of {len(self.files)} photographs arrive: {replies[:3]}")
+        connections = sum(int(reply[1]) for reply in replies)
+        if connections > at_once:
+            raise LoadError(f"{host}: connections do not stay open; {connections} are opened for {at_once} at once.")
+
+
+class Ours:
+    """Photographs through syncd; each round of uploads is committed at its end."""
+
+    def __init__(self, stack: BenchStack, phones: Phones):
+        self.stack, self.phones = stack, phones
+        self.person = sign_up(stack, "Philipp")
+        self.master_version = 0
+        self.uuids: list[str] = []
+        self.processes = {
+            "nginx": stack.pids("nginx"), "MariaDB": stack.pids("mariadb"),
+            "syncd": [pid for role in ROLES for pid in stack.pids(role)]}
+
+    def up(self, at_once: int) -> None:
+        self.uuids = [new_uuid() for _ in self.phones.files]
+        urls = [
+            self._url("UploadFile", mimeType="image/jpeg", fileUUID=uuid, checkSum=check_sum)
+            for uuid, check_sum in zip(self.uuids, self.phones.check_sums, strict=True)]
+        self.phones.send(urls, at_once, 'request = "POST"', *self._headers)
+        if commit(self.person, self.master_version) != len(urls):
+            raise LoadError("Not all photographs are committed.")
+        self.master_version += 1
+
+    def down(self, at_once: int) -> None:
+        self.phones.receive([self._url("DownloadFile", fileUUID=uuid) for uuid in self.uuids], at_once, *self._headers)
+
+    @property
+    def _headers(self) -> list[str]:
+        return [f'header = "{name}: {value}"' for name, value in self.person.headers().items()]
+
+    def _url(self, endpoint: str, **parameters) -> str:
+        parameters |= {
+            "fileVersion": 0, "masterVersion": self.master_version, "sharingGroupUUID": self.person.group}
+        # To a path that ends with a slash curl would add the file's name.
+        return f"{self.stack.environment['SYNC_URL']}/{endpoint}{query(parameters)}"
+
+
+class Peer:
+    """The same through a WebDAV server."""
+
+    def __init__(self, stack: BenchStack, phones: Phones, server: WebDAVServer):
+        self.server, self.phones = server, phones
+        self.urls: list[str] = []
+        self._nginx = stack.pids("nginx")
+
+    @property
+    def processes(self) -> dict[str, list[int]]:
+        return {"nginx": self._nginx, self.server.name: self.server.pids}
+
+    def up(self, at_once: int) -> None:
+        self.urls = [f"{self.server.url}/{new_uuid()}.jpg" for _ in self.phones.files]
+        self.phones.send(self.urls, at_once)
+
+    def down(self, at_once: int) -> None:
+        self.phones.receive(self.urls, at_once)
+
+
+def measured(side: Ours | Peer, direction: str, at_once: int) -> Measurement:
+    photographs = len(side.phones.files)
+    processes = side.processes
+    before = {name: processor_seconds(pids) for name, pids in processes.items()}
+    began = time.monotonic()
+    if direction == "up":
+        side.up(at_once)
+    else:
+        side.down(at_once)
+    rate = photographs / (time.monotonic() - began)
+    milliseconds_each = 1e3 * GIBIBYTE / (photographs * PHOTOGRAPH_BYTES)
+    return Measurement(rate, {
+        name: (processor_seconds(pids) - before[name]) * milliseconds_each for name, pids in processes.items()})
+
+
+def against_peers(stack: BenchStack, repetitions: int, count: int) -> list[Result]:
+    phones = Phones(stack, count)
+    with RcloneWebDAV(stack) as rclone, ModDAV(stack) as mod_dav:
+        sides = [Ours(stack, phones), Peer(stack, phones, rclone), Peer(stack, phones, mod_dav)]
+        for side in sides:
+            side.up(AT_ONCE)  # to warm up, and to have something to download
+        rounds = {
+            (direction, at_once): interleaved(
+                *(lambda _, side=side, way=(direction, at_once): measured(side, *way) for side in sides),
+                repetitions=repetitions, warm_up=False)
+            for direction in ("up", "down") for at_once in (1, AT_ONCE)}
+    return [
+        *(rates(letter, *way, rounds[way]) for letter, way in zip("abcd", rounds, strict=True)),
+        processor_times("e", "up", rounds["up", AT_ONCE]),
+        processor_times("f", "down", rounds["down", AT_ONCE])]
+
+
+def rates(letter: str, direction: str, at_once: int, rounds: list[list[Measurement]]) -> Result:
+    ours, rclone, mod_dav = ([measurement.rate for measurement in side] for side in rounds)
+    return Result(
+        f"P16{letter}", f"photographs of 2 MB {direction}, {at_once} at a time, against rclone", "/s", 1.0, 1.3,
+        ours, rclone, note=f"mod_dav with a local disk: {statistics.median(mod_dav):.0f} /s")
+
+
+def processor_times(letter: str, direction: str, rounds: list[list[Measurement]]) -> Result:
+    ours, rclone, mod_dav = ([sum(measurement.processor.values()) for measurement in side] for side in rounds)
+    shares = "; ".join(
+        ", ".join(f"{name} {statistics.median(measurement.processor[name] for measurement in side):,.0f}"
+                  for name in side[0].processor)
+        for side in rounds[:2])
+    return Result(
+        f"P16{letter}", f"CPU time for a GiB {direction}, {AT_ONCE} at a time, with nginx", "ms", 1.0, 0.77,
+        ours, rclone, is_cost=True, note=f"{shares}; mod_dav with a local disk: {statistics.median(mod_dav):,.0f} ms")

@@ -1,0 +1,77 @@
+"""P13: the processor time that syncd takes for a GiB, against that of the work on bytes that nobody can leave out.
+
+That is the hash that the provider's is compared with, and TLS between syncd and the provider. nginx does the TLS of the
+phone. Both are measured alternately: clocks of processors change with temperature and neighbours.
+"""
+
+import os
+import re
+from collections.abc import Callable
+
+from demonstration.phone import new_uuid
+from syncstack.processes import run
+
+from .bench_stack import BenchStack
+from .load import LoadError
+from .requests import interleaved
+from .table import Result
+from .transfers import Transfers
+
+GIBIBYTE = 1 << 30
+ROLES = ("syncd_api", "syncd_transfer", "syncd_jobs")
+BLOCK_BYTES = 16_384  # a record of TLS
+
+
+def processor_seconds(pids: list[int]) -> float:
+    """What the processes have used so far, in user mode and in the kernel (proc_pid_stat(5))."""
+    ticks = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def spent(pids: list[int], action: Callable[[], object]) -> float:
+    """The seconds of processor time that the processes use for what `action` asks of them."""
+    before = processor_seconds(pids)
+    action()
+    return processor_seconds(pids) - before
+
+
+def alone(*algorithm: str) -> float:
+    """Milliseconds of processor time in which OpenSSL takes a GiB through an algorithm."""
+    command = ["openssl", "speed", "-mr", "-seconds", 1, "-bytes", BLOCK_BYTES, *algorithm]
+    found = re.search(r"^\+F:\d+:[^:]+:([\d.]+)$", run(command), re.MULTILINE)
+    if not found:
+        raise LoadError(f"openssl speed does not say how fast {algorithm[-1]} is.")
+    return GIBIBYTE / float(found.group(1)) * 1e3
+
+
+def hash_and_tls(*direction: str) -> float:
+    return alone("-evp", "md5") + alone(*direction, "-evp", "aes-256-gcm")
+
+
+def each_gibibyte(stack: BenchStack, repetitions: int, gibibytes: float) -> list[Result]:
+    pids = [pid for role in ROLES for pid in stack.pids(role)]
+    sender, receiver = Transfers(stack, gibibytes), Transfers(stack, gibibytes)
+    kept = new_uuid()
+    receiver.commit(kept)
+
+    def upload(_) -> float:
+        uuid = new_uuid()
+        seconds = spent(pids, lambda: sender.upload(uuid))
+        sender.forget(uuid)
+        return seconds / gibibytes * 1e3
+
+    def download(_) -> float:
+        return spent(pids, lambda: receiver.download(kept)) / gibibytes * 1e3
+
+    up, up_alone, down, down_alone = interleaved(
+        upload, lambda _: hash_and_tls(), download, lambda _: hash_and_tls("-decrypt"), repetitions=repetitions,
+        warm_up=False)
+    return [
+        Result("P13a", "CPU time of syncd for a GiB up, against MD5 and TLS", "ms", 1.6, 1.25, up, up_alone,
+               is_cost=True),
+        Result("P13b", "CPU time of syncd for a GiB down, the same", "ms", 1.6, 1.25, down, down_alone, is_cost=True),
+    ]
