@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from demonstration.phone import new_uuid
 
-from .phone import Finding, Phone, check_sum
+from .phone import Finding, Phone
 
 SMALL, LARGE = 20_000, 5_000_000
 
@@ -74,16 +74,8 @@ def changed_file(phone: Phone) -> str:
     if not 200 <= reply.status < 300:
         raise Finding(f"the sandbox does not change a file: {reply.status}")
     phone.live[uuid] = (0, contents)
+    phone.changed.add(uuid)
     return uuid
-
-
-def download_changed(phone: Phone, uuid) -> None:
-    reply = phone.download(uuid)
-    contents = phone.live[uuid][1]
-    if reply.body != contents or not reply.json().get("contentsChanged"):
-        raise Finding(f"a changed file is delivered as {len(reply.body)} bytes, {reply.json()}")
-    if reply.json().get("checkSum") != check_sum(phone.provider, contents):
-        raise Finding(f"the checksum of a changed file is wrong: {reply.json()}")
 
 
 def lost_file(phone: Phone) -> str:
@@ -129,7 +121,7 @@ OPERATIONS = {operation.name: operation for operation in [
     Operation("replacement", replace, existing_file),
     Operation("download", download, existing_file),
     Operation("large download", download, existing_large_file),
-    Operation("download of a changed file", download_changed, changed_file),
+    Operation("download of a changed file", download, changed_file),
     Operation("download of a lost file", download_lost, lost_file),
     Operation("deletion", delete, existing_file),
     Operation("upload with an expired token", upload_small, expired_token),

@@ -32,6 +32,12 @@ def check_sum(provider: str, contents: bytes) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).hexdigest()
 
 
+def is_version(name: str, uuid: str, version: int) -> bool:
+    """Whether an object has that name in the storage: the second attempt at an upload adds `~` and digits to the version."""
+    parts = name.split(".")
+    return len(parts) == 4 and parts[0] == uuid and parts[2].partition("~")[0] == str(version)
+
+
 class Phone:
     """One device of a person with storage."""
 
@@ -43,13 +49,15 @@ class Phone:
         self.user_id = 0
         # What was committed and not deleted: UUID -> version and contents.
         self.live: dict[str, tuple[int, bytes]] = {}
+        # Those of them that the person has changed in their storage.
+        self.changed: set[str] = set()
         # For the present operation.
-        self.requests = self.repetitions = self.sign_ins = 0
+        self.requests = self.repetitions = self.sign_ins = self.hastened = 0
         self.seen: list[str] = []
 
     def begin(self) -> None:
         """Another operation: counts from 0."""
-        self.requests = self.repetitions = self.sign_ins = 0
+        self.requests = self.repetitions = self.sign_ins = self.hastened = 0
         self.seen = []
 
     def sign_in_again(self) -> None:
@@ -58,6 +66,8 @@ class Phone:
         self.stage.change_account(self.id, "new-authorization-code",
                                   **({"prompt": "consent"} if self.provider == "google" else {}))
         self.account = self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}")
+        if self.user_id:
+            self.once("GET", "CheckCreds")
 
     def once(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> Reply | None:
         """One request; `None` if the reply does not arrive as a whole."""
@@ -137,8 +147,10 @@ class Phone:
         if reply.body != contents:
             raise Finding(f"a download of {len(contents)} bytes has {len(reply.body)} others: {self.seen}, "
                           f"{reply.headers.get('syncserver-message-params')}")
-        if reply.json().get("contentsChanged") or reply.json()["checkSum"] != check_sum(self.provider, contents):
-            raise Finding(f"a download says {reply.json()}")
+        message = reply.json()
+        if (message.get("contentsChanged") is not (uuid in self.changed)
+                or message.get("checkSum") != check_sum(self.provider, contents)):
+            raise Finding(f"a download says {message}")
 
     def stored(self) -> dict[str, dict]:
         """What the person has in the app's folder, by name."""
@@ -148,19 +160,25 @@ class Phone:
             raise Finding(f"objects with the same name: {sorted(names)}")
         return {file["name"]: file for file in files}
 
-    def pending_work(self) -> int:
-        """Items of the outbox that are due or put off; those that nobody has in hand are made due."""
-        return int(self.stage.sql(f"""
-            UPDATE outbox SET available_at = UTC_TIMESTAMP() WHERE user_id = {self.user_id} AND lease_owner IS NULL
-               AND available_at > UTC_TIMESTAMP();
-            SELECT COUNT(*) FROM outbox WHERE user_id = {self.user_id}"""))
+    def work(self) -> list[list[str]]:
+        """The outbox's rows: the kind of work, whether it was put off, and why."""
+        rows = self.stage.sql(f"""
+            SELECT kind, lease_owner IS NULL AND available_at > UTC_TIMESTAMP(), COALESCE(last_error, '') FROM outbox
+             WHERE user_id = {self.user_id}""")
+        return [row.split("\t") for row in rows.splitlines()]
+
+    def hasten_work(self) -> None:
+        """Makes due what was put off, perhaps for a day."""
+        self.hastened += 1
+        self.stage.sql(f"""
+            UPDATE outbox SET available_at = UTC_TIMESTAMP() WHERE user_id = {self.user_id} AND lease_owner IS NULL""")
 
     def missing_and_excess(self) -> list[str]:
         """In what the storage differs from the live versions and the warning file."""
         stored = {name: file["size"] for name, file in self.stored().items()}
         differences = []
         for uuid, (version, contents) in self.live.items():
-            names = [name for name in stored if name.startswith(f"{uuid}.") and f".{version}." in name]
+            names = [name for name in stored if is_version(name, uuid, version)]
             if len(names) != 1 or stored[names[0]] != len(contents):
                 differences.append(f"version {version} of {uuid} is stored as {names}")
             for name in names[:1]:

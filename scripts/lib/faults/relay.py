@@ -53,7 +53,7 @@ class Lane:
         """The calls since `arm`, and the one that met the fault."""
         with self.lock:
             self.fault = None
-            return self.calls, self.struck
+            return list(self.calls), self.struck
 
     def strikes_connection(self) -> object | None:
         """The fault that a new connection meets."""
