@@ -1,6 +1,7 @@
 """Calls to the providers, as the relay sees them, and their replies."""
 
 from dataclasses import dataclass, field
+from urllib.parse import parse_qs
 
 PROVIDERS = ("google", "dropbox", "microsoft")
 # Which provider a host belongs to; credentials must not go to any other host.
@@ -41,6 +42,11 @@ class Call:
     @property
     def renews(self) -> bool:
         return self.is_for_tokens and b"grant_type=refresh_token" in self.body
+
+    @property
+    def code(self) -> str:
+        """The authorization code that is exchanged; empty for other calls."""
+        return parse_qs(self.body.decode("latin-1")).get("code", [""])[0] if self.is_for_tokens else ""
 
     @property
     def is_of_session(self) -> bool:

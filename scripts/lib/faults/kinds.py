@@ -178,6 +178,16 @@ def not_for_tokens(call: Call) -> bool:
     return not call.is_for_tokens
 
 
+def has_reply(call: Call) -> bool:
+    """The server reads something of the reply. That of a deletion is empty, and any success counts."""
+    return call.method != "DELETE"
+
+
+def not_an_exchange(call: Call) -> bool:
+    """A revocation spends codes, too; the sandbox would take the code for one that is used a second time."""
+    return b"grant_type=authorization_code" not in call.body
+
+
 # Kind -> which calls it fits, and what it does.
 CALL_KINDS: dict[str, tuple] = {
     "500": (anything, forged(500)),
@@ -193,7 +203,7 @@ CALL_KINDS: dict[str, tuple] = {
     "403 rateLimitExceeded": (google, forged(403, "rateLimitExceeded")),
     "401": (not_for_tokens, forged(401)),
     "grant revoked": (lambda call: call.renews, forged(400)),
-    "account revoked": (anything, revocation),
+    "account revoked": (not_an_exchange, revocation),
     "no connection": (anything, drop(False)),
     "reply lost": (anything, drop(True)),
     "503 although it worked": (anything, lost_with_503),
@@ -209,10 +219,10 @@ CALL_KINDS: dict[str, tuple] = {
                             409, "not_found" if "append" in call.path else "lookup_failed/not_found"
                         )(call, conversation, rng)),
     "storage full": (quota, full),
-    "HTML with 200": (anything, page(200, HTML)),
+    "HTML with 200": (has_reply, page(200, HTML)),
     "HTML with 200 although it worked": (anything, page(200, HTML, has_effect=True)),
     "HTML with 502": (anything, page(502, HTML)),
-    "empty reply with 200": (anything, page(200, b"", [])),
+    "empty reply with 200": (has_reply, page(200, b"", [])),
     "other content type": (anything, other_content_type),
     "redirect (302)": (anything, redirect(302)),
     "redirect (307)": (anything, redirect(307)),

@@ -143,6 +143,9 @@ class Runner:
         bound = (usual + 6) * (1 + phone.repetitions) + 6 * phone.hastened
         if len(calls) > bound:
             raise Finding(f"{len(calls)} calls where {usual} are usual: {phone.seen}")
+        codes = Counter(call.code for call in calls if call.code)
+        if any(count > 1 for count in codes.values()):
+            raise Finding(f"an authorization code is sent twice: {phone.seen}")
         if operation.removes:
             return
         differences = phone.missing_and_excess()

@@ -13,8 +13,9 @@ ATTEMPTS = 5
 PAUSE_SECONDS = 0.2
 WARNING_FILE = "README.txt"
 REVOKED = "authTokenExpiredOrRevoked"
-# 401: the token is not accepted; 410: the rights were taken away; 507: the storage is full. All else is for the server to
-# handle, or is retryable.
+CODE_REJECTED = "authorization_code_rejected"
+# 401: the token is not accepted; 409: the code may have been used already; 410: the rights were taken away; 507: the storage
+# is full. All else is for the server to handle, or is retryable.
 EXPECTED = {200, 401, 410, 429, 502, 503, 504, 507}
 DROPBOX_BLOCK = 4 << 20
 
@@ -63,6 +64,7 @@ class Phone:
     def sign_in_again(self) -> None:
         """The person signs in once more, and is asked what the app may do."""
         self.sign_ins += 1
+        self.stage.change_account(self.id, "expire-access-token", which="device")
         self.stage.change_account(self.id, "new-authorization-code",
                                   **({"prompt": "consent"} if self.provider == "google" else {}))
         self.account = self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}")
@@ -82,7 +84,7 @@ class Phone:
             return None
         code = reply.headers.get("syncserver-error-code", "")
         self.seen.append(f"{endpoint}: {reply.status} {code}".strip())
-        if reply.status not in EXPECTED:
+        if reply.status not in EXPECTED and code != CODE_REJECTED:
             raise Finding(f"{endpoint} is answered with {reply.status}: {reply.body[:300].decode('utf-8', 'replace')}")
         return reply
 
@@ -93,7 +95,7 @@ class Phone:
             if reply is not None and reply.status == 200 and not self._is_revoked(reply):
                 return reply
             self.repetitions += 1
-            if reply is not None and (reply.status in (401, 410) or self._is_revoked(reply)):
+            if reply is not None and (reply.status in (401, 409, 410) or self._is_revoked(reply)):
                 self.sign_in_again()
             elif attempt > 0:
                 time.sleep(PAUSE_SECONDS)
