@@ -184,7 +184,8 @@ def has_reply(call: Call) -> bool:
 
 
 def not_an_exchange(call: Call) -> bool:
-    """A revocation spends codes, too; the sandbox would take the code for one that is used a second time."""
+    """A code that was answered with 503 is sent again: 503 says that it was not used (RFC 9110, section 15.6.4). And the
+    sandbox takes a code that a revocation has spent for one that is used a second time."""
     return b"grant_type=authorization_code" not in call.body
 
 
@@ -206,7 +207,7 @@ CALL_KINDS: dict[str, tuple] = {
     "account revoked": (not_an_exchange, revocation),
     "no connection": (anything, drop(False)),
     "reply lost": (anything, drop(True)),
-    "503 although it worked": (anything, lost_with_503),
+    "503 although it worked": (not_an_exchange, lost_with_503),
     "reply cut": (anything, truncated),
     "slow reply": (anything, slow),
     "no reply": (anything, stall),
@@ -236,6 +237,8 @@ CONNECTION_KINDS: dict[str, Callable] = {
 }
 
 KINDS = [*CALL_KINDS, *CONNECTION_KINDS]
+# Replies which say that the call was not carried out: a code that met one may be sent again.
+REFUSALS = ("429", "503", "redirect")
 # Too slow for a sample: the server waits as long as its deadlines allow.
 SLOW_KINDS = {"no reply"}
 

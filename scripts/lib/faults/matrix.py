@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 from .calls import Call
-from .kinds import CALL_KINDS, CONNECTION_KINDS, SLOW_KINDS, fault
+from .kinds import CALL_KINDS, CONNECTION_KINDS, REFUSALS, SLOW_KINDS, fault
 from .operations import OPERATIONS, Operation
 from .phone import Finding, Phone
 from .stage import Stage
 
-# The work of the outbox is repeated after some seconds, and begins within one.
-IDLE_SECONDS = 60.0
+# An item of the outbox may take a minute where the provider does not reply, and others may wait for it.
+IDLE_SECONDS = 180.0
 POLL_SECONDS = 0.1
 # So many cells have the same user.
 CELLS_OF_A_USER = 25
@@ -98,7 +98,7 @@ class Runner:
                 calls, struck = self.lane.disarm()
             if fault_to_meet is None:
                 self.clean[operation.name] = calls
-            self._check(phone, operation, calls)
+            self._check(phone, operation, fault_to_meet, calls)
         except Finding as finding:
             complaint = str(finding)
         except Exception as error:  # pylint: disable=broad-except  whatever it is, other cells go on
@@ -137,14 +137,15 @@ class Runner:
                 phone.hasten_work()
             time.sleep(POLL_SECONDS)
 
-    def _check(self, phone: Phone, operation: Operation, calls: list[Call]) -> None:
+    def _check(self, phone: Phone, operation: Operation, fault_met, calls: list[Call]) -> None:
         usual = len(self.clean.get(operation.name, calls))
         # Each attempt of the phone may make all calls anew; a failed call is repeated four times at most.
         bound = (usual + 6) * (1 + phone.repetitions) + 6 * phone.hastened
         if len(calls) > bound:
             raise Finding(f"{len(calls)} calls where {usual} are usual: {phone.seen}")
         codes = Counter(call.code for call in calls if call.code)
-        if any(count > 1 for count in codes.values()):
+        is_refusal = fault_met is not None and fault_met.kind.startswith(REFUSALS)
+        if any(count > 1 for count in codes.values()) and not is_refusal:
             raise Finding(f"an authorization code is sent twice: {phone.seen}")
         if operation.removes:
             return
