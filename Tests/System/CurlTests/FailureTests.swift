@@ -77,7 +77,9 @@ struct FailureTests {
 
     @Test(
         "A reply with a header that is too long, or that is no HTTP, leaves the outcome unknown",
-        arguments: ["HTTP/1.1 200 OK\r\nX-Huge: " + String(repeating: "z", count: 400_000) + "\r\n\r\n", "\u{1}\u{2} no HTTP"])
+        arguments: [
+            "HTTP/1.1 200 OK\r\nX-Huge: " + String(repeating: "z", count: 400_000) + "\r\n\r\n", "\u{1}\u{2} no HTTP",
+        ])
     func malformedReply(reply: String) throws {
         let server = try LocalHTTPServer { peer in
             _ = peer.readRequest()
