@@ -6,6 +6,11 @@ extension CurlError {
     /// - Parameter sentBytes: bytes of the request that libcurl handed to the connection.
     init(_ code: CURLcode, message: String, sentBytes: Int) {
         switch code {
+        // libcurl uses these two for replies as well: a header of more than 100 KB, and bytes that are no HTTP. The server
+        // may have carried out the request then.
+        case CURLE_OUT_OF_MEMORY where sentBytes > 0, CURLE_UNSUPPORTED_PROTOCOL where sentBytes > 0:
+            self = .interrupted(code: code.rawValue, message: message)
+
         case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT:
             self = .outOfMemory
 

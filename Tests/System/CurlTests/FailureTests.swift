@@ -75,6 +75,23 @@ struct FailureTests {
         #expect(server.requests.count == 1)
     }
 
+    @Test(
+        "A reply with a header that is too long, or that is no HTTP, leaves the outcome unknown",
+        arguments: [
+            "HTTP/1.1 200 OK\r\nX-Huge: " + String(repeating: "z", count: 400_000) + "\r\n\r\n", "\u{1}\u{2} no HTTP",
+        ])
+    func malformedReply(reply: String) throws {
+        let server = try LocalHTTPServer { peer in
+            _ = peer.readRequest()
+            peer.send(reply)
+        }
+        var handle = try EasyHandle(allowsPlainHTTP: true)
+        let error = failure(of: Request(method: "POST", url: server.url(), body: .bytes([1])), on: &handle)
+        #expect(error?.kind == "interrupted")
+        #expect(error?.mayHaveBeenSent == true)
+        #expect(server.requests.count == 1)
+    }
+
     @Test("A reset in the middle of an upload leaves the outcome unknown")
     func resetDuringUpload() throws {
         let server = try LocalHTTPServer { peer in

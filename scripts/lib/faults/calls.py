@@ -1,0 +1,100 @@
+"""Calls to the providers, as the relay sees them, and their replies."""
+
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs
+
+PROVIDERS = ("google", "dropbox", "microsoft")
+# Which provider a host belongs to; credentials must not go to any other host.
+HOSTS = {
+    "accounts.google.com": "google", "oauth2.googleapis.com": "google", "openidconnect.googleapis.com": "google",
+    "www.googleapis.com": "google",
+    "api.dropboxapi.com": "dropbox", "content.dropboxapi.com": "dropbox",
+    "graph.microsoft.com": "microsoft", "login.microsoftonline.com": "microsoft",
+    "my.microsoftpersonalcontent.com": "microsoft", "api.onedrive.com": "microsoft",
+}
+
+
+@dataclass
+class Call:
+    """A request to a provider."""
+
+    method: str
+    host: str
+    target: str
+    headers: list[tuple[str, str]]
+    body: bytes
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    @property
+    def provider(self) -> str:
+        return HOSTS.get(self.host, "")
+
+    @property
+    def is_for_tokens(self) -> bool:
+        """Exchanges a code, renews an access token, or obtains one on behalf of a user."""
+        return self.method == "POST" and (
+            (self.host, self.path) in (("oauth2.googleapis.com", "/token"), ("api.dropboxapi.com", "/oauth2/token"))
+            or self.host == "login.microsoftonline.com")
+
+    @property
+    def renews(self) -> bool:
+        return self.is_for_tokens and b"grant_type=refresh_token" in self.body
+
+    @property
+    def code(self) -> str:
+        """The authorization code that is exchanged; empty for other calls."""
+        return parse_qs(self.body.decode("latin-1")).get("code", [""])[0] if self.is_for_tokens else ""
+
+    @property
+    def is_of_session(self) -> bool:
+        """Concerns an upload session that was begun before."""
+        return ("upload_id=" in self.target or self.host in ("my.microsoftpersonalcontent.com", "api.onedrive.com")
+                or self.path.startswith(("/2/files/upload_session/append", "/2/files/upload_session/finish")))
+
+    @property
+    def is_upload(self) -> bool:
+        """Announces or contains content."""
+        return (self.path.startswith(("/upload/drive/", "/2/files/upload"))
+                or self.host == "graph.microsoft.com" and (
+                    self.path.endswith("/createUploadSession") or self.method == "PUT")
+                or self.host == "my.microsoftpersonalcontent.com" and self.method == "PUT")
+
+    @property
+    def is_download(self) -> bool:
+        return (self.method == "GET" and ("alt=media" in self.target or self.path.endswith("/content")
+                                          or self.host == "my.microsoftpersonalcontent.com")
+                or self.path == "/2/files/download")
+
+    @property
+    def describes_itself(self) -> str:
+        """Method, host and the part of the path that has no identifiers, for people."""
+        return f"{self.method} {self.host}{self.path[:80]}"
+
+
+@dataclass
+class Answer:
+    """A provider's reply, whole."""
+
+    status: int
+    reason: str = ""
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: bytes = b""
+
+    def header(self, name: str) -> str:
+        return next((value for key, value in self.headers if key.lower() == name), "")
+
+    @property
+    def is_json(self) -> bool:
+        return "json" in self.header("content-type") and self.body[:1] in (b"{", b"[")
+
+    def head(self, length: int | None = None) -> bytes:
+        """Status line and headers; `length` replaces that of the body, and -1 leaves it out."""
+        lines = [f"HTTP/1.1 {self.status} {self.reason or 'Status'}"]
+        lines += [f"{name}: {value}" for name, value in self.headers
+                  if name.lower() not in ("content-length", "transfer-encoding", "connection", "keep-alive")]
+        if length != -1 and self.status not in (204, 304):
+            lines.append(f"Content-Length: {len(self.body) if length is None else length}")
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

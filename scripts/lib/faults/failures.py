@@ -1,0 +1,51 @@
+"""Errors in the form of each provider, as their documentation has them."""
+
+import json
+
+from .calls import Answer, Call
+
+REASONS = {
+    400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 409: "Conflict", 410: "Gone",
+    429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable",
+    504: "Gateway Timeout", 507: "Insufficient Storage",
+}
+GOOGLE = {
+    401: "authError", 404: "notFound", 410: "notFound", 429: "rateLimitExceeded", 500: "internalError",
+}
+GRAPH = {
+    401: "InvalidAuthenticationToken", 404: "itemNotFound", 410: "itemNotFound", 429: "activityLimitReached",
+    503: "serviceNotAvailable", 507: "insufficientStorage",
+}
+
+
+def failure(call: Call, status: int, reason: str | None = None, retry_after: int | None = None,
+            is_text: bool = False) -> Answer:
+    """The provider's answer with this status to the call."""
+    headers = [("Retry-After", str(retry_after))] if retry_after is not None else []
+    if call.is_for_tokens:
+        value = {"error": reason or ("invalid_grant" if status == 400 else "temporarily_unavailable"),
+                 "error_description": "Fault"}
+        if call.provider == "microsoft" and status == 400:
+            value |= {"error_description": "AADSTS50173: The provided grant has expired due to it being revoked.",
+                      "error_codes": [50173]}
+    elif call.provider == "google":
+        name = reason or GOOGLE.get(status, "backendError")
+        value = {"error": {"code": status, "message": "Fault",
+                           "errors": [{"domain": "global", "reason": name, "message": "Fault"}]}}
+    elif call.provider == "dropbox":
+        if is_text or status in (500, 502, 503, 504):
+            return Answer(status, REASONS[status], [*headers, ("Content-Type", "text/plain")], b"Fault")
+        tags = (reason or {401: "expired_access_token", 429: "too_many_requests", 409: "other"}.get(status, "other"))
+        error: dict = {}
+        for tag in reversed(tags.split("/")):
+            error = {".tag": tag, **({tag: error} if error else {})}
+        if call.path == "/2/files/upload" and "path" in error:
+            error = {".tag": "path", "reason": error["path"]}
+        if status == 429:
+            error = {"reason": {".tag": "too_many_requests"}, "retry_after": retry_after or 1}
+        value = {"error_summary": f"{tags}/..", "error": error}
+    else:
+        value = {"error": {"code": reason or GRAPH.get(status, "generalException"), "message": "Fault",
+                           "innerError": {"request-id": "fault"}}}
+    return Answer(status, REASONS[status], [*headers, ("Content-Type", "application/json; charset=utf-8")],
+                  json.dumps(value).encode())

@@ -1,0 +1,250 @@
+"""The catalogue of faults: what happens to a single call, or to a single connection.
+
+Each fault says which calls it fits. Where a provider's answer would be a lie that nobody can see through, such as
+"not found" for a file that is to be deleted and exists, it does not fit.
+"""
+
+import random
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .calls import Answer, Call
+from .certificates import Certificates
+from .failures import failure
+from .mutations import MUTATIONS
+
+HTML = b"<!DOCTYPE html>\n<html><head><title>Welcome</title></head><body><h1>Sign in to the network</h1></body></html>\n"
+HTML_HEADERS = [("Content-Type", "text/html; charset=UTF-8")]
+STALL_SECONDS = 75.0
+OTHER_ORIGIN = "https://collector.example.net/"
+
+
+def anything(_: Call) -> bool:
+    return True
+
+
+@dataclass
+class Fault:
+    """A fault of a kind, with its own source of random numbers."""
+
+    kind: str
+    seed: int
+    fits: Callable[[Call], bool]
+    act: Callable
+    is_of_connection: bool = False
+
+    def strike(self, call: Call, conversation) -> bool:
+        """Does it. False if the connection is to be closed afterwards."""
+        return bool(self.act(call, conversation, random.Random(self.seed)))
+
+    def context(self, certificates: Certificates) -> ssl.SSLContext | None:
+        """With what the connection goes on; `None` for a reset."""
+        return self.act(certificates)
+
+
+def forged(*arguments, **options):
+    """An answer of the provider without any effect."""
+    def act(call, conversation, _):
+        answer = failure(call, *arguments, **options)
+        conversation.send(answer.head() + answer.body)
+        return True
+    return act
+
+
+def page(status: int, body: bytes, headers=None, has_effect: bool = False):
+    """The page of a proxy or of a captive portal."""
+    def act(call, conversation, _):
+        if has_effect:
+            conversation.forward(call)
+        answer = Answer(status, "", headers if headers is not None else HTML_HEADERS, body)
+        conversation.send(answer.head() + answer.body)
+        return True
+    return act
+
+
+def redirect(status: int):
+    def act(_, conversation, __):
+        answer = Answer(status, "", [("Location", OTHER_ORIGIN)])
+        conversation.send(answer.head())
+        return True
+    return act
+
+
+def drop(has_effect: bool):
+    def act(call, conversation, _):
+        if has_effect:
+            conversation.forward(call)
+        conversation.drop()
+    return act
+
+
+def lost_with_503(call, conversation, _):
+    conversation.forward(call)
+    answer = failure(call, 503)
+    conversation.send(answer.head() + answer.body)
+    return True
+
+
+def stall(_, conversation, __):
+    conversation.secure.settimeout(STALL_SECONDS)
+    try:
+        conversation.stream.read(1)
+    except OSError:
+        pass
+    return False
+
+
+def slow(call, conversation, rng):
+    """A reply that comes in pieces, with pauses of two seconds in all."""
+    answer = conversation.forward(call)
+    data = answer.head() + answer.body
+    cuts = sorted(rng.randrange(len(data)) for _ in range(3))
+    for begin, end in zip([0, *cuts], [*cuts, len(data)]):
+        conversation.send(data[begin:end])
+        conversation.pause(0.5)
+    return True
+
+
+def truncated(call, conversation, rng):
+    """The connection ends before the last byte of the reply."""
+    answer = conversation.forward(call)
+    data = answer.head() + answer.body
+    conversation.send(data[:rng.randrange(1, len(data))])
+    return False
+
+
+def corrupted_download(call, conversation, rng):
+    answer = conversation.forward(call)
+    if answer.status in (200, 206) and answer.body:
+        position = rng.randrange(len(answer.body))
+        answer.body = flipped(answer.body, position, rng)
+    conversation.send(answer.head() + answer.body)
+    return True
+
+
+def corrupted_upload(call, conversation, rng):
+    """Past the description that a multipart body begins with, and before its end."""
+    position = rng.randrange(len(call.body) // 2, len(call.body) * 9 // 10)
+    answer = conversation.forward(Call(call.method, call.host, call.target, call.headers,
+                                       flipped(call.body, position, rng)))
+    conversation.send(answer.head() + answer.body)
+    return True
+
+
+def flipped(data: bytes, position: int, rng: random.Random) -> bytes:
+    return data[:position] + bytes([data[position] ^ (1 << rng.randrange(8))]) + data[position + 1:]
+
+
+def other_content_type(call, conversation, _):
+    answer = conversation.forward(call)
+    answer.headers = [header for header in answer.headers if header[0].lower() != "content-type"]
+    answer.headers.append(("Content-Type", "image/gif"))
+    conversation.send(answer.head() + answer.body)
+    return True
+
+
+def revocation(call, conversation, _):
+    """The person takes the app's rights away just before the call."""
+    conversation.relay.revoke(call.provider)
+    answer = conversation.forward(call)
+    conversation.send(answer.head() + answer.body)
+    return True
+
+
+def has_content(call: Call) -> bool:
+    return call.is_upload and len(call.body) > 10_000
+
+
+def google(call: Call) -> bool:
+    return call.provider == "google" and not call.is_for_tokens
+
+
+def quota(call: Call) -> bool:
+    return call.is_upload and call.method in ("POST", "PUT")
+
+
+def full(call, conversation, rng):
+    status, reason = {"google": (403, "storageQuotaExceeded"), "dropbox": (409, "path/insufficient_space"),
+                      "microsoft": (507, "quotaLimitReached")}[call.provider]
+    return forged(status, reason)(call, conversation, rng)
+
+
+def reading(call: Call) -> bool:
+    return call.is_download
+
+
+def not_for_tokens(call: Call) -> bool:
+    return not call.is_for_tokens
+
+
+def has_reply(call: Call) -> bool:
+    """The server reads something of the reply. That of a deletion is empty, and any success counts."""
+    return call.method != "DELETE"
+
+
+def not_an_exchange(call: Call) -> bool:
+    """A code that was answered with 503 is sent again: 503 says that it was not used (RFC 9110, section 15.6.4). And the
+    sandbox takes a code that a revocation has spent for one that is used a second time."""
+    return b"grant_type=authorization_code" not in call.body
+
+
+# Kind -> which calls it fits, and what it does.
+CALL_KINDS: dict[str, tuple] = {
+    "500": (anything, forged(500)),
+    "502": (anything, forged(502)),
+    "503": (anything, forged(503)),
+    "503 with Retry-After": (anything, forged(503, retry_after=1)),
+    "504": (anything, forged(504)),
+    "429": (anything, forged(429)),
+    "429 with Retry-After": (anything, forged(429, retry_after=1)),
+    "429 for an hour": (anything, forged(429, retry_after=3_600)),
+    "429 as text": (lambda call: call.provider == "dropbox", forged(429, retry_after=1, is_text=True)),
+    "403 userRateLimitExceeded": (google, forged(403, "userRateLimitExceeded")),
+    "403 rateLimitExceeded": (google, forged(403, "rateLimitExceeded")),
+    "401": (not_for_tokens, forged(401)),
+    "grant revoked": (lambda call: call.renews, forged(400)),
+    "account revoked": (not_an_exchange, revocation),
+    "no connection": (anything, drop(False)),
+    "reply lost": (anything, drop(True)),
+    "503 although it worked": (not_an_exchange, lost_with_503),
+    "reply cut": (anything, truncated),
+    "slow reply": (anything, slow),
+    "no reply": (anything, stall),
+    "corrupted upload": (has_content, corrupted_upload),
+    "corrupted download": (reading, corrupted_download),
+    "session unknown (404)": (lambda call: call.is_of_session and call.provider != "dropbox", forged(404)),
+    "session unknown (410)": (lambda call: call.is_of_session and call.provider != "dropbox", forged(410)),
+    "session unknown": (lambda call: call.is_of_session and call.provider == "dropbox",
+                        lambda call, conversation, rng: forged(
+                            409, "not_found" if "append" in call.path else "lookup_failed/not_found"
+                        )(call, conversation, rng)),
+    "storage full": (quota, full),
+    "HTML with 200": (has_reply, page(200, HTML)),
+    "HTML with 200 although it worked": (anything, page(200, HTML, has_effect=True)),
+    "HTML with 502": (anything, page(502, HTML)),
+    "empty reply with 200": (has_reply, page(200, b"", [])),
+    "other content type": (anything, other_content_type),
+    "redirect (302)": (anything, redirect(302)),
+    "redirect (307)": (anything, redirect(307)),
+} | {name: (fits, act) for name, (fits, act) in MUTATIONS.items()}
+
+CONNECTION_KINDS: dict[str, Callable] = {
+    "reset in the handshake": lambda certificates: None,
+    "certificate of another name": lambda certificates: certificates.wrong_name,
+    "expired certificate": lambda certificates: certificates.expired,
+    "unknown authority": lambda certificates: certificates.untrusted,
+}
+
+KINDS = [*CALL_KINDS, *CONNECTION_KINDS]
+# Replies which say that the call was not carried out: a code that met one may be sent again.
+REFUSALS = ("429", "503", "redirect")
+# Too slow for a sample: the server waits as long as its deadlines allow.
+SLOW_KINDS = {"no reply"}
+
+
+def fault(kind: str, seed: int) -> Fault:
+    if kind in CONNECTION_KINDS:
+        return Fault(kind, seed, anything, CONNECTION_KINDS[kind], is_of_connection=True)
+    fits, act = CALL_KINDS[kind]
+    return Fault(kind, seed, fits, act)

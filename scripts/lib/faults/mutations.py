@@ -1,0 +1,173 @@
+"""Real replies, changed: in their JSON, in their framing and in their headers."""
+
+import json
+import random
+
+from .calls import Answer, Call
+
+HUGE_TEXT = "x" * 1_000_000
+DEPTH = 50_000
+FLOOD = 2_000
+UNCHANGED = object()
+
+
+def places(value, path=()):
+    """The path of each value in a JSON tree, itself left out."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+def at(value, path):
+    for key in path:
+        value = value[key]
+    return value
+
+
+def changed(body: bytes, rng: random.Random, replacement) -> bytes:
+    """The text with the value at a random place replaced by what `replacement` makes of it; not one
+    that it leaves unchanged."""
+    tree = json.loads(body)
+    possible = [path for path in places(tree) if replacement(at(tree, path)) is not UNCHANGED]
+    if not possible:
+        return body
+    path = rng.choice(possible)
+    at(tree, path[:-1])[path[-1]] = replacement(at(tree, path))
+    return json.dumps(tree).encode()
+
+
+def other_type(value):
+    if isinstance(value, str):
+        return 17
+    if isinstance(value, bool):
+        return "true"
+    if isinstance(value, (int, float)):
+        return [value]
+    return "text"
+
+
+def number(replacement):
+    """Google and OneDrive write some numbers as text."""
+    def act(value):
+        if isinstance(value, bool):
+            return UNCHANGED
+        if isinstance(value, (int, float)):
+            return replacement
+        return str(replacement) if isinstance(value, str) and value.isdigit() and len(value) < 12 else UNCHANGED
+    return act
+
+
+def mutated(replacement):
+    def act(call: Call, conversation, rng: random.Random):
+        answer = conversation.forward(call)
+        if answer.is_json:
+            answer.body = changed(answer.body, rng, replacement)
+        conversation.send(answer.head() + answer.body)
+        return True
+    return act
+
+
+def rewritten(change):
+    """`change` gets the text of the reply's JSON."""
+    def act(call: Call, conversation, rng: random.Random):
+        answer = conversation.forward(call)
+        if answer.is_json:
+            answer.body = change(answer.body, rng)
+        conversation.send(answer.head() + answer.body)
+        return True
+    return act
+
+
+def duplicated(body: bytes, _) -> bytes:
+    """The first member once more, with another type, after the right one."""
+    tree = json.loads(body)
+    if not isinstance(tree, dict) or not tree:
+        return body
+    name = json.dumps(next(iter(tree)))
+    return body.rstrip()[:-1] + f",{name}:[1,2]}}".encode()
+
+
+def nested(_, __) -> bytes:
+    return b"[" * DEPTH + b"]" * DEPTH
+
+
+def cut_text(body: bytes, rng: random.Random) -> bytes:
+    """Framing and length are right, the JSON is not."""
+    return body[:rng.randrange(1, len(body))]
+
+
+def framed(frame):
+    """`frame` sends the answer in its own way; the connection is closed afterwards."""
+    def act(call: Call, conversation, rng: random.Random):
+        frame(conversation.forward(call), conversation, rng)
+        return False
+    return act
+
+
+def too_long(answer: Answer, conversation, _) -> None:
+    conversation.send(answer.head(length=len(answer.body) + 1000) + answer.body)
+
+
+def too_short(answer: Answer, conversation, _) -> None:
+    conversation.send(answer.head(length=len(answer.body) // 2) + answer.body)
+
+
+def bad_length(answer: Answer, conversation, _) -> None:
+    head = answer.head(length=-1)[:-2] + b"Content-Length: 99999999999999999999999\r\n\r\n"
+    conversation.send(head + answer.body)
+
+
+def bad_chunks(answer: Answer, conversation, rng: random.Random) -> None:
+    head = answer.head(length=-1)[:-2] + b"Transfer-Encoding: chunked\r\n\r\n"
+    conversation.send(head + b"5\r\n" + answer.body[:5] + b"\r\n" + rng.randbytes(40) + b"\r\n")
+
+
+def interim_storm(answer: Answer, conversation, _) -> None:
+    for _ in range(FLOOD):
+        conversation.send(b"HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n")
+    conversation.send(answer.head() + answer.body)
+
+
+def header_flood(answer: Answer, conversation, _) -> None:
+    answer.headers += [(f"X-Flood-{number}", "y" * 200) for number in range(FLOOD)]
+    conversation.send(answer.head() + answer.body)
+
+
+def one_huge_header(answer: Answer, conversation, _) -> None:
+    answer.headers.append(("X-Huge", "z" * 400_000))
+    conversation.send(answer.head() + answer.body)
+
+
+def no_http(_, conversation, rng: random.Random) -> None:
+    conversation.send(rng.randbytes(500))
+
+
+def some_json(call: Call) -> bool:
+    """Replies without JSON pass such a fault unchanged."""
+    return not call.is_download or call.host == "api.dropboxapi.com"
+
+
+def anything(_: Call) -> bool:
+    return True
+
+
+MUTATIONS = {
+    "JSON: value of another type": (some_json, mutated(other_type)),
+    "JSON: null": (some_json, mutated(lambda value: UNCHANGED if value is None else None)),
+    "JSON: huge number": (some_json, mutated(number(10 ** 30))),
+    "JSON: negative number": (some_json, mutated(number(-5))),
+    "JSON: fraction": (some_json, mutated(number(0.5))),
+    "JSON: text of 1 MB": (some_json, mutated(lambda value: HUGE_TEXT if isinstance(value, str) else UNCHANGED)),
+    "JSON: nested 50,000 deep": (some_json, rewritten(nested)),
+    "JSON: duplicate member": (some_json, rewritten(duplicated)),
+    "JSON: cut": (some_json, rewritten(cut_text)),
+    "Content-Length too large": (anything, framed(too_long)),
+    "Content-Length too small": (anything, framed(too_short)),
+    "Content-Length of 23 digits": (anything, framed(bad_length)),
+    "broken chunks": (anything, framed(bad_chunks)),
+    "2,000 interim replies": (anything, framed(interim_storm)),
+    "2,000 headers": (anything, framed(header_flood)),
+    "header of 400 KB": (anything, framed(one_huge_header)),
+    "no HTTP": (anything, framed(no_http)),
+}

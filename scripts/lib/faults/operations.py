@@ -1,0 +1,129 @@
+"""What people do while a call fails: each operation has a preparation that meets no fault, and a part that does."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from demonstration.phone import new_uuid
+
+from .phone import Finding, Phone
+
+SMALL, LARGE = 20_000, 5_000_000
+
+
+@dataclass
+class Operation:
+    """`prepare` returns what `act` needs; afterwards everything is checked that holds for all operations."""
+
+    name: str
+    act: Callable[[Phone, object], None]
+    prepare: Callable[[Phone], object] = lambda phone: None
+    # Takes an account that is not a user yet.
+    needs_newcomer: bool = False
+    # There is no user afterwards.
+    removes: bool = False
+
+
+def content(size: int) -> bytes:
+    return random.randbytes(size)
+
+
+def existing_file(phone: Phone) -> str:
+    uuid = new_uuid()
+    phone.publish(uuid, 0, content(SMALL))
+    return uuid
+
+
+def existing_large_file(phone: Phone) -> str:
+    uuid = new_uuid()
+    phone.publish(uuid, 0, content(LARGE))
+    return uuid
+
+
+def upload_small(phone: Phone, _) -> None:
+    phone.publish(new_uuid(), 0, content(SMALL))
+
+
+def upload_large(phone: Phone, _) -> None:
+    phone.publish(new_uuid(), 0, content(LARGE))
+
+
+def replace(phone: Phone, uuid) -> None:
+    phone.publish(uuid, 1, content(SMALL))
+
+
+def download(phone: Phone, uuid) -> None:
+    phone.expect_download(uuid)
+
+
+def delete(phone: Phone, uuid) -> None:
+    phone.delete(uuid)
+
+
+def object_name(phone: Phone, uuid: str) -> str:
+    return next(name for name in phone.stored() if name.startswith(uuid))
+
+
+def changed_file(phone: Phone) -> str:
+    """A file that the person has changed in their storage."""
+    uuid = existing_file(phone)
+    contents = content(SMALL + 1)
+    reply = phone.stage.sandbox.call(
+        "PUT", f"/sandbox/accounts/{phone.id}/files/{object_name(phone, uuid)}",
+        {"Content-Type": "application/octet-stream"}, contents)
+    if not 200 <= reply.status < 300:
+        raise Finding(f"the sandbox does not change a file: {reply.status}")
+    phone.live[uuid] = (0, contents)
+    phone.changed.add(uuid)
+    return uuid
+
+
+def lost_file(phone: Phone) -> str:
+    """A file that the person has deleted in their storage."""
+    uuid = existing_file(phone)
+    phone.stage.sandbox.call("DELETE", f"/sandbox/accounts/{phone.id}/files/{object_name(phone, uuid)}")
+    return uuid
+
+
+def download_lost(phone: Phone, uuid) -> None:
+    reply = phone.download(uuid)
+    if reply.body or reply.json().get("gone") != "fileRemovedOrRenamed":
+        raise Finding(f"a deleted file is delivered as {len(reply.body)} bytes, {reply.json()}")
+    phone.delete(uuid)
+
+
+def expired_token(phone: Phone) -> None:
+    phone.stage.change_account(phone.id, "expire-access-token", which="server")
+
+
+def sign_up(phone: Phone, _) -> None:
+    phone.sign_up()
+
+
+def remove(phone: Phone, _) -> None:
+    """Repeated, it may be that the user is not known any more."""
+    for _ in range(5):
+        reply = phone.once("POST", "RemoveUser")
+        if reply is not None and (reply.status == 200 or reply.status == 401 and phone.requests > 1):
+            break
+        phone.repetitions += 1
+    else:
+        raise Finding(f"RemoveUser does not succeed: {phone.seen}")
+    users = int(phone.stage.sql(f"SELECT COUNT(*) FROM users WHERE user_id = {phone.user_id}"))
+    if users != 0:
+        raise Finding(f"the user is still there: {phone.seen}")
+
+
+OPERATIONS = {operation.name: operation for operation in [
+    Operation("sign-up", sign_up, needs_newcomer=True),
+    Operation("small upload", upload_small),
+    Operation("large upload", upload_large),
+    Operation("replacement", replace, existing_file),
+    Operation("download", download, existing_file),
+    Operation("large download", download, existing_large_file),
+    Operation("download of a changed file", download, changed_file),
+    Operation("download of a lost file", download_lost, lost_file),
+    Operation("deletion", delete, existing_file),
+    Operation("upload with an expired token", upload_small, expired_token),
+    Operation("removal", remove, existing_file, removes=True),
+]}

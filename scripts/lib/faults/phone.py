@@ -1,0 +1,190 @@
+"""A phone that repeats what failed for the moment, as the app does, and its person's storage."""
+
+import hashlib
+import json
+import time
+
+from demonstration.phone import new_uuid
+from demonstration.web import Deviation, Reply, query
+
+from .stage import Stage
+
+ATTEMPTS = 5
+PAUSE_SECONDS = 0.2
+WARNING_FILE = "README.txt"
+REVOKED = "authTokenExpiredOrRevoked"
+CODE_REJECTED = "authorization_code_rejected"
+# 401: the token is not accepted; 409: the code may have been used already; 410: the rights were taken away; 507: the storage
+# is full. All else is for the server to handle, or is retryable.
+EXPECTED = {200, 401, 410, 429, 502, 503, 504, 507}
+DROPBOX_BLOCK = 4 << 20
+
+
+class Finding(Exception):
+    """Something that must not be; a sentence for the reader."""
+
+
+def check_sum(provider: str, contents: bytes) -> str:
+    if provider == "google":
+        return hashlib.md5(contents).hexdigest()
+    if provider == "microsoft":
+        return hashlib.sha1(contents).hexdigest().upper()
+    blocks = (contents[start:start + DROPBOX_BLOCK] for start in range(0, len(contents), DROPBOX_BLOCK))
+    return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).hexdigest()
+
+
+def is_version(name: str, uuid: str, version: int) -> bool:
+    """Whether an object has that name in the storage: the second attempt at an upload adds `~` and digits to the version."""
+    parts = name.split(".")
+    return len(parts) == 4 and parts[0] == uuid and parts[2].partition("~")[0] == str(version)
+
+
+class Phone:
+    """One device of a person with storage."""
+
+    def __init__(self, stage: Stage, provider: str):
+        self.stage, self.provider = stage, provider
+        self.account = stage.sandbox.json("POST", "/sandbox/accounts", {"provider": provider, "name": "Alice"})
+        self.id = self.account["id"]
+        self.device, self.group = new_uuid(), new_uuid()
+        self.user_id = 0
+        # What was committed and not deleted: UUID -> version and contents.
+        self.live: dict[str, tuple[int, bytes]] = {}
+        # Those of them that the person has changed in their storage.
+        self.changed: set[str] = set()
+        # For the present operation.
+        self.requests = self.repetitions = self.sign_ins = self.hastened = 0
+        self.seen: list[str] = []
+
+    def begin(self) -> None:
+        """Another operation: counts from 0."""
+        self.requests = self.repetitions = self.sign_ins = self.hastened = 0
+        self.seen = []
+
+    def sign_in_again(self) -> None:
+        """The person signs in once more, and is asked what the app may do."""
+        self.sign_ins += 1
+        self.stage.change_account(self.id, "expire-access-token", which="device")
+        self.stage.change_account(self.id, "new-authorization-code",
+                                  **({"prompt": "consent"} if self.provider == "google" else {}))
+        self.account = self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}")
+        if self.user_id:
+            self.once("GET", "CheckCreds")
+
+    def once(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> Reply | None:
+        """One request; `None` if the reply does not arrive as a whole."""
+        self.requests += 1
+        headers = dict(self.account["headers"]) | {"SyncServer-Device-UUID": self.device}
+        try:
+            reply = self.stage.server.call(method, f"/{endpoint}/{query(parameters)}", headers, body)
+        except Exception as error:  # pylint: disable=broad-except  http.client.IncompleteRead, among others
+            if not isinstance(error, Deviation) and type(error).__module__ != "http.client":
+                raise
+            self.seen.append(f"{endpoint}: cut")
+            return None
+        code = reply.headers.get("syncserver-error-code", "")
+        self.seen.append(f"{endpoint}: {reply.status} {code}".strip())
+        if reply.status not in EXPECTED and code != CODE_REJECTED:
+            raise Finding(f"{endpoint} is answered with {reply.status}: {reply.body[:300].decode('utf-8', 'replace')}")
+        return reply
+
+    def ask(self, method: str, endpoint: str, body: bytes | None = None, **parameters) -> Reply:
+        """A request that must succeed in the end, after repetitions and another sign-in."""
+        for attempt in range(ATTEMPTS):
+            reply = self.once(method, endpoint, body, **parameters)
+            if reply is not None and reply.status == 200 and not self._is_revoked(reply):
+                return reply
+            self.repetitions += 1
+            if reply is not None and (reply.status in (401, 409, 410) or self._is_revoked(reply)):
+                self.sign_in_again()
+            elif attempt > 0:
+                time.sleep(PAUSE_SECONDS)
+        raise Finding(f"{endpoint} does not succeed: {self.seen}")
+
+    @staticmethod
+    def _is_revoked(reply: Reply) -> bool:
+        parameters = reply.headers.get("syncserver-message-params")
+        return parameters is not None and json.loads(parameters).get("gone") == REVOKED
+
+    def sign_up(self) -> None:
+        reply = self.ask("POST", "AddUser", sharingGroupUUID=self.group,
+                         cloudFolderName="Faults" if self.provider == "google" else None)
+        self.user_id = reply.json()["userId"]
+
+    def master_version(self) -> int:
+        return self.ask("GET", "Index", sharingGroupUUID=self.group).json()["masterVersion"]
+
+    def upload(self, uuid: str, version: int, contents: bytes, master_version: int) -> None:
+        self.ask("POST", "UploadFile", contents, fileUUID=uuid, sharingGroupUUID=self.group, mimeType="image/jpeg",
+                 fileVersion=version, masterVersion=master_version, checkSum=check_sum(self.provider, contents))
+
+    def commit(self, master_version: int) -> None:
+        """Repeated, it says that the group has changed: by this phone."""
+        reply = self.ask("POST", "DoneUploads", masterVersion=master_version, sharingGroupUUID=self.group).json()
+        if reply.get("numberUploadsTransferred") != 1 and reply.get("masterVersionUpdate") != master_version + 1:
+            raise Finding(f"the commit says {reply}")
+
+    def publish(self, uuid: str, version: int, contents: bytes) -> None:
+        master_version = self.master_version()
+        self.upload(uuid, version, contents, master_version)
+        self.commit(master_version)
+        self.live[uuid] = (version, contents)
+
+    def delete(self, uuid: str) -> None:
+        master_version = self.master_version()
+        self.ask("DELETE", "UploadDeletion", fileUUID=uuid, fileVersion=self.live[uuid][0],
+                 masterVersion=master_version, sharingGroupUUID=self.group)
+        self.commit(master_version)
+        del self.live[uuid]
+
+    def download(self, uuid: str) -> Reply:
+        """The file, complete: its bytes are for the caller to judge."""
+        version = self.live[uuid][0]
+        return self.ask("GET", "DownloadFile", fileUUID=uuid, fileVersion=version,
+                        masterVersion=self.master_version(), sharingGroupUUID=self.group)
+
+    def expect_download(self, uuid: str) -> None:
+        reply = self.download(uuid)
+        contents = self.live[uuid][1]
+        if reply.body != contents:
+            raise Finding(f"a download of {len(contents)} bytes has {len(reply.body)} others: {self.seen}, "
+                          f"{reply.headers.get('syncserver-message-params')}")
+        message = reply.json()
+        if (message.get("contentsChanged") is not (uuid in self.changed)
+                or message.get("checkSum") != check_sum(self.provider, contents)):
+            raise Finding(f"a download says {message}")
+
+    def stored(self) -> dict[str, dict]:
+        """What the person has in the app's folder, by name."""
+        files = self.stage.sandbox.json("GET", f"/sandbox/accounts/{self.id}/files")
+        names = [file["name"] for file in files]
+        if len(set(names)) != len(names):
+            raise Finding(f"objects with the same name: {sorted(names)}")
+        return {file["name"]: file for file in files}
+
+    def work(self) -> list[list[str]]:
+        """The outbox's rows: the kind of work, whether it was put off, and why."""
+        rows = self.stage.sql(f"""
+            SELECT kind, lease_owner IS NULL AND available_at > UTC_TIMESTAMP(), COALESCE(last_error, '') FROM outbox
+             WHERE user_id = {self.user_id}""")
+        return [row.split("\t") for row in rows.splitlines()]
+
+    def hasten_work(self) -> None:
+        """Makes due what was put off, perhaps for a day."""
+        self.hastened += 1
+        self.stage.sql(f"""
+            UPDATE outbox SET available_at = UTC_TIMESTAMP() WHERE user_id = {self.user_id} AND lease_owner IS NULL""")
+
+    def missing_and_excess(self) -> list[str]:
+        """In what the storage differs from the live versions and the warning file."""
+        stored = {name: file["size"] for name, file in self.stored().items()}
+        differences = []
+        for uuid, (version, contents) in self.live.items():
+            names = [name for name in stored if is_version(name, uuid, version)]
+            if len(names) != 1 or stored[names[0]] != len(contents):
+                differences.append(f"version {version} of {uuid} is stored as {names}")
+            for name in names[:1]:
+                del stored[name]
+        if stored.pop(WARNING_FILE, None) is None:
+            differences.append("the warning file is missing")
+        return differences + [f"{name} besides" for name in stored]

@@ -1,0 +1,88 @@
+"""The stack whose server meets the faults, with the relay between it and the sandbox."""
+
+import json
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+from benchmark.running_stack import RunningStack
+from demonstration.web import Deviation
+from syncstack.layout import REPOSITORY
+
+from .relay import Relay
+
+OVERRIDES = {
+    # Each request verifies its token anew, so that the number of calls does not depend on what a process has cached.
+    "signInTokenTimeToLive": 0, "transferThreads": 64,
+    # Every cell has new accounts, codes and groups.
+    "quotas": {"codeExchangesPerHour": 100_000, "groupsPerHour": 100_000},
+}
+
+
+class Stage(RunningStack):
+    """Up between `__enter__` and `__exit__`."""
+
+    def __init__(self, build: str, is_kept: bool = False):
+        super().__init__()
+        self.build, self.is_kept = build, is_kept
+        self.relay = Relay()
+        self.folder = Path(tempfile.mkdtemp(prefix="syncserver-faults-"))
+
+    def __enter__(self) -> "Stage":
+        authority = self.folder / "tls" / "ca.pem"
+        overrides = OVERRIDES | {"sandbox": {"connectTo": self.relay.address, "caFile": str(authority)}}
+        (self.folder / "syncd-overrides.json").write_text(json.dumps(overrides), encoding="ascii")
+        try:
+            self._stack("up", "--build", self.build, "--responders", "1")
+            self.environment = dict(part.partition("=")[::2] for part in shlex.split(self._stack("env")))
+            self.relay.lead(int(self.environment["SANDBOX_TLS_PORT"]), self.folder / "tls", self.change_account)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._stack("down")
+        self.relay.close()
+        if self.is_kept:
+            print(f"The logs are in {self.folder}/log.", flush=True)
+        else:
+            subprocess.run(["rm", "-rf", self.folder], check=False)
+
+    def _stack(self, verb: str, *options: str) -> str:
+        command = [REPOSITORY / "scripts" / "stack", verb, self.folder, *options]
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def change_account(self, account: str, event: str, **details) -> None:
+        """Has something happen to an account, as docs/sandbox.md has it."""
+        reply = self.sandbox.call("POST", f"/sandbox/accounts/{account}/{event}", {"Content-Type": "application/json"},
+                                  json.dumps(details).encode())
+        if not 200 <= reply.status < 300:
+            raise Deviation(f"The sandbox answers {reply.status} to {event}: {reply.body[:300]!r}")
+
+    def complaints(self) -> list[str]:
+        """What is wrong with the database, what rules of the providers were broken, defects and secrets in the logs."""
+        complaints = []
+        program = REPOSITORY / ".build" / self.build / "syncctl"
+        report = subprocess.run([program, "fsck", "--json", "--config", self.environment["CONFIG_FILE"]],
+                                stdout=subprocess.PIPE, check=False).stdout
+        complaints += [f"fsck: {finding}" for finding in json.loads(report).get("findings", [report.decode()])]
+        complaints += [f"violation: {violation}" for violation in self.sandbox.json("GET", "/sandbox/violations")]
+        self.sandbox.call("DELETE", "/sandbox/violations")
+        for call in self.relay.strangers:
+            complaints.append(f"a call to {call.host}: {call.describes_itself} with {call.headers}")
+        self.relay.strangers.clear()
+        return complaints
+
+    def defects(self) -> list[str]:
+        """Lines of the server's logs that tell of a defect, and tokens in any log."""
+        lines = []
+        for log in (self.folder / "log").glob("syncd-*.log"):
+            lines += [f"{log.name}: {line[:400]}" for line in log.read_text("utf-8", "replace").splitlines()
+                      if '"level":"error"' in line or "Fatal" in line]
+        search = subprocess.run([REPOSITORY / "scripts" / "lib" / "canary", self.folder], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, check=False)
+        if search.returncode != 0:
+            lines.append(f"a log contains a token: {search.stdout[-600:]}")
+        return lines
