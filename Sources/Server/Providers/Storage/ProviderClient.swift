@@ -31,7 +31,8 @@ enum SingleOutcome {
 struct ProviderClient {
     /// Adds to a request what shows that it is the person's: by default the token, as a bearer token.
     /// - Parameter location: ``StoredCredentials/location``, of the same record as the token.
-    typealias Authorizer = (inout OutgoingRequest, _ token: String, _ location: String?) throws(CloudStorageError) -> Void
+    typealias Authorizer = (inout OutgoingRequest, _ token: String, _ location: String?) throws(CloudStorageError) ->
+        Void
 
     let access: StorageAccess
     private let authorize: Authorizer
@@ -100,7 +101,8 @@ struct ProviderClient {
                 case .withheld(let reason): throw .withheld(reason)
                 case .replyTooLarge: throw .unavailable(detail: "reply too large")
                 case .cancelled:
-                    throw request.body?.failure.map { .contentFailed($0) } ?? .unavailable(detail: "cannot be sent again")
+                    throw request.body?.failure.map { .contentFailed($0) }
+                        ?? .unavailable(detail: "cannot be sent again")
                 case .refused(let reason): throw .rejected(code: reason)
                 case .forbiddenAddress: throw .rejected(code: "forbidden address")
                 }
@@ -159,6 +161,9 @@ struct ProviderClient {
             throw .unavailable(detail: "a token that was just renewed is refused")
         }
         hasJustRenewed = true
-        token = try access.tokens.renewed(insteadOf: rejected, by: deadline)
+        let renewed = try access.tokens.renewed(insteadOf: rejected, by: deadline)
+        // Nobody has said yet that the token is revoked, but it is not to be tried again either.
+        guard renewed != rejected else { throw .unavailable(detail: "the token is refused") }
+        token = renewed
     }
 }
