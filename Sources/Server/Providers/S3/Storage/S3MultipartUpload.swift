@@ -9,7 +9,7 @@ import OpenSSLCrypto
 struct S3MultipartUpload {
     /// How a completion ends.
     enum Ending {
-        case assembled(S3ETag)
+        case assembled
         /// An object of that name has come into being meanwhile.
         case taken
         /// The service does not know the upload any more: perhaps an earlier attempt has completed it.
@@ -101,10 +101,10 @@ struct S3MultipartUpload {
                 continue
             }
             let root = try S3XML.root(of: reply, named: "CompleteMultipartUploadResult")
-            guard let tag = root.child("ETag", in: root.namespace)?.text else {
+            guard root.child("ETag", in: root.namespace) != nil else {
                 throw .unavailable(detail: "unreadable reply from the provider")
             }
-            return .assembled(S3ETag(tag))
+            return .assembled
         }
     }
 

@@ -91,13 +91,15 @@ struct S3Upload {
                 part = try self.part()
                 try upload.add(part, within: patience)
             }
-            switch try upload.complete(by: .after(patience)) {
-            case .assembled(let tag): return stored(name, tag)
-            case .taken, .lost:
-                // An attempt whose reply was lost, or somebody in between.
-                guard let object = try existing(name), isOurs(object) else { throw .contentMismatch }
-                return object
+            let ending = try upload.complete(by: .after(patience))
+            // What is there counts: an attempt whose reply was lost may have completed the upload, somebody may have come in
+            // between, and some services report another tag later than with the completion.
+            guard var object = try existing(name), object.sizeBytes == content.lengthBytes else {
+                throw .contentMismatch
             }
+            if ending != .taken { object.providerHash = object.providerHash ?? content.providerHash }
+            guard isOurs(object) else { throw .contentMismatch }
+            return object
         } catch {
             upload.abort(by: .after(patience))
             throw error

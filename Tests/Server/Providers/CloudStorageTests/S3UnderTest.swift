@@ -1,0 +1,101 @@
+import Foundation
+import HTTPTransport
+import HTTPTypes
+import Providers
+import SyncProtocol
+import Synchronization
+import TestSupport
+
+extension ProviderUnderTest {
+    /// moto: enforces conditions, and takes any signature.
+    static let s3Moto = s3("S3 (moto)", S3Servers(kind: "moto"), honoursConditions: true)
+    /// `rclone serve s3`: verifies signatures and `Content-MD5`, and overwrites in spite of `If-None-Match`.
+    static let s3Rclone = s3("S3 (rclone)", S3Servers(kind: "rclone"), honoursConditions: false)
+
+    private static func s3(_ name: String, _ storage: S3Servers, honoursConditions: Bool) -> ProviderUnderTest {
+        let servers = NamedServers(
+            listed: [ServerAddress("https://\(storage.host)")].compactMap(\.self), admitsAnyPublic: false)
+        var kind = ProviderUnderTest(
+            name: name, sandboxProvider: nil,
+            makeProvider: { S3(servers: servers, granularity: S3Servers.smallestPartBytes) },
+            account: S3Account(servers: servers), owner: NobodyElse(), host: storage.host,
+            uploadPath: "/\(S3Servers.bucket)/", partMethod: "PUT", tokenHost: "", quotaError: (507, "QuotaExceeded"),
+            granularity: S3Servers.smallestPartBytes, hasFolders: false, folderName: "", repeatsNames: false,
+            absentObjectID: "nothing.bin", hasReadableBin: false)
+        kind.real = storage
+        kind.renewsTokens = false
+        kind.hasQuota = false
+        kind.hasIdentifiers = false
+        kind.honoursConditions = honoursConditions
+        return kind
+    }
+}
+
+/// Whoever renames an object of S3 makes another one: nothing to be tested is left.
+private struct NobodyElse: StorageOwner {
+    func rename(_ objectID: String, to name: String, in storage: ContractStorage) {}
+    func moveAway(_ objectID: String, from folderID: String?, in storage: ContractStorage) {}
+    func trash(_ id: String, in storage: ContractStorage) {}
+    func delete(_ id: String, in storage: ContractStorage) {}
+    func folders(_ name: String, in storage: ContractStorage) -> [String] { [] }
+}
+
+/// One server of `scripts/lib/s3-server`, in whose bucket each person has a prefix.
+struct S3Servers: RealStorage {
+    static let bucket = "photos"
+    /// What both servers are set to (Tests/Oracles/s3_server.py).
+    static let smallestPartBytes = 262_144
+    private static let accessKeyID = "AKTEST"
+    private static let secret = "secret-of-the-tests"
+    private static let lastPerson = Mutex(0)
+
+    let kind: String
+    var host: String { "\(kind).sandbox.test" }
+
+    func addPerson(to sandbox: SandboxControl) throws -> PresentedCredentials {
+        try sandbox.addBackend(host: host, port: try S3ServerProcess.of(kind).port)
+        let number = Self.lastPerson.withLock { last in
+            last += 1
+            return last
+        }
+        return PresentedCredentials(
+            accountType: .s3, accessToken: Self.secret,
+            accountDetails: """
+                {"address": "https://\(host)", "region": "us-east-1", "bucket": "\(Self.bucket)", \
+                "accessKeyID": "\(Self.accessKeyID)", "prefix": "\(Self.folder(number))"}
+                """)
+    }
+
+    /// With characters that have to be encoded in URLs.
+    private static func folder(_ number: Int) -> String { "people/Zoë & \(number)" }
+
+    private func prefix(_ person: PresentedCredentials) throws -> String {
+        let details = try JSONDecoder().decode([String: String].self, from: Data((person.accountDetails ?? "").utf8))
+        return (details["prefix"] ?? "") + "/"
+    }
+
+    func files(of person: PresentedCredentials) throws -> [StoredFile] {
+        try S3ServerProcess.of(kind).objects(behind: try prefix(person)).map {
+            StoredFile(name: $0.name, folder: "", size: $0.size)
+        }
+    }
+
+    func contents(of name: String, of person: PresentedCredentials) throws -> [UInt8]? {
+        try S3ServerProcess.of(kind).read(try prefix(person) + name)
+    }
+
+    func store(_ bytes: [UInt8], as name: String, of person: PresentedCredentials) throws {
+        try S3ServerProcess.of(kind).write(bytes, try prefix(person) + name)
+    }
+
+    func delete(_ name: String, of person: PresentedCredentials) throws {
+        try S3ServerProcess.of(kind).remove(try prefix(person) + name)
+    }
+
+    /// As Amazon does when a key is deleted.
+    func revoke(_ person: PresentedCredentials, in sandbox: SandboxControl) throws {
+        var fault = SandboxFault(host: host, status: 403)
+        fault.reason = "InvalidAccessKeyId"
+        try sandbox.inject(fault)
+    }
+}
