@@ -5,6 +5,8 @@ public enum SandboxProvider: String, Sendable {
     case dropbox
     case microsoft
     case apple
+    /// A Nextcloud.
+    case webdav
 }
 
 /// One person's account at an emulated provider.
@@ -59,6 +61,14 @@ public struct StoredFile: Sendable {
     public let size: Int
     /// The provider's own checksum.
     public let checkSum: String
+
+    /// A file of a real server.
+    public init(name: String, folder: String, size: Int) {
+        self.name = name
+        self.folder = folder
+        self.size = size
+        checkSum = ""
+    }
 
     init?(_ json: JSONValue) {
         guard let name = json.name?.text, let size = json.size?.integer else { return nil }

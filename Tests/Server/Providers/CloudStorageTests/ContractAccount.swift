@@ -12,7 +12,14 @@ import Vault
 final class ContractAccount: Sendable {
     let kind: ProviderUnderTest
     let sandbox: SandboxControl
-    let account: SandboxAccount
+    /// The account at an emulated provider; with a real server there is none.
+    private let emulated: SandboxAccount?
+    private let presented: PresentedCredentials
+    /// The same, in tests of emulated providers only.
+    var account: SandboxAccount {
+        guard let emulated else { preconditionFailure("\(kind.name) is a real server") }
+        return emulated
+    }
     let folder: RememberedFolder
     let pauses = PauseRecord()
     let credentials: Mutex<StoredCredentials>
@@ -24,7 +31,9 @@ final class ContractAccount: Sendable {
         self.kind = kind
         self.folder = RememberedFolder(name: folder)
         sandbox = try ContractSandbox.server().sandbox
-        account = try sandbox.createAccount(kind.sandboxProvider, name: "Alice Example", quotaBytes: quotaBytes)
+        emulated = try kind.sandboxProvider.map { [sandbox] provider in
+            try sandbox.createAccount(provider, name: "Alice Example", quotaBytes: quotaBytes)
+        }
         key = Self.lastKey.withLock { last in
             last += 1
             return last
@@ -32,12 +41,17 @@ final class ContractAccount: Sendable {
         let sender = CurlSenderPool(routing: try ContractSandbox.routing())
         let client = AccountClient(
             transport: sender.transport, deadline: .after(.seconds(20)), backoff: pauses.backoff())
-        let presented = PresentedCredentials(
-            accountType: kind.account.accountType,
-            accessToken: account.header("access_token") ?? account.accessToken,
-            authorizationCode: account.header("SyncServer-authorization-code"),
-            accountID: account.header("X-account-id"),
-            microsoftAccessToken: account.header("X-microsoft-access-token"))
+        if let emulated {
+            presented = PresentedCredentials(
+                accountType: kind.account.accountType,
+                accessToken: emulated.header("access_token") ?? emulated.accessToken,
+                authorizationCode: emulated.header("SyncServer-authorization-code"),
+                accountID: emulated.header("X-account-id"),
+                microsoftAccessToken: emulated.header("X-microsoft-access-token"),
+                accountDetails: emulated.header("X-account-details"))
+        } else {
+            presented = try #require(kind.real).addPerson(to: sandbox)
+        }
         let profile = try kind.account.verify(presented, through: client)
         var credentials = kind.account.credentials(from: presented)
         if let code = presented.code,
@@ -54,7 +68,33 @@ final class ContractAccount: Sendable {
     func open() throws -> ContractStorage { try ContractStorage(self) }
 
     /// What lies in the storage, as its owner sees it.
-    func files() throws -> [StoredFile] { try sandbox.files(of: account) }
+    func files() throws -> [StoredFile] {
+        try kind.real?.files(of: presented) ?? sandbox.files(of: account)
+    }
+
+    /// The bytes of a file, as its owner sees them.
+    func contents(of name: String) throws -> [UInt8]? {
+        if let real = kind.real { return try real.contents(of: name, of: presented) }
+        return try sandbox.contents(of: name, in: account)
+    }
+
+    /// The owner stores a file where we keep ours.
+    func store(_ bytes: [UInt8], as name: String) throws {
+        if let real = kind.real { return try real.store(bytes, as: name, of: presented) }
+        try sandbox.store(bytes, as: name, in: account, folder: kind.ownerFolder)
+    }
+
+    /// The owner deletes a file.
+    func delete(_ name: String) throws {
+        if let real = kind.real { return try real.delete(name, of: presented) }
+        try sandbox.delete(name, in: account)
+    }
+
+    /// The owner takes the app's rights away.
+    func revoke() throws {
+        if let real = kind.real { return try real.revoke(presented, in: sandbox) }
+        try sandbox.revoke(account)
+    }
 
     /// How many requests `body` makes that concern objects.
     func calls(during body: () throws -> Void) throws -> Int { try requests(during: body).count }
@@ -148,7 +188,9 @@ private final class CallRecord {
 
     private func note(_ request: OutgoingRequest) {
         let host = HTTPSAddress(request.url)?.host ?? ""
-        #expect(request.call.service.entry(for: host) != nil, "\(host) is not \(request.call.service)'s")
+        let service = request.call.service
+        // A service without hosts is at those that people name.
+        #expect(service.hosts.isEmpty || service.entry(for: host) != nil, "\(host) is not \(service)'s")
         if operations.last != request.call.operation { operations.append(request.call.operation) }
     }
 }
@@ -164,9 +206,10 @@ private final class RenewableTokens: AccessTokens {
     }
 
     var accountKey: Int64 { account.key }
+    var location: String? { account.credentials.withLock { $0.location } }
 
     func current() throws(CloudStorageError) -> String {
-        guard let token = account.credentials.withLock({ $0.accessToken }) else { throw .authorizationRevoked }
+        guard let token = account.credentials.withLock({ $0.usableToken }) else { throw .authorizationRevoked }
         return token
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTransport
 import Providers
 import SyncProtocol
@@ -10,7 +11,8 @@ import Testing
 struct ProviderUnderTest: Sendable, CustomTestStringConvertible {
     /// Its name in test reports.
     let name: String
-    let sandboxProvider: SandboxProvider
+    /// What emulates it; `nil` for a ``real`` server.
+    let sandboxProvider: SandboxProvider?
     /// A provider as a process that has just started has it.
     let makeProvider: @Sendable () -> any CloudProvider
     let account: any AccountProvider
@@ -45,6 +47,30 @@ struct ProviderUnderTest: Sendable, CustomTestStringConvertible {
     var hasReadableBin = true
     /// Whether the requests that bring parts of an upload show the access token.
     var partsCarryToken = true
+    /// How the paths of requests begin that bring a part of a large upload, if others bring small ones.
+    var partPath: String? = nil
+    /// Content up to this size is sent in one request.
+    var wholeBytes = 262_144
+    /// Whether large content is sent in several requests.
+    var hasParts = true
+    /// Whether the provider reports the hash that clients compare.
+    var reportsHash = true
+    /// Whether the first refusal of a token means that it was revoked.
+    var revokesAtOnce = true
+    /// Whether access tokens expire and are renewed.
+    var renewsTokens = true
+    /// How many requests store a small file in a folder that is there: the first time that a process does it, and later.
+    var storeCalls = (first: 2, later: 1)
+    /// What the owner, who sees all of their storage, calls the folder; `nil` if they see nothing else.
+    var ownerFolder: String? = nil
+    /// The server behind the sandbox, if it is a real one.
+    var real: (any RealStorage)?
+    /// Whether a storage can be made that holds no more than so many bytes.
+    var hasQuota = true
+    /// Whether objects have identifiers that stay when their owner renames and moves them.
+    var hasIdentifiers = true
+    /// Whether the server itself refuses to overwrite an object.
+    var honoursConditions = true
     /// What no name may contain.
     var forbiddenCharacters: Set<Character> = []
 
@@ -72,7 +98,20 @@ struct ProviderUnderTest: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    static let all: [ProviderUnderTest] = [.googleDrive, .dropbox, .oneDrive]
+    /// A number of bytes that takes three parts.
+    var partedBytes: Int { max(700_000, granularity * 8 / 3) }
+
+    /// Those whose names contain the text in the environment's SYNC_CONTRACT_OF, all without it.
+    static let all = every.filter { kind in
+        ProcessInfo.processInfo.environment["SYNC_CONTRACT_OF"].map { kind.name.contains($0) } ?? true
+    }
+    private static let every: [ProviderUnderTest] = [
+        .googleDrive, .dropbox, .oneDrive, .s3Moto, .s3Rclone, .nextcloud, .apache, .wsgiDAV, .rcloneWebDAV,
+    ]
+    static let allThatRenewTokens = all.filter(\.renewsTokens)
+    static let allWithParts = all.filter(\.hasParts)
+    static let allWithQuota = all.filter(\.hasQuota)
+    static let allWithIdentifiers = all.filter(\.hasIdentifiers)
     static let allWithFolders = all.filter(\.hasFolders)
     static let allThatRepeatNames = all.filter(\.repeatsNames)
     static let allWithUniqueNames = all.filter { !$0.repeatsNames }
