@@ -40,5 +40,8 @@ struct Migration: Equatable {
             sql: String(decoding: PackageResources._010_credential_marks_sql, as: UTF8.self)),
         Migration(
             version: 11, name: "quotas", sql: String(decoding: PackageResources._011_quotas_sql, as: UTF8.self)),
+        Migration(
+            version: 12, name: "named_servers",
+            sql: String(decoding: PackageResources._012_named_servers_sql, as: UTF8.self)),
     ]
 }
