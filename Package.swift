@@ -138,7 +138,7 @@ let package = Package(
         module("Client", "SyncDirectory", ["SyncProtocol", crypto, grdb]),
 
         // Sandbox: emulated providers for development and tests, never linked into the server.
-        module("Sandbox", "Sandbox", ["OpenSSLCrypto", "Posix"]),
+        module("Sandbox", "Sandbox", ["Expat", "OpenSSLCrypto", "Posix"]),
 
         // Programs.
         program(

@@ -16,11 +16,14 @@ class Rclone:
     """One configured remote. Use as a context; commands take paths on the remote with a leading `remote:`."""
 
     def __init__(self, kind, token, **options):
-        """`token` is the OAuth token as rclone keeps it; `options` are members of the remote's configuration."""
+        """`token` is the OAuth token as rclone keeps it, None for a password among the options; `options` are members
+        of the remote's configuration."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rclone-oracle-"))
         self._proxy = ConnectProxy(PORT)
-        token = {"token_type": "bearer", "expiry": "2099-01-01T00:00:00Z", **token}
-        lines = ["[remote]", f"type = {kind}", f"token = {json.dumps(token)}"]
+        lines = ["[remote]", f"type = {kind}"]
+        if token is not None:
+            token = {"token_type": "bearer", "expiry": "2099-01-01T00:00:00Z", **token}
+            lines.append(f"token = {json.dumps(token)}")
         lines += [f"{name} = {value}" for name, value in options.items()]
         (self.folder / "rclone.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -51,6 +54,15 @@ class Rclone:
         if data is not None:
             path.write_bytes(data)
         return path
+
+    def obscure(self, password):
+        """A password as rclone keeps it in its configuration."""
+        return self.run("obscure", password)[1].strip()
+
+    def configure(self, **options):
+        """Adds members to the remote's configuration."""
+        with (self.folder / "rclone.conf").open("a", encoding="utf-8") as file:
+            file.writelines(f"{name} = {value}\n" for name, value in options.items())
 
     def run(self, *arguments):
         """Runs a command; whether it succeeded, and all that it printed."""

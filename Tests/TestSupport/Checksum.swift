@@ -7,7 +7,7 @@ public enum Checksum {
         switch storage {
         case .dropbox: dropbox(bytes)
         case .microsoft: IncrementalDigest.digest(of: bytes, .sha1).hexUppercase
-        case .google, .facebook, .apple: md5(bytes)
+        case .google, .facebook, .apple, .webdav: md5(bytes)
         }
     }
 
@@ -44,7 +44,7 @@ public struct IncrementalCheckSum: ~Copyable {
         switch storage {
         case .dropbox: dropbox.update(bytes)
         case .microsoft: sha1.update(bytes)
-        case .google, .facebook, .apple: md5.update(bytes)
+        case .google, .facebook, .apple, .webdav: md5.update(bytes)
         }
     }
 
@@ -56,7 +56,7 @@ public struct IncrementalCheckSum: ~Copyable {
             swap(&ended, &dropbox)
             return ended.finish().hexLowercase
         case .microsoft: return sha1.finishAndRestart().hexUppercase
-        case .google, .facebook, .apple: return md5.finishAndRestart().hexLowercase
+        case .google, .facebook, .apple, .webdav: return md5.finishAndRestart().hexLowercase
         }
     }
 }

@@ -5,6 +5,8 @@ public enum SandboxProvider: String, Sendable {
     case dropbox
     case microsoft
     case apple
+    /// A Nextcloud.
+    case webdav
 }
 
 /// One person's account at an emulated provider.

@@ -88,6 +88,11 @@ public struct SandboxControl: Sendable {
         try get("/accounts/\(account.id)/files").array?.compactMap(StoredFile.init) ?? []
     }
 
+    /// The same as the control interface tells it.
+    public func requestFiles(of account: SandboxAccount) throws -> [JSONValue] {
+        try get("/accounts/\(account.id)/files").array ?? []
+    }
+
     /// The bytes of a file in the user's storage; nil if there is no such file.
     public func contents(of name: String, in account: SandboxAccount) throws -> [UInt8]? {
         let reply = try address.perform(HTTPCall("GET", path(of: name, in: account)))
@@ -103,6 +108,16 @@ public struct SandboxControl: Sendable {
                 "PUT", path(of: name, in: account, ["folder": folder]),
                 headers: [("Content-Type", "application/octet-stream")], body: bytes))
         guard (200..<300).contains(reply.status) else { throw UnexpectedReply("write \(name)", reply) }
+    }
+
+    /// The user renames or moves a file of their Nextcloud, to a path from their root.
+    public func move(_ name: String, to newPath: String, in account: SandboxAccount) throws {
+        let body = try JSONSerialization.data(withJSONObject: ["path": newPath])
+        let reply = try address.perform(
+            HTTPCall(
+                "POST", path(of: name, in: account), headers: [("Content-Type", "application/json")],
+                body: Array(body)))
+        guard (200..<300).contains(reply.status) else { throw UnexpectedReply("move \(name)", reply) }
     }
 
     /// The user deletes a file, for good or into the bin.

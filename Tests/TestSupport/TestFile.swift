@@ -44,7 +44,9 @@ public struct TestFile: Sendable {
     public var checkSum: String { Checksum.of(contents, in: storage) }
 
     /// The name of its storage on the wire.
-    public var cloudStorageType: String { storage.rawValue.prefix(1).uppercased() + storage.rawValue.dropFirst() }
+    public var cloudStorageType: String {
+        storage == .webdav ? "WebDAV" : storage.rawValue.prefix(1).uppercased() + storage.rawValue.dropFirst()
+    }
 
     /// The checksum in OneDrive's flavour: SHA-1 in upper-case hexadecimal digits.
     public var sha1: String { Checksum.sha1(contents) }

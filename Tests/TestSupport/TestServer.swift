@@ -166,7 +166,7 @@ public struct TestServer: Sendable {
             "POST", "AddUser",
             [
                 "sharingGroupUUID": user.group, "sharingGroupName": groupName,
-                "cloudFolderName": provider == .google ? folder : nil,
+                "cloudFolderName": provider == .google || provider == .webdav ? folder : nil,
             ])
         guard reply.status == 200, let userID = reply.json?.userId?.integer else {
             throw UnexpectedReply("AddUser", reply)

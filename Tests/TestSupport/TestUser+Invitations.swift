@@ -39,7 +39,7 @@ extension TestUser {
             "POST", "RedeemSharingInvitation",
             [
                 "sharingInvitationUUID": invitation,
-                "cloudFolderName": account.provider == .google ? folder : nil,
+                "cloudFolderName": account.provider == .google || account.provider == .webdav ? folder : nil,
             ])
     }
 

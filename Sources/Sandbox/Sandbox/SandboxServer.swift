@@ -154,6 +154,8 @@ public final class SandboxServer: Sendable {
             return try APNsModel(server: self).respond(to: request)
         case "fcm.googleapis.com":
             return try FCMModel(server: self).respond(to: request)
+        case NextcloudRoutes.host:
+            return try NextcloudRoutes(server: self, effect: effect).respond(to: request)
         case let host where host.hasSuffix(Backend.hostSuffix):
             guard let backend = withState({ $0.backends[host] }) else { return ProviderFailure.noBackend }
             return try BackendExchange(backend: backend).respond(to: request)

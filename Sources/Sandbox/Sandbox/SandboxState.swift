@@ -15,6 +15,15 @@ struct SandboxState: Sendable {
     var dropboxes: [String: DropboxFolder] = [:]
     var dropboxUploads: [String: DropboxUploadSession] = [:]
     var dropboxJobs: [String: DropboxJob] = [:]
+    var nextclouds: [String: NextcloudFiles] = [:]
+    /// The greatest `oc:fileid` so far.
+    var nextcloudFileID = 0
+    /// Uploads in chunks, by account and folder; forgotten when the sandbox ends, as after a day of real time.
+    var nextcloudUploads: [String: NextcloudUpload] = [:]
+    /// Sign-ins with a browser, by the token with which the app polls.
+    var nextcloudLogins: [String: NextcloudLoginFlow] = [:]
+    /// When passwords that are not valid were tried.
+    var wrongPasswords: [String: [Date]] = [:]
     /// Real servers behind hosts of the sandbox, by host; forgotten when the sandbox ends, as they are.
     var backends: [String: Backend] = [:]
     var faults: [FaultRule] = []

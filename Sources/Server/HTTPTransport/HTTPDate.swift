@@ -1,12 +1,12 @@
 /// A time as HTTP headers write it: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7, the preferred form).
-struct HTTPDate: Equatable {
+public struct HTTPDate: Equatable, Sendable {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
-    let secondsSince1970: Int64
+    public let secondsSince1970: Int64
 
     /// `nil` for any other form.
-    init?(_ text: String) {
+    public init?(_ text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 6, words[5] == "GMT", let day = Self.number(words[1], 2, 1...31),
             let month = Self.months.firstIndex(of: String(words[2])), let year = Self.number(words[3], 4, 1970...9999)

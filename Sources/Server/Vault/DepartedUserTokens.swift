@@ -31,7 +31,7 @@ final class DepartedUserTokens: AccessTokens {
     var location: String? { credentials.location }
 
     func current() throws(CloudStorageError) -> String {
-        guard let token = credentials.accessToken else { throw .authorizationRevoked }
+        guard let token = credentials.usableToken else { throw .authorizationRevoked }
         return token
     }
 

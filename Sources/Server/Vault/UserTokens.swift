@@ -35,7 +35,7 @@ final class UserTokens: AccessTokens {
     private(set) var location: String?
 
     func current() throws(CloudStorageError) -> String {
-        guard let token = try load().credentials?.accessToken else { throw .authorizationRevoked }
+        guard let token = try load().credentials?.usableToken else { throw .authorizationRevoked }
         return token
     }
 
@@ -70,26 +70,30 @@ final class UserTokens: AccessTokens {
         } catch {
             throw CloudStorageError(ofRenewal: error)
         }
-        logger.info("Access token renewed", metadata: .keyed([.owningUserID: "\(user.userID)"]))
+        if fresh.accessToken != stored.accessToken {
+            logger.info("Access token renewed", metadata: .keyed([.owningUserID: "\(user.userID)"]))
+        }
         do {
             if let newer = try keep(fresh, renewedFrom: stored), newer != rejected { return newer }
         } catch {
             // The new token is valid nevertheless; the next request renews it again.
             logger.warning("Renewed token could not be stored", metadata: .keyed([.reason: "\(error)"]))
         }
-        guard let token = fresh.accessToken else { throw .authorizationRevoked }
+        guard let token = fresh.usableToken else { throw .authorizationRevoked }
         return token
     }
 
     /// Stores the provider's new tokens in place of `old`.
     ///
-    /// Something else may have been stored in the meantime. A new sign-in, which has another refresh token, is kept as
-    /// it is; with anything else the new tokens are merged, so that a refresh token that is issued only once is not
-    /// lost.
+    /// Something else may have been stored in the meantime. A new sign-in, which has another refresh token, or another
+    /// password where there are no refresh tokens, is kept as it is; with anything else the new tokens are merged, so
+    /// that a refresh token that is issued only once is not lost.
     /// - Returns: the access token that ends up stored.
     private func keep(_ fresh: StoredCredentials, renewedFrom old: StoredCredentials) throws -> String? {
         let updated = try vault.update(user.userID, logger) { kept in
-            guard let present = kept.credentials, present.refreshToken == old.refreshToken else { return nil }
+            guard let present = kept.credentials, present.refreshToken == old.refreshToken,
+                present.refreshToken != nil || present.accessToken == old.accessToken
+            else { return nil }
             return present.updated(with: fresh)
         }
         guard let updated else { throw OwnerRemoved() }

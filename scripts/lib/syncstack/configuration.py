@@ -71,6 +71,7 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
         "sealing": {"keyFile": str(sealing_key)},
         "allowedSignInTypes": {
             "Google": True, "Facebook": True, "Microsoft": True, "Dropbox": True, "AppleSignIn": True,
+            "WebDAV": True,
         },
         "GoogleServerClientId": GOOGLE_CLIENT_ID,
         "GoogleServerClientSecretFile": str(layout.secret("google-client-secret")),
@@ -82,6 +83,7 @@ def prepare(layout: Layout, sandbox_port: int | None, role_sockets: dict[str, Pa
         "DropboxAppKey": DROPBOX_APP_KEY,
         "DropboxAppSecretFile": str(layout.secret("dropbox-app-secret")),
         "appleSignIn": APPLE | {"privateKeyFile": str(apple_key)},
+        "webdav": {"servers": ["https://nextcloud.sandbox.test/"]},
         "owningUserAccountCreation": {"initialFileName": "README.txt", "initialFileContents": WARNING_FILE},
         "apns": APNS | {"privateKeyFile": str(apns_key)},
         "fcm": {"serviceAccountFile": str(fcm_account)},

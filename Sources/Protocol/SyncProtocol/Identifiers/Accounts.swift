@@ -57,7 +57,7 @@ public enum AccountType: String, Sendable, Hashable, Codable, CaseIterable {
 
     /// Whether creating a user of this type requires the name of a folder in the user's storage.
     public var needsCloudFolderName: Bool {
-        self == .google
+        self == .google || self == .webDAV
     }
 }
 

@@ -3,6 +3,8 @@ internal import FoundationEssentials
 /// A provider that the sandbox can stand in for.
 public enum Provider: String, Sendable, CaseIterable {
     case google, facebook, dropbox, microsoft, apple
+    /// A Nextcloud.
+    case webdav
 }
 
 /// Who asked for a token: an app on a device, the app maker's server, or a program whose person signed in with a browser.

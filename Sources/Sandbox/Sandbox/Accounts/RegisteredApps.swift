@@ -64,6 +64,7 @@ public enum RegisteredApps {
         case .microsoft: microsoftClientID
         case .apple: appleClientID
         case .facebook: facebookAppID
+        case .webdav: ""
         }
     }
 
@@ -73,6 +74,7 @@ public enum RegisteredApps {
         case .google: googleScopes
         case .dropbox: dropboxScopes
         case .microsoft: microsoftScopes
+        case .webdav: []
         case .facebook, .apple: ["public_profile", "email"]
         }
     }

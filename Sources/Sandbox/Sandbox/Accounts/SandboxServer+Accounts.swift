@@ -59,6 +59,11 @@ extension Account {
                 add(DropboxOAuth.code(for: self, at: now))
                 hasChanged = true
             }
+        case .webdav:
+            if deviceToken(at: soon) == nil {
+                add(Account.nextcloudAppPassword(holder: .device, at: now))
+                hasChanged = true
+            }
         }
         return hasChanged
     }
@@ -73,6 +78,8 @@ extension SandboxServer {
         case .apple: AppleTokens.userID()
         case .dropbox: "dbid:" + RandomText.token(35)
         case .facebook: RandomText.number(17)
+        case .webdav:
+            (request.name.lowercased().split(separator: " ").first ?? "").filter(\.isASCII) + RandomText.number(6)
         }
     }
 
@@ -115,6 +122,7 @@ extension SandboxServer {
                 }
                 state.oneDrives[made.id] = oneDrive
             }
+            if made.provider == .webdav { try state.restoreNextcloud(of: made.id, in: directory) }
             if made.provider == .dropbox { state.dropboxes[made.id] = DropboxFolder(account: made.id) }
             state.put(made)
         }
@@ -180,6 +188,7 @@ extension SandboxState {
                         directory.readJSON(directory.metadataPath(name, object)).flatMap(OneDriveItem.init)
                     })
             }
+            if account.provider == .webdav { try restoreNextcloud(of: name, in: directory) }
             if account.provider == .dropbox {
                 dropboxes[name] = DropboxFolder(account: name, entries: try Self.entries(of: name, in: directory))
             }

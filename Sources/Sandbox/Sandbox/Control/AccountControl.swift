@@ -56,7 +56,7 @@ struct AccountControl {
                 for: account, verifier: json["codeVerifier"]?.string, redirect: json["redirectURI"]?.string,
                 at: server.now)
         case .microsoft: MicrosoftOAuth.code(for: account, at: server.now)
-        case .facebook, .apple:
+        case .facebook, .apple, .webdav:
             throw .badRequest("\(account.provider.rawValue) has no authorization codes here")
         }
     }
@@ -124,6 +124,15 @@ struct AccountControl {
             json["accessToken"] = .string(token)
             json["refreshToken"] = .string(account.refreshTokens.last { !$0.isRevoked }?.value) ?? .null
             json["authorizationCode"] = .string(code) ?? .null
+        case .webdav:
+            json["headers"] = [
+                "X-token-type": "WebDAVToken", "access_token": .string(token),
+                "X-account-details": .string(account.nextcloudDetails),
+            ]
+            json["accessToken"] = .string(token)
+            json["address"] = .string("https://\(NextcloudRoutes.host)/remote.php/dav/files/\(account.id)/")
+            json["refreshToken"] = .null
+            json["authorizationCode"] = .null
         case .facebook:
             let isLimited = account.tokenType == FacebookLimitedLogin.tokenType
             let shown =

@@ -10,6 +10,9 @@ struct FileControl {
         if account.provider == .microsoft {
             return try OneDriveFileControl(server: server, account: account).respond(to: request, path: path)
         }
+        if account.provider == .webdav {
+            return try NextcloudFileControl(server: server, account: account).respond(to: request, path: path)
+        }
         if account.provider == .dropbox {
             return try DropboxFileControl(server: server, account: account).respond(to: request, path: path)
         }

@@ -17,6 +17,8 @@ enum ProviderFailure {
             response = graph(status, effect.reason)
         } else if request.host == "login.microsoftonline.com" {
             response = MicrosoftOAuth.failure(status, effect.reason)
+        } else if request.host == NextcloudRoutes.host {
+            response = NextcloudError.response(status, effect.reason ?? "Sabre\\DAV\\Exception", "Sandbox fault")
         } else if request.host.hasSuffix(Backend.hostSuffix) {
             response = backend(status, effect.reason)
         } else if request.host != "www.googleapis.com" {

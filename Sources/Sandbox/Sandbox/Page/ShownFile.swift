@@ -32,6 +32,14 @@ extension SandboxState {
             }
             return (shown, folder.usedBytes, "Apps/Sandbox")
         }
+        if let files = nextclouds[account.id] {
+            let shown = files.entries.values.filter { !$0.isFolder }.sorted { $0.fileID < $1.fileID }.map { file in
+                ShownFile(
+                    name: file.name, folder: String(file.folder.dropFirst()), sizeBytes: file.size ?? 0,
+                    mimeType: MediaType.guess(file.name), modifiedAt: file.modifiedAt)
+            }
+            return (shown, files.usedBytes, "Nextcloud")
+        }
         if let drive = oneDrives[account.id] {
             let files = OneDriveListing(drive: drive).files.map { file in
                 ShownFile(

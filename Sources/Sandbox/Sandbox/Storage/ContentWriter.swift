@@ -31,7 +31,7 @@ struct ContentWriter: ~Copyable {
         self.count = count
     }
 
-    private static func read(
+    static func read(
         _ file: borrowing RegularFile, _ piece: inout [UInt8], at offset: Int
     ) throws(StorageError) -> Int {
         var span = piece.mutableSpan

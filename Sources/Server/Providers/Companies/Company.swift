@@ -18,7 +18,7 @@ public struct Company: Sendable {
     }
 
     /// All companies.
-    public static let all: [Company] = [.google, .dropbox, .microsoft, .facebook, .apple, .amazon, .s3]
+    public static let all: [Company] = [.google, .dropbox, .microsoft, .facebook, .apple, .amazon, .webDAV, .s3]
 
     /// The services of all companies.
     public static let services = all.flatMap(\.services)

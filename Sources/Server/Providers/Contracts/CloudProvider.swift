@@ -143,5 +143,8 @@ public struct StoredObject: Equatable, Sendable {
 extension CloudStorageType {
     /// Whether the provider's own hash is the checksum that clients compare; if not, only a reader of the bytes knows
     /// that checksum.
-    public var reportsCheckSum: Bool { self != .microsoft }
+    public var reportsCheckSum: Bool { self != .microsoft && self != .webDAV }
+
+    /// Whether the provider may need some time after an upload until it reports its hash, instead of never reporting any.
+    public var reportsHashLate: Bool { self == .microsoft }
 }

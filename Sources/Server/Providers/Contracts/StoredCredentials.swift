@@ -9,17 +9,23 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
     public var codeHash: String?
     /// Apple: what is remembered of identity tokens.
     public var identity: IdentityRecord?
+    /// WebDAV: that the server refuses ``accessToken``.
+    public var refusal: CredentialRefusal?
 
     public init(
         accessToken: String? = nil, refreshToken: String? = nil, location: String? = nil,
-        codeHash: String? = nil, identity: IdentityRecord? = nil
+        codeHash: String? = nil, identity: IdentityRecord? = nil, refusal: CredentialRefusal? = nil
     ) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken
         self.location = location
         self.codeHash = codeHash
         self.identity = identity
+        self.refusal = refusal
     }
+
+    /// The token with which the storage is opened; `nil` if there is none, or it is known to be withdrawn.
+    public var usableToken: String? { refusal?.isFinal == true ? nil : accessToken }
 
     /// These credentials updated with newer ones: what the newer ones lack is kept.
     ///
@@ -28,7 +34,20 @@ public struct StoredCredentials: Equatable, Sendable, Codable {
         StoredCredentials(
             accessToken: newer.accessToken ?? accessToken, refreshToken: newer.refreshToken ?? refreshToken,
             location: newer.location ?? location, codeHash: newer.codeHash ?? codeHash,
-            identity: newer.identity.map { identity?.updated(with: $0) ?? $0 } ?? identity)
+            identity: newer.identity.map { identity?.updated(with: $0) ?? $0 } ?? identity, refusal: newer.refusal)
+    }
+}
+
+/// That a server refuses credentials, where nothing but repeated refusal shows that they were withdrawn.
+public struct CredentialRefusal: Equatable, Sendable, Codable {
+    /// When it was noticed first, in seconds since 1970, by the clock of the database.
+    public var firstAt: Int64
+    /// Whether they count as withdrawn, and are not tried any more.
+    public var isFinal: Bool
+
+    public init(firstAt: Int64, isFinal: Bool = false) {
+        self.firstAt = firstAt
+        self.isFinal = isFinal
     }
 }
 

@@ -161,6 +161,9 @@ struct ProviderClient {
             throw .unavailable(detail: "a token that was just renewed is refused")
         }
         hasJustRenewed = true
-        token = try access.tokens.renewed(insteadOf: rejected, by: deadline)
+        let renewed = try access.tokens.renewed(insteadOf: rejected, by: deadline)
+        // Nobody has said yet that the token is revoked, but it is not to be tried again either.
+        guard renewed != rejected else { throw .unavailable(detail: "the token is refused") }
+        token = renewed
     }
 }

@@ -45,7 +45,7 @@ extension CloudProviderTests {
 
         @Test(
             "Whoever took the app's rights away gets every request refused as revoked [347] [348] [F22]",
-            arguments: StorageOperation.ofAllProviders)
+            arguments: StorageOperation.ofAllProviders.filter(\.0.revokesAtOnce))
         func revoked(kind: ProviderUnderTest, operation: StorageOperation) throws {
             let account = try ContractAccount(kind)
             let storage = try account.open()

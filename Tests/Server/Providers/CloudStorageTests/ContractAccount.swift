@@ -209,7 +209,7 @@ private final class RenewableTokens: AccessTokens {
     var location: String? { account.credentials.withLock { $0.location } }
 
     func current() throws(CloudStorageError) -> String {
-        guard let token = account.credentials.withLock({ $0.accessToken }) else { throw .authorizationRevoked }
+        guard let token = account.credentials.withLock({ $0.usableToken }) else { throw .authorizationRevoked }
         return token
     }
 

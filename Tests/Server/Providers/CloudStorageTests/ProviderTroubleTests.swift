@@ -175,8 +175,9 @@ extension CloudProviderTests {
         func corruptedUpload(kind: ProviderUnderTest, isParted: Bool) throws {
             guard !isParted || kind.hasParts else { return }
             let account = try ContractAccount(kind)
+            try account.open().store(RandomData.bytes(10), as: "first")
+            // A process that has just started, and so knows nothing about the storage yet.
             let storage = try account.open()
-            try storage.store(RandomData.bytes(10), as: "first")
             let path = isParted ? kind.partPath ?? kind.uploadPath : kind.uploadPath
             var fault = SandboxFault(host: kind.host, pathPrefix: path, times: 1)
             // Of a large content the second part: something comes before the first.

@@ -9,7 +9,7 @@ final class ScriptedStorage {
     let transport: ScriptedTransport
     let pauses = PauseRecord()
     let folder = RememberedFolder(name: "Sync Tests")
-    private let tokens = NumberedTokens()
+    private let tokens: NumberedTokens
     /// Where the storage is, if its owner has named the server.
     var location: String? {
         get { tokens.location }
@@ -18,9 +18,18 @@ final class ScriptedStorage {
 
     convenience init(_ replies: Reply...) { self.init(replies) }
 
-    init(_ replies: [Reply]) { transport = ScriptedTransport(replies: replies) }
+    /// - Parameters:
+    ///   - location: where the storage is, if its owner names it.
+    ///   - renews: whether a token that is refused is renewed.
+    init(_ replies: [Reply], location: String? = nil, renews: Bool = true) {
+        transport = ScriptedTransport(replies: replies)
+        tokens = NumberedTokens(location: location, renews: renews)
+    }
 
-    init(_ script: @escaping ScriptedTransport.Script) { transport = ScriptedTransport(script) }
+    init(_ script: @escaping ScriptedTransport.Script) {
+        transport = ScriptedTransport(script)
+        tokens = NumberedTokens(location: nil, renews: true)
+    }
 
     func access(within time: Duration = .seconds(40)) -> StorageAccess {
         StorageAccess(
@@ -46,11 +55,17 @@ private final class NumberedTokens: AccessTokens {
     private var number = 0
     let accountKey: Int64 = 1
     var location: String?
+    private let renews: Bool
+
+    init(location: String?, renews: Bool) {
+        self.location = location
+        self.renews = renews
+    }
 
     func current() -> String { "T\(number)" }
 
     func renewed(insteadOf rejected: String, by deadline: Deadline) -> String {
-        if rejected == current() { number += 1 }
+        if renews, rejected == current() { number += 1 }
         return current()
     }
 }

@@ -286,7 +286,7 @@ private struct StagingStep {
             throw EndpointError.uploadConflict
         }
         guard try session.complete(intent.item, by: intent.leaseOwner) else { throw EndpointError.uploadConflict }
-        if content.providerHash == nil, !content.owningUser.storageType.reportsCheckSum, let id = content.objectID {
+        if content.providerHash == nil, content.owningUser.storageType.reportsHashLate, let id = content.objectID {
             let now = context.now
             try session.addHashing(
                 of: id, in: content.owningUser,

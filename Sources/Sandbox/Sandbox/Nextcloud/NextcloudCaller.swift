@@ -1,0 +1,48 @@
+internal import FoundationEssentials
+
+/// The caller of a request: a user name, or an email address, and an app password (RFC 7617), or a bearer token.
+struct NextcloudCaller {
+    /// How long after a wrong password the same one must not be tried again: real servers slow down everybody who comes
+    /// from that address.
+    private static let patienceSeconds = 30.0
+    private static let patientTries = 5
+
+    let account: Account
+    let token: AccessToken
+
+    init(_ request: SandboxRequest, server: SandboxServer) throws(NextcloudError) {
+        guard let (name, password) = Self.credentials(request) else { throw .notAuthenticated }
+        let now = server.now
+        guard let (account, token) = server.withState({ $0.accessToken(password) }), account.provider == .webdav,
+            !token.isRevoked, token.expiresAt > now, name.map({ $0 == account.id || $0 == account.email }) ?? true
+        else {
+            Self.noteWrongPassword(password, request, server)
+            throw .notAuthenticated
+        }
+        self.account = account
+        self.token = token
+    }
+
+    private static func credentials(_ request: SandboxRequest) -> (name: String?, password: String)? {
+        if let token = request.bearerToken { return (nil, token) }
+        let words = (request.header("authorization") ?? "").split(separator: " ")
+        guard words.count == 2, words[0].lowercased() == "basic", let data = Data(base64Encoded: String(words[1])),
+            let text = String(validating: data, as: UTF8.self), let colon = text.firstIndex(of: ":")
+        else { return nil }
+        return (String(text[..<colon]), String(text[text.index(after: colon)...]))
+    }
+
+    private static func noteWrongPassword(_ password: String, _ request: SandboxRequest, _ server: SandboxServer) {
+        let now = server.now
+        let tries = server.withState { state in
+            let recent = state.wrongPasswords[password, default: []].filter {
+                now.timeIntervalSince($0) < patienceSeconds
+            }
+            state.wrongPasswords[password] = recent + [now]
+            return recent.count + 1
+        }
+        if tries > patientTries {
+            server.note(request, "wrong-password", "a wrong password was tried \(tries) times within seconds")
+        }
+    }
+}

@@ -1,0 +1,39 @@
+/// Why Nextcloud refuses a request, as sabre/dav writes it.
+enum NextcloudError: Error {
+    case badRequest(String)
+    case notAuthenticated
+    case forbidden
+    case notFound(String)
+    case methodNotAllowed
+    case conflict(String)
+    case preconditionFailed(String)
+    case insufficientStorage
+
+    var response: SandboxResponse {
+        let (status, exception, message) =
+            switch self {
+            case .badRequest(let text): (400, "Sabre\\DAV\\Exception\\BadRequest", text)
+            case .notAuthenticated:
+                (401, "Sabre\\DAV\\Exception\\NotAuthenticated", "No public access to this resource.")
+            case .forbidden: (403, "Sabre\\DAV\\Exception\\Forbidden", "")
+            case .notFound(let path):
+                (404, "Sabre\\DAV\\Exception\\NotFound", "File with name \(path) could not be located")
+            case .methodNotAllowed:
+                (405, "Sabre\\DAV\\Exception\\MethodNotAllowed", "The resource you tried to create already exists")
+            case .conflict(let text): (409, "Sabre\\DAV\\Exception\\Conflict", text)
+            case .preconditionFailed(let text): (412, "Sabre\\DAV\\Exception\\PreconditionFailed", text)
+            case .insufficientStorage: (507, "Sabre\\DAV\\Exception\\InsufficientStorage", "Insufficient space")
+            }
+        return Self.response(status, exception, message)
+    }
+
+    static func response(_ status: Int, _ exception: String, _ message: String) -> SandboxResponse {
+        let text =
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<d:error xmlns:d=\"DAV:\" xmlns:s=\"http://sabredav.org/ns\">\n"
+            + "  <s:exception>\(exception)</s:exception>\n  <s:message>\(SandboxPage.escape(message))</s:message>\n"
+            + "</d:error>\n"
+        var headers: [(name: String, value: String)] = [("Content-Type", "application/xml; charset=utf-8")]
+        if status == 401 { headers.append(("WWW-Authenticate", "Basic realm=\"Nextcloud\", charset=\"UTF-8\"")) }
+        return SandboxResponse(status, headers: headers, body: Array(text.utf8))
+    }
+}

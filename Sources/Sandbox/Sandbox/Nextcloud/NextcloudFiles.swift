@@ -1,0 +1,170 @@
+internal import FoundationEssentials
+
+/// One person's files.
+struct NextcloudFiles: Sendable {
+    let account: String
+    private(set) var entries: [Int: NextcloudEntry] = [:]
+    private var paths: [String: Int] = [:]
+    private(set) var usedBytes = 0
+
+    init(account: String, entries stored: [NextcloudEntry]) {
+        self.account = account
+        for entry in stored { put(entry) }
+    }
+
+    /// The entry at a path; letter case matters.
+    subscript(_ path: String) -> NextcloudEntry? { paths[path].flatMap { entries[$0] } }
+
+    /// The entries in a folder, by path; with those in its folders if `isRecursive`.
+    func entries(below folder: String, isRecursive: Bool) -> [NextcloudEntry] {
+        let prefix = folder + "/"
+        return entries.values.filter { entry in
+            entry.path.hasPrefix(prefix) && (isRecursive || !entry.path.dropFirst(prefix.count).contains("/"))
+        }.sorted { $0.path < $1.path }
+    }
+
+    /// Adds or replaces an entry.
+    mutating func put(_ entry: NextcloudEntry) {
+        if let old = entries[entry.fileID] {
+            usedBytes -= old.size ?? 0
+            paths[old.path] = nil
+        }
+        usedBytes += entry.size ?? 0
+        entries[entry.fileID] = entry
+        paths[entry.path] = entry.fileID
+    }
+
+    /// Removes an entry, or a folder with its contents.
+    /// - Returns: all removed entries.
+    mutating func remove(_ entry: NextcloudEntry) -> [NextcloudEntry] {
+        let gone = [entry] + (entry.isFolder ? entries(below: entry.path, isRecursive: true) : [])
+        for one in gone {
+            entries[one.fileID] = nil
+            paths[one.path] = nil
+            usedBytes -= one.size ?? 0
+        }
+        return gone
+    }
+}
+
+/// Bytes that have arrived and are not yet a file's.
+struct NextcloudContent: Sendable {
+    /// Where they are.
+    let file: String
+    let size: Int
+    let md5: String
+}
+
+extension SandboxServer {
+    /// Makes bytes the contents of the file at a path, which is created if it is not there.
+    /// - Returns: the file, and whether it is new.
+    func store(
+        _ content: NextcloudContent, at path: String, checksum: String?, of account: String
+    ) throws -> (entry: NextcloudEntry, isNew: Bool) {
+        let time = now
+        return try withState { state in
+            guard let files = state.nextclouds[account] else { throw NextcloudError.notFound(path) }
+            let old = files[path]
+            guard old?.isFolder != true else { throw NextcloudError.conflict("there is a folder of that name") }
+            guard files.usedBytes - (old?.size ?? 0) + content.size <= state.accounts[account]?.quotaBytes ?? 0 else {
+                throw NextcloudError.insufficientStorage
+            }
+            var entry = try old ?? newEntry(at: path, of: account, &state, time)
+            try directory.move(content.file, to: directory.contentPath(account, entry.object))
+            entry.size = content.size
+            entry.checksum = checksum
+            entry.entityTag = NextcloudEntry.newEntityTag()
+            entry.modifiedAt = time
+            try keep(entry, of: account, &state)
+            return (entry, old == nil)
+        }
+    }
+
+    /// Creates a folder.
+    func makeNextcloudFolder(_ path: String, of account: String) throws {
+        let time = now
+        try withState { state in
+            guard state.nextclouds[account]?[path] == nil else { throw NextcloudError.methodNotAllowed }
+            try keep(newEntry(at: path, of: account, &state, time), of: account, &state)
+        }
+    }
+
+    /// Moves a file, or a folder with its contents.
+    /// - Returns: the entry after that, and whether something else was there before.
+    func move(
+        _ path: String, to target: String, overwrites: Bool, of account: String
+    ) throws -> (entry: NextcloudEntry, hasReplaced: Bool) {
+        try withState { state in
+            guard let files = state.nextclouds[account], var entry = files[path] else {
+                throw NextcloudError.notFound(path)
+            }
+            let old = files[target]
+            guard old == nil || overwrites else { throw NextcloudError.preconditionFailed("the destination exists") }
+            try requireFolder(above: target, files)
+            guard target != path, !target.hasPrefix(path + "/") else { throw NextcloudError.forbidden }
+            if let old { remove(old, of: account, &state) }
+            for var inner in files.entries(below: path, isRecursive: true) where entry.isFolder {
+                inner.path = target + inner.path.dropFirst(path.count)
+                try keep(inner, of: account, &state)
+            }
+            entry.path = target
+            try keep(entry, of: account, &state)
+            return (entry, old != nil)
+        }
+    }
+
+    /// Deletes a file, or a folder with its contents.
+    func removeNextcloudEntry(_ path: String, of account: String, onlyIf entityTag: String? = nil) throws {
+        try withState { state in
+            guard let entry = state.nextclouds[account]?[path] else { throw NextcloudError.notFound(path) }
+            guard entityTag == nil || entityTag == entry.entityTag else {
+                throw NextcloudError.preconditionFailed("another entity tag")
+            }
+            remove(entry, of: account, &state)
+        }
+    }
+
+    private func remove(_ entry: NextcloudEntry, of account: String, _ state: inout SandboxState) {
+        for gone in state.nextclouds[account]?.remove(entry) ?? [] {
+            directory.remove(directory.metadataPath(account, gone.object))
+            directory.remove(directory.contentPath(account, gone.object))
+        }
+    }
+
+    private func newEntry(
+        at path: String, of account: String, _ state: inout SandboxState, _ time: Date
+    ) throws -> NextcloudEntry {
+        if let files = state.nextclouds[account] { try requireFolder(above: path, files) }
+        state.nextcloudFileID += 1
+        return NextcloudEntry(fileID: state.nextcloudFileID, path: path, at: time)
+    }
+
+    private func requireFolder(above path: String, _ files: NextcloudFiles) throws(NextcloudError) {
+        let folder = path.split(separator: "/").dropLast().map { "/" + $0 }.joined()
+        guard files[folder]?.isFolder == true else { throw .conflict("the parent folder does not exist") }
+    }
+
+    private func keep(
+        _ entry: NextcloudEntry, of account: String, _ state: inout SandboxState
+    ) throws(StorageError) {
+        state.nextclouds[account]?.put(entry)
+        try directory.write(entry.storedJSON, to: directory.metadataPath(account, entry.object))
+    }
+}
+
+extension SandboxState {
+    /// The files of an account as they were kept on disk; a root for a new account.
+    mutating func restoreNextcloud(of account: String, in directory: StateDirectory) throws(StorageError) {
+        var stored = try directory.names(in: "accounts/\(account)/metadata", suffix: ".json").compactMap { name in
+            directory.readJSON(directory.metadataPath(account, name)).flatMap(NextcloudEntry.init(json:))
+        }
+        if !stored.contains(where: { $0.path.isEmpty }) {
+            nextcloudFileID += 1
+            let root = NextcloudEntry(fileID: nextcloudFileID, path: "", at: Date())
+            try directory.write(root.storedJSON, to: directory.metadataPath(account, root.object))
+            stored.append(root)
+        }
+        nextcloudFileID = max(nextcloudFileID, stored.map(\.fileID).max() ?? 0)
+        nextclouds[account] = NextcloudFiles(account: account, entries: stored)
+    }
+}

@@ -1,0 +1,133 @@
+internal import Expat
+internal import FoundationEssentials
+
+/// Properties of files and folders, as replies to PROPFIND and SEARCH show them.
+struct NextcloudProperties {
+    static let dav = "DAV:"
+    static let ownCloud = "http://owncloud.org/ns"
+    static let nextcloud = "http://nextcloud.org/ns"
+
+    struct Name: Hashable {
+        let namespace: String
+        let name: String
+    }
+
+    /// What a request without a body asks for (RFC 4918, section 9.1).
+    private static let standard = [
+        "resourcetype", "getlastmodified", "getcontentlength", "getcontenttype", "getetag", "quota-used-bytes",
+        "quota-available-bytes",
+    ].map { Name(namespace: dav, name: $0) }
+
+    private let account: Account
+    private let usedBytes: Int
+    private let asked: [Name]
+
+    /// - Parameter prop: the element `d:prop` of the request; `nil` for the standard properties.
+    init(_ prop: XMLElement?, of account: Account, usedBytes: Int) {
+        self.account = account
+        self.usedBytes = usedBytes
+        asked = prop?.children.map { Name(namespace: $0.namespace, name: $0.name) } ?? Self.standard
+    }
+
+    /// A reply about these entries.
+    func multistatus(_ entries: [NextcloudEntry]) -> SandboxResponse {
+        var text =
+            "<?xml version=\"1.0\"?>\n<d:multistatus xmlns:d=\"DAV:\" xmlns:s=\"http://sabredav.org/ns\" "
+            + "xmlns:oc=\"\(Self.ownCloud)\" xmlns:nc=\"\(Self.nextcloud)\">"
+        for entry in entries { text += response(about: entry) }
+        return SandboxResponse(
+            207, headers: [("Content-Type", "application/xml; charset=utf-8"), ("DAV", "1, 3, extended-mkcol")],
+            body: Array((text + "</d:multistatus>\n").utf8))
+    }
+
+    /// `/remote.php/dav/files/USER/…`, as Nextcloud encodes it; a folder's ends with a slash.
+    static func reference(_ entry: NextcloudEntry, _ account: String) -> String {
+        let names = entry.path.split(separator: "/").map { "/" + PercentEncoding.encode(String($0)) }.joined()
+        return "/remote.php/dav/files/\(PercentEncoding.encode(account))\(names)\(entry.isFolder ? "/" : "")"
+    }
+
+    /// `oc:id` and the header `OC-FileId`: the number with leading zeros, and the installation's name.
+    static func longID(_ entry: NextcloudEntry) -> String {
+        let digits = String(entry.fileID)
+        return String(repeating: "0", count: max(0, 8 - digits.count)) + digits + "ocsandbox7x2k"
+    }
+
+    private func response(about entry: NextcloudEntry) -> String {
+        var found = ""
+        var missing = ""
+        for name in asked {
+            let (start, end) = Self.tags(name)
+            if let value = value(name, entry) {
+                found += start + value + end
+            } else {
+                missing += start + end
+            }
+        }
+        var text = "<d:response><d:href>\(Self.reference(entry, account.id))</d:href>"
+        if !found.isEmpty {
+            text += "<d:propstat><d:prop>\(found)</d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat>"
+        }
+        if !missing.isEmpty {
+            text += "<d:propstat><d:prop>\(missing)</d:prop><d:status>HTTP/1.1 404 Not Found</d:status></d:propstat>"
+        }
+        return text + "</d:response>"
+    }
+
+    private static func tags(_ name: Name) -> (String, String) {
+        let prefixes = [dav: "d", ownCloud: "oc", nextcloud: "nc"]
+        if let prefix = prefixes[name.namespace] {
+            return ("<\(prefix):\(name.name)>", "</\(prefix):\(name.name)>")
+        }
+        return ("<x:\(name.name) xmlns:x=\"\(SandboxPage.escape(name.namespace))\">", "</x:\(name.name)>")
+    }
+
+    /// The value as XML; `nil` for a property that the entry does not have.
+    private func value(_ name: Name, _ entry: NextcloudEntry) -> String? {
+        switch (name.namespace, name.name) {
+        case (Self.dav, "resourcetype"): entry.isFolder ? "<d:collection/>" : ""
+        case (Self.dav, "current-user-principal"):
+            "<d:href>/remote.php/dav/principals/users/\(PercentEncoding.encode(account.id))/</d:href>"
+        case (Self.ownCloud, "checksums"):
+            entry.checksum.map { "<oc:checksum>\(SandboxPage.escape($0))</oc:checksum>" }
+        default: text(name, entry).map(SandboxPage.escape)
+        }
+    }
+
+    private func text(_ name: Name, _ entry: NextcloudEntry) -> String? {
+        switch (name.namespace, name.name) {
+        case (Self.dav, "getlastmodified"), (Self.dav, "creationdate"): HTTPDate.text(entry.modifiedAt)
+        case (Self.dav, "getcontentlength"): entry.size.map(String.init)
+        case (Self.dav, "getcontenttype"): entry.isFolder ? nil : MediaType.guess(entry.name)
+        case (Self.dav, "getetag"): "\"\(entry.entityTag)\""
+        case (Self.dav, "displayname"): entry.path.isEmpty ? account.id : entry.name
+        case (Self.dav, "quota-used-bytes"): entry.isFolder ? String(usedBytes) : nil
+        case (Self.dav, "quota-available-bytes"):
+            entry.isFolder ? String(max(0, account.quotaBytes - usedBytes)) : nil
+        case (Self.ownCloud, "id"): Self.longID(entry)
+        case (Self.ownCloud, "fileid"): String(entry.fileID)
+        case (Self.ownCloud, "size"): String(entry.size ?? usedBytes)
+        case (Self.ownCloud, "permissions"): entry.isFolder ? "RGDNVCK" : "RGDNVW"
+        case (Self.ownCloud, "favorite"): "0"
+        case (Self.ownCloud, "owner-id"): account.id
+        case (Self.ownCloud, "owner-display-name"): account.name
+        default: nil
+        }
+    }
+}
+
+/// Times in headers and properties (RFC 9110, section 5.6.7).
+enum HTTPDate {
+    private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`
+    static func text(_ date: Date) -> String {
+        // 1994-11-06T08:49:37Z
+        let words = date.formatted(Date.ISO8601FormatStyle()).split { "-T:Z".contains($0) }
+        let day = days[((date.unixSeconds / 86_400) % 7 + 7) % 7]
+        return
+            "\(day), \(words[2]) \(months[(Int(words[1]) ?? 1) - 1]) \(words[0]) \(words[3]):\(words[4]):\(words[5]) GMT"
+    }
+}

@@ -1,0 +1,69 @@
+/// A Nextcloud: its files over WebDAV, and what clients ask before (Nextcloud, Developer Manual, "Client APIs").
+struct NextcloudRoutes {
+    static let host = "nextcloud.sandbox.test"
+    static let version = "30.0.4"
+
+    let server: SandboxServer
+    let effect: FaultEffect
+
+    func respond(to request: SandboxRequest) throws -> SandboxResponse {
+        do {
+            return try route(request)
+        } catch let error as NextcloudError {
+            return error.response
+        }
+    }
+
+    private func route(_ request: SandboxRequest) throws -> SandboxResponse {
+        let path = request.segments
+        switch (path.first, path.dropFirst().first) {
+        case ("status.php", nil): return status
+        case ("ocs", _):
+            return try NextcloudServices(server: server).respond(to: request, path: Array(path.dropFirst()))
+        case ("index.php", "login"), ("login", "v2"):
+            return try NextcloudLogin(server: server).respond(
+                to: request, path: Array(path.drop { $0 == "index.php" }.dropFirst()))
+        case ("remote.php", "dav"): break
+        default: throw NextcloudError.notFound(request.path)
+        }
+        let caller = try NextcloudCaller(request, server: server)
+        switch (path.dropFirst(2).first, path.dropFirst(3).first) {
+        case (nil, _): return try NextcloudSearch(server: server, caller: caller).respond(to: request)
+        case ("files", let user?) where user == caller.account.id:
+            return try NextcloudResources(server: server, caller: caller).respond(
+                to: request, names: Array(path.dropFirst(4)))
+        case ("uploads", let user?) where user == caller.account.id:
+            return try NextcloudUploads(server: server, caller: caller).respond(
+                to: request, names: Array(path.dropFirst(4)))
+        // Of somebody else: nothing is said about who exists.
+        default: throw NextcloudError.notFound(request.path)
+        }
+    }
+
+    private var status: SandboxResponse {
+        SandboxResponse(
+            200,
+            json: [
+                "installed": true, "maintenance": false, "needsDbUpgrade": false,
+                "version": .string(Self.version + ".1"),
+                "versionstring": .string(Self.version), "edition": "", "productname": "Nextcloud",
+                "extendedSupport": false,
+            ])
+    }
+}
+
+extension SandboxRequest {
+    /// The path in the person's files that the header `Destination` names, a whole URL or a path.
+    func destination(of account: String) throws(NextcloudError) -> String {
+        guard let text = header("destination") else { throw .badRequest("The destination header was not supplied") }
+        var path = text[...]
+        if let separator = text.firstRange(of: "://") {
+            path = text[separator.upperBound...].drop { $0 != "/" }
+        }
+        let segments = path.split(separator: "/").map { PercentEncoding.decode($0, plusIsBlank: false) ?? "" }
+        guard segments.starts(with: ["remote.php", "dav", "files", account]), !segments.contains("") else {
+            throw .badRequest("the destination is not among the person's files")
+        }
+        return segments.dropFirst(4).map { "/" + $0 }.joined()
+    }
+}

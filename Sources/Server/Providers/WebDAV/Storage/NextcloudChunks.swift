@@ -1,0 +1,128 @@
+import HTTPTransport
+import HTTPTypes
+import OpenSSLCrypto
+
+extension HTTPField.Name {
+    static let ownCloudTotalLength = HTTPField.Name("OC-Total-Length")!
+}
+
+/// Large content in chunks, from which the server assembles a file (Nextcloud Developer Manual, "Chunked file upload",
+/// version 2).
+///
+/// The chunks lie in a folder of their own, which nobody sees and which the server deletes when it was not used for a
+/// day. A chunk may be sent again.
+struct NextcloudChunks {
+    private static let cleaningTime: Duration = .seconds(5)
+    /// Chunks are numbered from 1 to 10 000.
+    private static let maximumChunks: Int64 = 10_000
+
+    private let folder: String
+    private let target: String
+    private let content: any UploadContent
+    private let client: WebDAVClient
+
+    /// - Parameters:
+    ///   - upload: the name of the chunks' folder.
+    ///   - target: the address of the file that they become.
+    /// - Returns: `nil` if the server takes no chunks, or more of them would be needed than it takes.
+    init?(upload: String, target: String, content: any UploadContent, client: WebDAVClient) {
+        guard let paths = NextcloudPaths(client.address), client.memory.takesChunks(client.account) != false,
+            content.lengthBytes <= Self.maximumChunks * Int64(WebDAVUpload.granularity)
+        else { return nil }
+        folder = paths.upload(upload)
+        self.target = target
+        self.content = content
+        self.client = client
+    }
+
+    /// Sends the whole content.
+    /// - Parameter part: obtains a part.
+    /// - Returns: `nil` if the server turns out to take no chunks; then nothing of the content was used.
+    func send(
+        within patience: Duration, part: (() throws -> UploadPart) throws(CloudStorageError) -> UploadPart
+    ) throws(CloudStorageError) -> WebDAVUpload.Written? {
+        guard try begin() else { return nil }
+        do throws(CloudStorageError) {
+            var number = 0
+            var isProven = true
+            while true {
+                let next = try part { try content.nextPart(granularity: WebDAVUpload.granularity) }
+                number += 1
+                isProven = try send(next, number, within: patience) && isProven
+                if next.isLast { break }
+            }
+            return WebDAVUpload.Written(fileID: try assemble(by: .after(patience)), isProven: isProven)
+        } catch {
+            switch error {
+            case .contentFailed, .contentMismatch: _ = try? client.remove(folder, by: .after(Self.cleaningTime))
+            default: break
+            }
+            throw error
+        }
+    }
+
+    private var headers: HTTPFields {
+        [.destination: target, .ownCloudTotalLength: "\(content.lengthBytes)"]
+    }
+
+    /// Creates the folder; what the server replies to that shows whether it takes chunks.
+    private func begin() throws(CloudStorageError) -> Bool {
+        let request = client.request(.metadata, .makeCollection, folder, headers: headers)
+        let reply = try client.send(request, accepting: [400, 403, 404, 405, 409, 415, 501])
+        // 405: the folder exists, since a reply was lost. A server that does not allow the method has no such folder.
+        let takesChunks =
+            reply.status == 201 || (reply.status == 405 && client.memory.takesChunks(client.account) == true)
+        if reply.status != 405 { client.memory.remember(takesChunks: takesChunks, client.account) }
+        return takesChunks
+    }
+
+    /// Sends one chunk.
+    /// - Returns: whether the server has proven that it has the right bytes.
+    private func send(
+        _ part: UploadPart, _ number: Int, within patience: Duration
+    ) throws(CloudStorageError) -> Bool {
+        let digits = "\(number)"
+        let name = String(repeating: "0", count: 5 - digits.utf8.count) + digits
+        var headers = headers
+        headers[.hashWanted] = "md5"
+        let request = client.request(.upload, .put, folder + "/" + name, headers: headers, body: part.body())
+        var provider = client.provider(accepting: [404, 409])
+        let reply = try provider.send(request, with: part, within: patience)
+        guard reply.status < 300 else { throw .unavailable(detail: "the server has forgotten the upload") }
+        guard reply.head.headers[.md5Received] != nil else { return false }
+        var digest = IncrementalDigest(.md5)
+        digest.update(try part.whole())
+        return try WebDAVUpload.written(reply, hash: digest.finish().hexLowercase).isProven
+    }
+
+    /// Has the chunks assembled, which may take longer than a proxy waits: 504 or 423 then, and 404 once it is done.
+    /// - Returns: the file's `oc:fileid`, if the reply tells it.
+    private func assemble(by deadline: Deadline) throws(CloudStorageError) -> String? {
+        var headers = headers
+        headers[.overwrite] = "T"
+        headers[.ownCloudChecksum] = "MD5:" + content.providerHash
+        let move = client.request(.upload, .move, folder + "/.file", headers: headers)
+        var provider = client.provider(accepting: [400, 404, 409])
+        var attempt = 0
+        while true {
+            let failure: (Duration?, CloudStorageError)
+            switch try provider.sendOnce(move, by: deadline) {
+            case .answer(let reply) where reply.status < 300:
+                return reply.head.headers[.ownCloudFileID].flatMap(WebDAVObjectID.fileID)
+            // The chunks together are not as long as announced.
+            case .answer(let reply) where reply.status == 400: throw .contentMismatch
+            case .answer(let reply):
+                if attempt > 0, try isAssembled(by: deadline) { return nil }
+                throw .unavailable(detail: "status \(reply.status) instead of a file of the chunks")
+            case .unknown(let retryAfter, let error): failure = (retryAfter, error)
+            }
+            attempt += 1
+            try provider.wait(before: attempt, retryAfter: failure.0, by: deadline, orThrow: failure.1)
+        }
+    }
+
+    private func isAssembled(by deadline: Deadline) throws(CloudStorageError) -> Bool {
+        guard let names = client.address.names(ofReference: target) else { return false }
+        return try client.look(at: names, by: deadline)?.sizeBytes == content.lengthBytes
+    }
+}

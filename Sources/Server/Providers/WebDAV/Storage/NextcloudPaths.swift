@@ -1,0 +1,41 @@
+import SyncProtocol
+
+/// Where Nextcloud and ownCloud have what belongs to a person's files at `…/remote.php/dav/files/USER/`.
+///
+/// The path is a hint only; the replies tell whether the server is one of these.
+struct NextcloudPaths {
+    private let address: WebDAVAddress
+    /// The decoded segments up to `remote.php`, without it.
+    private let base: [String]
+    private let user: String
+    /// The folder that the account's collection is below the person's files.
+    private let inner: [String]
+
+    /// - Returns: `nil` for an address of another form.
+    init?(_ address: WebDAVAddress) {
+        let segments = address.segments
+        guard let start = segments.firstIndex(of: "remote.php"), segments.count >= start + 4,
+            segments[start + 1] == "dav", segments[start + 2] == "files"
+        else { return nil }
+        self.address = address
+        base = Array(segments[..<start])
+        user = segments[start + 3]
+        inner = Array(segments[(start + 4)...])
+    }
+
+    /// What searches below the person's files.
+    var searchURL: String { address.url(absolute: base + ["remote.php", "dav"]) + "/" }
+
+    /// The account's collection, as a search names it.
+    var searchScope: String {
+        "/files/" + ([user] + inner).map { PercentEncoding.encode($0) }.joined(separator: "/")
+    }
+
+    /// The folder of an upload in chunks.
+    func upload(_ id: String) -> String {
+        address.url(absolute: base + ["remote.php", "dav", "uploads", user, id])
+    }
+
+    /// A route of the Open Collaboration Services.
+    func services(_ route: String) -> String { address.url(absolute: base + ["ocs", "v2.php"]) + "/" + route }
+}

@@ -1,0 +1,162 @@
+import HTTPTransport
+import HTTPTypes
+
+extension HTTPRequest.Method {
+    static let propfind = HTTPRequest.Method("PROPFIND")!
+    static let makeCollection = HTTPRequest.Method("MKCOL")!
+    static let move = HTTPRequest.Method("MOVE")!
+    static let search = HTTPRequest.Method("SEARCH")!
+}
+
+extension HTTPField.Name {
+    static let depth = HTTPField.Name("Depth")!
+    static let destination = HTTPField.Name("Destination")!
+    static let overwrite = HTTPField.Name("Overwrite")!
+}
+
+/// One operation's requests to a person's WebDAV server.
+struct WebDAVClient {
+    private(set) var access: StorageAccess
+    let address: WebDAVAddress
+    let memory: WebDAVMemory
+    /// Our folder, from the account's collection downwards; empty if files lie directly in the collection.
+    let folder: [String]
+
+    private let location: WebDAVLocation
+    private let token: String
+
+    /// - Throws: ``CloudStorageError/authorizationRevoked`` if nothing is stored, or the password is known to be refused.
+    init(_ access: StorageAccess, _ servers: NamedServers, _ memory: WebDAVMemory) throws(CloudStorageError) {
+        self.access = access
+        self.memory = memory
+        token = try access.tokens.current()
+        do { location = try WebDAVLocation(access.tokens.location) } catch { throw .authorizationRevoked }
+        guard let destination = servers.destination(of: location.root) else {
+            throw .rejected(code: "the server is not allowed")
+        }
+        address = WebDAVAddress(root: location.root, destination: destination)
+        // A person may name a folder in a folder, but nothing outside their collection.
+        folder = (access.folder.name ?? "").split(separator: "/").map(String.init).filter { $0 != "." && $0 != ".." }
+    }
+
+    var account: Int64 { access.tokens.accountKey }
+
+    /// The address of a name in our folder.
+    func url(_ name: String) -> String { address.url(folder + [name]) }
+
+    func request(
+        _ operation: ProviderCall.Operation, _ method: HTTPRequest.Method, _ url: String, headers: HTTPFields = [:],
+        body: OutgoingBody? = nil
+    ) -> OutgoingRequest {
+        var request = OutgoingRequest(.webDAV, operation, method, url, headers: headers, body: body)
+        request.destination = address.destination
+        return request
+    }
+
+    /// Sends `request`, with retries if necessary.
+    /// - Parameter answers: see ``WebDAVVerdict``.
+    func send(
+        _ request: OutgoingRequest, accepting answers: Set<Int> = [], by deadline: Deadline? = nil
+    ) throws(CloudStorageError) -> Reply {
+        var client = provider(accepting: answers)
+        return try client.send(request, by: deadline)
+    }
+
+    func provider(accepting answers: Set<Int> = []) -> ProviderClient {
+        let location = location
+        return ProviderClient(access, token: token) { request, token, _ in
+            request.headers[.authorization] = location.authorization(token)
+        } classify: {
+            WebDAVVerdict.classify($0, accepting: answers)
+        }
+    }
+
+    /// The same with another deadline.
+    func by(_ deadline: Deadline) -> WebDAVClient {
+        var copy = self
+        copy.access.deadline = deadline
+        return copy
+    }
+
+    /// A download of what is at an address.
+    func download() -> ResumableDownload {
+        ResumableDownload(request(.download, .get, ""), through: provider())
+    }
+
+    // MARK: Looking
+
+    /// The resource with these names; `nil` if there is none.
+    func look(
+        at names: [String], _ properties: String = WebDAVResource.propertyNames, by deadline: Deadline? = nil
+    ) throws(CloudStorageError) -> WebDAVResource? {
+        let request = request(
+            .metadata, .propfind, address.url(names), headers: [.depth: "0", .contentType: "application/xml"],
+            body: WebDAVResource.propfind(properties))
+        let reply = try send(request, accepting: [404], by: deadline)
+        guard reply.status != 404 else { return nil }
+        guard let resource = try Self.resources(in: reply).first else {
+            throw .unavailable(detail: "unreadable reply from the WebDAV server")
+        }
+        return resource
+    }
+
+    /// Makes sure that a reply of 404 to something else meant that very resource: that the account's collection is there.
+    ///
+    /// A proxy in front of a server that is being moved, for one, replies 404 to everything.
+    /// - Throws: ``CloudStorageError/unavailable(detail:)`` if it is not.
+    func confirmThatServerIsThere() throws(CloudStorageError) {
+        guard try look(at: [], "<d:resourcetype/>") != nil else {
+            throw .unavailable(detail: "status 404 for the whole collection")
+        }
+    }
+
+    /// The resource with that `oc:fileid`, wherever its owner has moved it (RFC 5323, as Nextcloud supports it).
+    func search(fileID: String) throws(CloudStorageError) -> (resource: WebDAVResource, names: [String])? {
+        guard let scope = NextcloudPaths(address)?.searchScope, let url = NextcloudPaths(address)?.searchURL else {
+            throw .notFound
+        }
+        let body =
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?>"
+            + "<d:searchrequest xmlns:d=\"DAV:\" xmlns:oc=\"\(WebDAVResource.ownCloud)\"><d:basicsearch>"
+            + "<d:select><d:prop>\(WebDAVResource.propertyNames)</d:prop></d:select>"
+            + "<d:from><d:scope><d:href>\(scope)</d:href><d:depth>infinity</d:depth></d:scope></d:from>"
+            + "<d:where><d:eq><d:prop><oc:fileid/></d:prop><d:literal>\(fileID)</d:literal></d:eq></d:where>"
+            + "<d:orderby/></d:basicsearch></d:searchrequest>"
+        let request = request(
+            .metadata, .search, url, headers: [.contentType: "text/xml"], body: .bytes(Array(body.utf8)[...]))
+        let reply = try send(request, accepting: [404])
+        // Only a list, though empty, says that there is no such file.
+        let found = try Self.resources(in: reply).first { $0.fileID == fileID && !$0.isCollection }
+        guard let found, let names = address.names(ofReference: found.reference) else {
+            memory.forget(fileID, account)
+            return nil
+        }
+        memory.remember(fileID, at: names, entityTag: found.entityTag, account)
+        return (found, names)
+    }
+
+    private static func resources(in reply: Reply) throws(CloudStorageError) -> [WebDAVResource] {
+        guard reply.status == 207, let resources = WebDAVResource.all(in: reply.body) else {
+            throw .unavailable(detail: "status \(reply.status) or an unreadable reply from the WebDAV server")
+        }
+        return resources
+    }
+
+    // MARK: Changing
+
+    /// Creates our folder, and the ones that it lies in.
+    func makeFolder(by deadline: Deadline? = nil) throws(CloudStorageError) {
+        for end in folder.indices {
+            let request = request(.metadata, .makeCollection, address.url(Array(folder[...end])))
+            // 405: it is there.
+            _ = try send(request, accepting: [405], by: deadline)
+        }
+    }
+
+    /// Deletes what is at `url`, if anything is.
+    /// - Returns: whether there was anything.
+    @discardableResult
+    func remove(_ url: String, by deadline: Deadline? = nil) throws(CloudStorageError) -> Bool {
+        try send(request(.delete, .delete, url), accepting: [404, 410], by: deadline).status < 300
+    }
+}

@@ -1,0 +1,77 @@
+import Synchronization
+
+/// What this process has found out about accounts' servers; forgotten at its end.
+final class WebDAVMemory: Sendable {
+    /// A resource that was seen a short time ago.
+    struct Sighting {
+        /// From the account's collection downwards.
+        var names: [String]
+        var entityTag: String?
+        fileprivate var time: ContinuousClock.Instant
+    }
+
+    private struct Account {
+        var takesChunks: Bool?
+        var namesDestinationsByPath = false
+        /// How many uploads the server confirmed without a hash.
+        var unproven = 0
+        var sightings: [String: Sighting] = [:]
+    }
+
+    /// An owner who renames a file at this very time costs a request.
+    private static let sightingLifetime: Duration = .seconds(60)
+    private static let maximumSightings = 100
+    private static let maximumAccounts = 1_000
+    /// One in so many uploads is read back where a server tells no hashes, after the first of each account.
+    private static let sample = 64
+
+    private let accounts = Mutex<[Int64: Account]>([:])
+
+    /// Whether the server takes content in chunks; `nil` if nobody has tried.
+    func takesChunks(_ account: Int64) -> Bool? { accounts.withLock { $0[account]?.takesChunks } }
+
+    func remember(takesChunks: Bool, _ account: Int64) { change(account) { $0.takesChunks = takesChunks } }
+
+    /// Whether the server takes a path as the destination of a move, but no whole URL.
+    func namesDestinationsByPath(_ account: Int64) -> Bool {
+        accounts.withLock { $0[account]?.namesDestinationsByPath ?? false }
+    }
+
+    func remember(namesDestinationsByPath: Bool, _ account: Int64) {
+        change(account) { $0.namesDestinationsByPath = namesDestinationsByPath }
+    }
+
+    /// Whether an upload that the server confirmed without a hash is to be read back.
+    func isProofDue(_ account: Int64) -> Bool {
+        change(account) { account in
+            defer { account.unproven += 1 }
+            return account.unproven % Self.sample == 0
+        }
+    }
+
+    /// Where the resource with that identifier was seen.
+    func sighting(of fileID: String, _ account: Int64) -> Sighting? {
+        accounts.withLock { accounts in
+            guard let sighting = accounts[account]?.sightings[fileID],
+                sighting.time.duration(to: .now) < Self.sightingLifetime
+            else { return nil }
+            return sighting
+        }
+    }
+
+    func remember(_ fileID: String, at names: [String], entityTag: String?, _ account: Int64) {
+        change(account) { account in
+            if account.sightings.count >= Self.maximumSightings { account.sightings.removeAll() }
+            account.sightings[fileID] = Sighting(names: names, entityTag: entityTag, time: .now)
+        }
+    }
+
+    func forget(_ fileID: String, _ account: Int64) { change(account) { $0.sightings[fileID] = nil } }
+
+    private func change<Result>(_ key: Int64, _ body: (inout Account) -> sending Result) -> sending Result {
+        accounts.withLock { accounts in
+            if accounts[key] == nil, accounts.count >= Self.maximumAccounts { accounts.removeAll() }
+            return body(&accounts[key, default: Account()])
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import SyncProtocol
+
+/// The identifier of an object on a WebDAV server.
+enum WebDAVObjectID: Equatable {
+    /// `id:17`: `oc:fileid` of ownCloud and Nextcloud.
+    case file(String)
+    /// `name:photo.jpg`, percent-encoded: on other servers, where a renamed file is another one.
+    case name(String)
+
+    /// - Throws: ``CloudStorageError/notFound`` for a text that is none of these: no object has such an identifier.
+    init(_ text: String) throws(CloudStorageError) {
+        if let fileID = text.dropping(prefix: "id:"), fileID.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            self = .file(String(fileID))
+        } else if let encoded = text.dropping(prefix: "name:"), let name = PercentEncoding.decode(encoded),
+            !name.isEmpty, !name.contains("/")
+        {
+            self = .name(name)
+        } else {
+            throw .notFound
+        }
+    }
+
+    /// That of a resource in our folder.
+    init(of resource: WebDAVResource, named name: String) {
+        self = resource.fileID.map { .file($0) } ?? .name(name)
+    }
+
+    var text: String {
+        switch self {
+        case .file(let fileID): "id:" + fileID
+        case .name(let name): "name:" + PercentEncoding.encode(name)
+        }
+    }
+
+    /// The number in `OC-FileId`, which is `oc:fileid` with leading zeros, followed by the name of the server's
+    /// installation, which begins with a letter (`00000017ocz4fdk5c0w1`).
+    static func fileID(inHeader value: String) -> String? {
+        let digits = value.prefix { $0.isASCII && $0.isNumber }
+        guard !digits.isEmpty, let number = Int64(digits) else { return nil }
+        return String(number)
+    }
+}
+
+extension String {
+    fileprivate func dropping(prefix: String) -> Substring? { hasPrefix(prefix) ? dropFirst(prefix.count) : nil }
+}

@@ -1,0 +1,237 @@
+import HTTPTransport
+import HTTPTypes
+import OpenSSLCrypto
+
+extension HTTPField.Name {
+    /// Kept with the file by Nextcloud, compared with the bytes by ownCloud.
+    static let ownCloudChecksum = HTTPField.Name("OC-Checksum")!
+    /// Asks Nextcloud for the hash of the bytes that it received…
+    static let hashWanted = HTTPField.Name("X-Hash")!
+    /// …which it replies.
+    static let md5Received = HTTPField.Name("X-Hash-MD5")!
+    static let ownCloudFileID = HTTPField.Name("OC-FileId")!
+    static let ownCloudEntityTag = HTTPField.Name("OC-ETag")!
+}
+
+/// One upload: the bytes to a temporary name, which is then moved to the object's own.
+///
+/// Small content is one request, which may be repeated. Large content is sent in chunks where the server takes them, else
+/// in one request, which cannot be repeated: there is no way to continue it that servers agree on, and some take
+/// `Content-Range` of a PUT for a change of the whole file (Apache; RFC 9110, section 14.5).
+struct WebDAVUpload {
+    /// Chunks of Nextcloud are at least 5 MB; also the largest content that is sent in one request that can be repeated.
+    static let granularity = 5 << 20
+    /// What is larger is not read back.
+    private static let proofLimitBytes: Int64 = 32 << 20
+    private static let cleaningTime: Duration = .seconds(5)
+
+    let content: any UploadContent
+    let reservation: ObjectReservation
+    let mimeType: String
+    let client: WebDAVClient
+    private let temporary: WebDAVTemporaryName
+    /// How long each step may take from the moment its bytes are there: phones may be slower than any deadline.
+    private let patience: Duration
+
+    init(
+        content: any UploadContent, reservation: ObjectReservation, mimeType: String, client: WebDAVClient
+    ) throws(CloudStorageError) {
+        self.content = content
+        self.reservation = reservation
+        self.mimeType = mimeType
+        self.client = client
+        temporary = try WebDAVTemporaryName(of: reservation)
+        patience = client.access.deadline.remaining
+    }
+
+    func run() throws(CloudStorageError) -> StoredObject {
+        do throws(CloudStorageError) {
+            let written = try send()
+            for name in [reservation.name, reservation.spareName].compactMap(\.self) {
+                if let object = try publish(as: name, written) { return object }
+            }
+            throw .contentMismatch
+        } catch {
+            switch error {
+            // Not a failure of the server, which is therefore asked to clean up; else that is left to the jobs role.
+            case .contentFailed, .contentMismatch: _ = try? client.remove(temporaryURL, by: .after(Self.cleaningTime))
+            default: break
+            }
+            throw error
+        }
+    }
+
+    private var temporaryURL: String { client.url(temporary.name) }
+
+    // MARK: Bytes
+
+    /// What the server said about the bytes that it has.
+    struct Written {
+        var fileID: String?
+        /// Whether it has proven that they are right.
+        var isProven: Bool
+    }
+
+    private func send() throws(CloudStorageError) -> Written {
+        var written: Written
+        if content.lengthBytes <= Self.granularity {
+            written = try put(try part { try content.nextPart(granularity: Self.granularity) })
+        } else {
+            try requireRoom()
+            let chunks = NextcloudChunks(upload: temporary.name, target: temporaryURL, content: content, client: client)
+            if let chunks, let sent = try chunks.send(within: patience, part: part) {
+                written = sent
+            } else {
+                written = try put(try part { try content.rest() })
+            }
+        }
+        if !written.isProven { try prove() }
+        return written
+    }
+
+    private func part(_ next: () throws -> UploadPart) throws(CloudStorageError) -> UploadPart {
+        do { return try next() } catch { throw .contentFailed(error) }
+    }
+
+    private func put(_ part: UploadPart) throws(CloudStorageError) -> Written {
+        var isSecondTry = false
+        while true {
+            var provider = client.provider(accepting: [400, 404, 409])
+            let headers: HTTPFields = [
+                .contentType: mimeType, .ownCloudChecksum: "MD5:" + content.providerHash, .hashWanted: "md5",
+            ]
+            let request = client.request(.upload, .put, temporaryURL, headers: headers, body: part.body())
+            let reply = try provider.send(request, with: part, within: patience)
+            switch reply.status {
+            case 404, 409:
+                guard !isSecondTry else {
+                    throw .unavailable(detail: "status \(reply.status) though the folder exists")
+                }
+                isSecondTry = true
+                try client.makeFolder(by: .after(patience))
+            // ownCloud's reply to bytes that do not match the header.
+            case 400: throw .contentMismatch
+            case 201, 204: return try Self.written(reply, hash: content.providerHash)
+            // The page of a network that wants a sign-in, for one.
+            default: throw .unavailable(detail: "status \(reply.status) for a PUT")
+            }
+        }
+    }
+
+    /// - Throws: ``CloudStorageError/contentMismatch`` if the server received other bytes.
+    static func written(_ reply: Reply, hash: String) throws(CloudStorageError) -> Written {
+        let received = reply.head.headers[.md5Received]?.lowercased()
+        if let received, received != hash { throw .contentMismatch }
+        return Written(
+            fileID: reply.head.headers[.ownCloudFileID].flatMap(WebDAVObjectID.fileID), isProven: received != nil)
+    }
+
+    /// Makes sure, before bytes are sent that cannot be sent again, that the folder is there and has room.
+    private func requireRoom() throws(CloudStorageError) {
+        let folder = try client.look(at: client.folder, "<d:resourcetype/><d:quota-available-bytes/>")
+        guard let folder else { return try client.makeFolder() }
+        if let available = folder.availableBytes, available >= 0, available < content.lengthBytes {
+            throw .quotaExceeded
+        }
+    }
+
+    // MARK: Proof
+
+    /// Compares what the server has with what was sent: always the size; the bytes, if they are not too many, for the
+    /// first upload to each account, and for a sample of the others.
+    private func prove() throws(CloudStorageError) {
+        guard client.memory.isProofDue(client.account) else { return }
+        if content.lengthBytes <= Self.proofLimitBytes {
+            guard try hash(of: temporary.name) == content.providerHash else { throw .contentMismatch }
+        } else {
+            let resource = try client.look(at: client.folder + [temporary.name], by: .after(patience))
+            guard resource?.sizeBytes == content.lengthBytes else { throw .contentMismatch }
+        }
+    }
+
+    /// The MD5 of a file in our folder.
+    private func hash(of name: String) throws(CloudStorageError) -> String {
+        var download = client.by(.after(patience)).download()
+        var digest = IncrementalDigest(.md5)
+        try download.run(client.url(name), begin: { _ in }) { bytes in
+            digest.update(bytes)
+            return true
+        }
+        return digest.finish().hexLowercase
+    }
+
+    // MARK: Publication
+
+    /// Moves the bytes to `name`.
+    /// - Returns: `nil` if other contents have that name.
+    private func publish(as name: String, _ written: Written) throws(CloudStorageError) -> StoredObject? {
+        var provider = client.provider(accepting: [400, 404, 409, 412, 502])
+        let deadline = Deadline.after(patience)
+        var namesPath = client.memory.namesDestinationsByPath(client.account)
+        var hasChanged = false
+        var attempt = 0
+        while true {
+            let destination = namesPath ? client.address.path(client.folder + [name]) : client.url(name)
+            let move = client.request(
+                .metadata, .move, temporaryURL, headers: [.destination: destination, .overwrite: "F"])
+            let failure: (Duration?, CloudStorageError)
+            switch try provider.sendOnce(move, by: deadline) {
+            case .answer(let reply) where [201, 204].contains(reply.status):
+                if hasChanged { client.memory.remember(namesDestinationsByPath: namesPath, client.account) }
+                return try object(named: name, written, reply.head)
+            // The name is taken: by other contents, or by ours if a reply was lost before.
+            case .answer(let reply) where reply.status == 412: return try adopt(name)
+            // Perhaps it wants the other form of the destination.
+            case .answer(let reply) where [400, 502].contains(reply.status):
+                namesPath.toggle()
+                if !hasChanged {
+                    hasChanged = true
+                    continue
+                }
+                guard reply.status == 502 else { throw .rejected(code: "400 for a move") }
+                failure = (reply.head.retryAfter, .unavailable(detail: "status 502"))
+            case .answer(let reply):
+                // Nothing to move: an attempt whose reply was lost has done it, or somebody has deleted the bytes.
+                if let object = try adopt(name) { return object }
+                throw .unavailable(detail: "status \(reply.status) instead of a move")
+            case .unknown(let retryAfter, let error): failure = (retryAfter, error)
+            }
+            attempt += 1
+            try provider.wait(before: attempt, retryAfter: failure.0, by: deadline, orThrow: failure.1)
+        }
+    }
+
+    /// The description of the object that the server has just moved there, from its reply if that suffices.
+    private func object(
+        named name: String, _ written: Written, _ head: ReplyHead
+    ) throws(CloudStorageError) -> StoredObject {
+        let fileID = head.headers[.ownCloudFileID].flatMap(WebDAVObjectID.fileID) ?? written.fileID
+        if let fileID, let tag = head.headers[.ownCloudEntityTag].flatMap(WebDAVResource.strong), written.isProven {
+            client.memory.remember(fileID, at: client.folder + [name], entityTag: tag, client.account)
+            return StoredObject(
+                objectID: WebDAVObjectID.file(fileID).text, name: name, sizeBytes: content.lengthBytes,
+                providerHash: content.providerHash, revision: tag)
+        }
+        guard let resource = try client.look(at: client.folder + [name], by: .after(patience)) else {
+            throw .unavailable(detail: "what was moved is not there")
+        }
+        guard resource.sizeBytes == content.lengthBytes else {
+            try client.remove(client.url(name), by: .after(Self.cleaningTime))
+            throw .contentMismatch
+        }
+        return try client.stored(resource, named: name)
+    }
+
+    /// The object of that name, if its contents are ours; our own copy of them is removed then.
+    private func adopt(_ name: String) throws(CloudStorageError) -> StoredObject? {
+        let deadline = Deadline.after(patience)
+        guard let resource = try client.look(at: client.folder + [name], by: deadline), !resource.isCollection,
+            resource.sizeBytes == content.lengthBytes
+        else { return nil }
+        let present: String
+        if let md5 = resource.md5 { present = md5 } else { present = try hash(of: name) }
+        guard present == content.providerHash else { return nil }
+        try client.remove(temporaryURL, by: deadline)
+        return try client.stored(resource, named: name)
+    }
+}

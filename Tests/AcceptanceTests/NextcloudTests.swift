@@ -1,0 +1,113 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Nextcloud users")
+struct NextcloudTests {
+    let server: TestServer
+
+    init() throws { server = try TestServer.shared() }
+
+    private func text(_ words: String = "Hello World") -> TestFile { TestFile(words).stored(at: .webdav) }
+
+    /// A person with other details of their storage.
+    private func with(details: String?, _ person: TestUser) -> TestUser {
+        person.with(account: person.account.replacing(header: "X-account-details", with: details))
+    }
+
+    @Test("Whoever names no folder, or a server that is not admitted, is told so; a wrong password signs nobody in")
+    func signIn() throws {
+        let person = try server.newcomer(.webdav)
+        let parameters = ["sharingGroupUUID": UUID().uuidString, "cloudFolderName": "Album"]
+        func addUser(_ details: String?) throws -> HTTPReply {
+            try with(details: details, person).call("POST", "AddUser", parameters)
+        }
+
+        expectError(try addUser(nil), 400)
+        expectError(try addUser("{\"address\": \"not an address\"}"), 400)
+        for address in ["https://other.sandbox.test/", "https://127.0.0.1/", "http://169.254.169.254/latest/"] {
+            expectError(try addUser("{\"address\": \"\(address)\", \"user\": \"a\"}"), 403)
+        }
+        let stranger = try server.newcomer(.webdav)
+        expectError(try addUser(stranger.account.header("X-account-details")), 401)
+        expectError(try person.call("POST", "AddUser", ["sharingGroupUUID": UUID().uuidString]), 400)
+        #expect(try person.call("POST", "AddUser", parameters).status == 200)
+        expectError(try with(details: nil, person).checkCredentials(), 400)
+    }
+
+    @Test(
+        "A file goes into the folder at the person's own server, and friends have it from there",
+        arguments: [0, 11, 2_000_000, 12_000_000])
+    func roundTrip(size: Int) throws {
+        let nora = try server.signUpOwningUser(.webdav)
+        let friend = try nora.newMember(.write)
+        let file = TestFile(randomBytes: size).stored(at: .webdav)
+
+        try friend.publish(file, masterVersion: 1)
+
+        #expect(try nora.index().file(file)?.cloudStorageType?.text == "WebDAV")
+        let stored = try nora.stored(file)
+        #expect(stored.map(\.name) == [file.cloudName(device: friend.device)] && stored.map(\.folder) == ["Sync Tests"])
+        expectDownload(try nora.download(file, masterVersion: 2), of: file)
+        expectDownload(try friend.download(file, masterVersion: 2), of: file)
+    }
+
+    @Test("An upload of 2 MB is two requests: the bytes, and the move to their name")
+    func requests() async throws {
+        let nora = try server.signUpOwningUser(.webdav)
+        try await eventually("the warning file is there") { try !server.sandbox.files(of: nora.account).isEmpty }
+        let file = TestFile(randomBytes: 2_000_000).stored(at: .webdav)
+        let before = try server.sandbox.lastRequest()
+
+        try nora.stage(file, masterVersion: 0)
+
+        let asked = try server.sandbox.requests(since: before).filter {
+            $0.path?.text?.contains(nora.account.id) == true
+        }
+        // The process that takes uploads asks who the person is as well.
+        #expect(asked.map { $0.method?.text }.filter { $0 != "PROPFIND" } == ["PUT", "MOVE"])
+    }
+
+    @Test("A file that its owner renamed is served, a changed one marked as changed, a deleted one gone")
+    func ownerTouches() throws {
+        let nora = try server.signUpOwningUser(.webdav)
+        var file = text()
+        try nora.publish(file, masterVersion: 0)
+        let name = file.cloudName(device: nora.device)
+        try server.sandbox.move(name, to: "Our holiday.txt", in: nora.account)
+        expectDownload(try nora.download(file, masterVersion: 1), of: file)
+
+        file.contents = Array("Changed by hand".utf8)
+        try server.sandbox.store(file.contents, as: "Our holiday.txt", in: nora.account)
+        expectDownload(try nora.download(file, masterVersion: 1), of: file, contentsChanged: true)
+
+        try server.sandbox.delete("Our holiday.txt", in: nora.account)
+        let gone = try nora.download(file, masterVersion: 1)
+        #expect(gone.status == 200 && gone.messageParameters?.gone?.text == "fileRemovedOrRenamed", "\(gone)")
+    }
+
+    @Test("A withdrawn app password fails requests, is hardly tried, and concerns nobody else; a new one helps")
+    func withdrawn() throws {
+        let nora = try server.signUpOwningUser(.webdav)
+        let friend = try nora.newMember(.write)
+        let other = try server.signUpOwningUser(.webdav)
+        let file = text()
+        try friend.publish(file, masterVersion: 1)
+
+        try server.sandbox.revoke(nora.account)
+        let before = try server.sandbox.lastRequest()
+        for _ in 0..<3 { expectError(try friend.download(file, masterVersion: 2), 502) }
+
+        let asked = try server.sandbox.requests(since: before).filter {
+            $0.path?.text?.contains(nora.account.id) == true
+        }
+        // One question more for the first of them; none is repeated.
+        #expect(asked.count == 4)
+        try other.publish(text("of somebody else"), masterVersion: 0)
+
+        // The sandbox signs them in again, which gives another app password.
+        let again = nora.with(account: try server.sandbox.account(nora.account.id))
+        #expect(try again.checkCredentials().status == 200)
+        expectDownload(try friend.download(file, masterVersion: 2), of: file)
+    }
+}

@@ -1,0 +1,94 @@
+"""Checks the sandbox's Nextcloud with nc-py-api, a client library of Nextcloud's own organisation, unmodified.
+
+A proxy leads the server's name to the sandbox. Exit status 0 if all is as Nextcloud would do it; 1 and a line per failure
+otherwise.
+"""
+
+import io
+import os
+import re
+import urllib.parse
+
+from connect_proxy import ConnectProxy
+from sandbox import CA, PORT, broken_rules, check, contents, control, random_bytes, run
+
+os.environ["NPA_NC_CERT"] = CA
+
+import nc_py_api  # noqa: E402
+import requests  # noqa: E402
+from nc_py_api import NextcloudException  # noqa: E402
+
+SERVER = "https://nextcloud.sandbox.test"
+
+
+def client_of(account, password=None):
+    return nc_py_api.Nextcloud(
+        nextcloud_url=SERVER, nc_auth_user=account["id"], nc_auth_pass=password or account["accessToken"])
+
+
+def check_files(account):
+    client = client_of(account)
+    check(client.user == account["id"], "the client learns the person's user id")
+    data = random_bytes(12_000_000, 1)
+    folder = client.files.mkdir("Ordner ü")
+    node = client.files.upload("Ordner ü/klein & fein.bin", data[:1000])
+    check(contents(account, "Ordner ü/klein & fein.bin") == data[:1000], "an uploaded file has the bytes sent")
+    check(client.files.download(node) == data[:1000], "and is downloaded as it was sent")
+    large = client.files.upload_stream("Ordner ü/gross.bin", io.BytesIO(data), chunk_size=5_000_000)
+    check(contents(account, "Ordner ü/gross.bin") == data, "a file sent in chunks has the bytes sent")
+    listed = {entry.name: entry.info.size for entry in client.files.listdir(folder)}
+    check(listed == {"klein & fein.bin": 1000, "gross.bin": len(data)}, f"a folder is listed: {listed}")
+
+    moved = client.files.move(node, "anderswo.bin")
+    check(moved.file_id == node.file_id, "a moved file keeps its id")
+    found = client.files.by_id(node.file_id)
+    check(found is not None and found.user_path == "anderswo.bin", "and is found by its id where it is now")
+    check(client.files.by_id(999_999) is None, "an id that no file has is not found")
+    client.files.delete(large)
+    check(contents(account, "Ordner ü/gross.bin") is None, "a deleted file is gone")
+    try:
+        client.files.download("nirgends.bin")
+        check(False, "a file that does not exist is not found")
+    except NextcloudException as error:
+        check(error.status_code == 404, "a file that does not exist is not found")
+    rules = broken_rules()
+    check(rules == [], f"the client breaks none of Nextcloud's rules: {rules}")
+
+
+def check_login(account):
+    client = nc_py_api.Nextcloud(nextcloud_url=SERVER, nc_auth_user="", nc_auth_pass="")
+    flow = client.loginflow_v2.init(user_agent="An oracle")
+    check(flow.login.startswith(SERVER) and flow.endpoint.startswith(SERVER), "the login flow names pages of the server")
+    pending = requests.post(flow.endpoint, data={"token": flow.token}, verify=CA, timeout=20)
+    check(pending.status_code == 404, "while the person decides there is no app password")
+    page = requests.get(flow.login, verify=CA, timeout=20)
+    check("An oracle" in page.text, "the page shows which app asks")
+    action = re.search(r'action="([^"]+)"', page.text).group(1)
+    requests.post(urllib.parse.urljoin(flow.login, action), data={"account": account["id"], "decision": "allow"},
+                  verify=CA, timeout=20)
+    granted = client.loginflow_v2.poll(flow.token, timeout=10)
+    check(granted.login_name == account["id"], "the flow ends with the login name")
+    signed_in = client_of(account, granted.app_password)
+    check(signed_in.user == account["id"], "and an app password with which the person is signed in")
+    again = requests.post(flow.endpoint, data={"token": flow.token}, verify=CA, timeout=20)
+    check(again.status_code == 404, "which is handed out once")
+    ended = requests.delete(f"{SERVER}/ocs/v2.php/core/apppassword", auth=(account["id"], granted.app_password),
+                            headers={"OCS-APIRequest": "true"}, verify=CA, timeout=20)
+    check(ended.status_code == 200, "an app can end its own app password")
+    try:
+        client_of(account, granted.app_password).files.listdir()
+        check(False, "which is refused from then on")
+    except NextcloudException as error:
+        check(error.status_code == 401, "which is refused from then on")
+    check(len(client_of(account).files.listdir()) > 0, "while others still work")
+
+
+def main():
+    account = control("POST", "/sandbox/accounts", {"provider": "webdav", "name": "Nora Nextcloud"})
+    with ConnectProxy(PORT) as proxy:
+        os.environ["HTTPS_PROXY"] = proxy.url
+        check_files(account)
+        check_login(account)
+
+
+run(main)

@@ -1,0 +1,193 @@
+import Foundation
+import HTTPTransport
+import HTTPTypes
+import Providers
+import SyncProtocol
+import Synchronization
+import TestSupport
+
+extension ProviderUnderTest {
+    /// The sandbox's Nextcloud.
+    static let nextcloud: ProviderUnderTest = {
+        let host = "nextcloud.sandbox.test"
+        var kind = webDAV(
+            "Nextcloud", host, uploadPath: "/remote.php/dav/files/", owner: NextcloudOwner(), absent: "id:999999")
+        kind.partPath = "/remote.php/dav/uploads/"
+        kind.storeCalls = (first: 2, later: 2)
+        kind.forbiddenCharacters = ["\\"]
+        return kind
+    }()
+    /// Apache's mod_dav.
+    static let apache = webDAV(PlainServer(kind: "apache"))
+    static let wsgiDAV = webDAV(PlainServer(kind: "wsgidav"))
+    static let rcloneWebDAV = webDAV(PlainServer(kind: "rclone"))
+
+    /// A server without identifiers, checksums and chunks.
+    private static func webDAV(_ server: PlainServer) -> ProviderUnderTest {
+        var kind = webDAV(
+            "WebDAV (\(server.kind))", server.host, isReal: true, uploadPath: "/", owner: NobodyElse(),
+            absent: "name:nothing.bin")
+        kind.real = server
+        kind.hasQuota = false
+        kind.hasIdentifiers = false
+        kind.hasParts = false
+        kind.reportsHash = false
+        // The bytes, a proof that they are right, the move, and a look at the result.
+        kind.storeCalls = (first: 4, later: 3)
+        return kind
+    }
+
+    private static func webDAV(
+        _ name: String, _ host: String, isReal: Bool = false, uploadPath: String, owner: any StorageOwner,
+        absent: String
+    ) -> ProviderUnderTest {
+        let servers = NamedServers(
+            listed: [ServerAddress("https://\(host)/")].compactMap(\.self), admitsAnyPublic: false)
+        var kind = ProviderUnderTest(
+            name: name, sandboxProvider: isReal ? nil : .webdav, makeProvider: { WebDAV(servers: servers) },
+            account: WebDAVAccount(servers: servers), owner: owner, host: host, uploadPath: uploadPath,
+            partMethod: "PUT", tokenHost: "", quotaError: (507, "Sabre\\DAV\\Exception\\InsufficientStorage"),
+            granularity: 5 << 20, hasFolders: false, repeatsNames: false, absentObjectID: absent,
+            hasReadableBin: false)
+        kind.wholeBytes = 5 << 20
+        kind.renewsTokens = false
+        kind.revokesAtOnce = false
+        kind.ownerFolder = kind.folderName
+        return kind
+    }
+}
+
+/// One server of `scripts/lib/webdav-server`, where each person has a folder.
+struct PlainServer: RealStorage {
+    private static let user = "tester"
+    private static let password = "secret-of-the-tests"
+    private static let lastPerson = Mutex(0)
+
+    let kind: String
+    var host: String { "webdav-\(kind).sandbox.test" }
+
+    func addPerson(to sandbox: SandboxControl) throws -> PresentedCredentials {
+        let server = try WebDAVServerProcess.of(kind)
+        try sandbox.addBackend(host: host, port: server.port)
+        let number = Self.lastPerson.withLock { last in
+            last += 1
+            return last
+        }
+        try Self.makeFolder(server.files.appending(path: "Zoë & \(number)"))
+        return PresentedCredentials(
+            accountType: .webDAV, accessToken: Self.password,
+            accountDetails: """
+                {"address": "https://\(host)/Zo%C3%AB%20%26%20\(number)/", "user": "\(Self.user)"}
+                """)
+    }
+
+    /// Makes a folder in which everybody may write: Apache does not run as root, even if the tests do.
+    private static func makeFolder(_ folder: URL) throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
+    }
+
+    /// The person's folder on this machine.
+    private func folder(_ person: PresentedCredentials) throws -> URL {
+        let details = try JSONDecoder().decode([String: String].self, from: Data((person.accountDetails ?? "").utf8))
+        let path = details["address"].flatMap { URL(string: $0)?.path } ?? "/"
+        return try WebDAVServerProcess.of(kind).files.appending(path: String(path.dropFirst()))
+    }
+
+    /// Without Apache's own `.DAV`.
+    func files(of person: PresentedCredentials) throws -> [StoredFile] {
+        let root = try folder(person)
+        let paths = try FileManager.default.subpathsOfDirectory(atPath: root.path)
+        return try paths.compactMap { path in
+            let file = try FileManager.default.attributesOfItem(atPath: root.appending(path: path).path)
+            guard file[.type] as? FileAttributeType == .typeRegular, !path.contains(".DAV/") else { return nil }
+            let names = path.split(separator: "/")
+            return StoredFile(
+                name: String(names.last ?? ""), folder: names.dropLast().joined(separator: "/"),
+                size: file[.size] as? Int ?? -1)
+        }
+    }
+
+    private func file(_ name: String, _ person: PresentedCredentials) throws -> URL {
+        try folder(person).appending(path: "Sync Tests/" + name)
+    }
+
+    func contents(of name: String, of person: PresentedCredentials) throws -> [UInt8]? {
+        try? Array(Data(contentsOf: file(name, person)))
+    }
+
+    func store(_ bytes: [UInt8], as name: String, of person: PresentedCredentials) throws {
+        let file = try file(name, person)
+        try Self.makeFolder(file.deletingLastPathComponent())
+        try Data(bytes).write(to: file)
+    }
+
+    func delete(_ name: String, of person: PresentedCredentials) throws {
+        try FileManager.default.removeItem(at: file(name, person))
+    }
+
+    func revoke(_ person: PresentedCredentials, in sandbox: SandboxControl) throws {
+        try sandbox.inject(SandboxFault(host: host, status: 401))
+    }
+}
+
+/// Whoever renames a file on such a server makes another one: nothing to be tested is left.
+private struct NobodyElse: StorageOwner {
+    func rename(_ objectID: String, to name: String, in storage: ContractStorage) {}
+    func moveAway(_ objectID: String, from folderID: String?, in storage: ContractStorage) {}
+    func trash(_ id: String, in storage: ContractStorage) {}
+    func delete(_ id: String, in storage: ContractStorage) {}
+    func folders(_ name: String, in storage: ContractStorage) -> [String] { [] }
+}
+
+/// The owner of a Nextcloud, through WebDAV.
+private struct NextcloudOwner: StorageOwner {
+    func rename(_ objectID: String, to name: String, in storage: ContractStorage) throws {
+        let old = try path(objectID, storage)
+        try call("MOVE", old, to: old.dropLast() + [name], storage)
+    }
+
+    func moveAway(_ objectID: String, from folderID: String?, in storage: ContractStorage) throws {
+        let old = try path(objectID, storage)
+        try call("MOVE", old, to: old.suffix(1), storage)
+    }
+
+    /// What is in the bin is not among the files any more.
+    func trash(_ id: String, in storage: ContractStorage) throws { try delete(id, in: storage) }
+
+    func delete(_ id: String, in storage: ContractStorage) throws {
+        try call("DELETE", try path(id, storage), to: nil, storage)
+    }
+
+    func folders(_ name: String, in storage: ContractStorage) throws -> [String] { [] }
+
+    /// Where the object is, from the person's root.
+    private func path(_ objectID: String, _ storage: ContractStorage) throws -> [String] {
+        let files = try storage.account.sandbox.requestFiles(of: storage.account.account)
+        let found = files.first { "id:" + ($0.id?.text ?? "") == objectID }
+        let folder = (found?.folder?.text ?? "").split(separator: "/").map(String.init)
+        return folder + [found?.name?.text ?? "nothing"]
+    }
+
+    private func call(
+        _ method: String, _ path: [String], to target: (some Collection<String>)?, _ storage: ContractStorage
+    ) throws {
+        let user = storage.account.account.id
+        func url(_ names: some Collection<String>) -> String {
+            "https://nextcloud.sandbox.test/remote.php/dav/files/\(user)/"
+                + names.map { PercentEncoding.encode($0) }.joined(separator: "/")
+        }
+        var request = OutgoingRequest(.webDAV, .metadata, HTTPRequest.Method(method)!, url(path))
+        let credentials = Data("\(user):\(try storage.token)".utf8).base64EncodedString()
+        request.headers[.authorization] = "Basic " + credentials
+        if let target { request.headers[HTTPField.Name("Destination")!] = url(target) }
+        request.destination = .listed
+        let reply = try storage.transport.send(request, by: .after(.seconds(20)))
+        guard (200..<300).contains(reply.status) else { throw OwnerFailure(reply: reply) }
+    }
+
+    private func call(_ method: String, _ path: [String], to target: [String]? = nil, _ storage: ContractStorage) throws
+    {
+        try call(method, path, to: target.map { $0[...] }, storage)
+    }
+}
