@@ -74,8 +74,9 @@ struct IdentifierTests {
     func accountTypes() {
         for type in AccountType.allCases { #expect(AccountType(tokenType: type.tokenType) == type) }
         #expect(AccountType(tokenType: "googletoken") == nil)
-        #expect(AccountType.allCases.filter { $0.userType == .owning } == [.google, .dropbox, .microsoft, .webDAV, .s3])
-        #expect(AccountType.allCases.filter(\.needsCloudFolderName) == [.google])
+        let owning: [AccountType] = [.google, .dropbox, .microsoft, .webDAV, .s3]
+        #expect(AccountType.allCases.filter { $0.userType == .owning } == owning)
+        #expect(AccountType.allCases.filter(\.needsCloudFolderName) == [.google, .webDAV])
         #expect(AccountType.facebook.cloudStorageType == nil)
         #expect(AccountType.appleSignIn.rawValue == "AppleSignIn")
     }

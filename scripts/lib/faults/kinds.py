@@ -179,7 +179,8 @@ def not_for_tokens(call: Call) -> bool:
 
 
 def has_reply(call: Call) -> bool:
-    """The server reads something of the reply. That of a deletion is empty, and any success counts."""
+    """The server reads something of the reply. That of a deletion has no body: an empty success
+    counts."""
     return call.method != "DELETE"
 
 

@@ -69,6 +69,15 @@ struct DriveReplyTests {
         #expect(storage.bearers == ["Bearer T0", "Bearer T1"])
     }
 
+    @Test("A deletion that is answered with a page has not been made")
+    func deletionWithBody() throws {
+        let page = ScriptedStorage(Reply(200, "<html>Sign in to this network</html>"))
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            try GoogleDrive().delete(objectID: "ID", in: page.access())
+        }
+        try GoogleDrive().delete(objectID: "ID", in: ScriptedStorage(Reply(204)).access())
+    }
+
     @Test("An object that the app may no longer access counts as deleted")
     func foreignObject() throws {
         try GoogleDrive().delete(

@@ -44,6 +44,15 @@ struct OneDriveReplyTests {
         #expect(storage.pauses.pauses.count == 1)
     }
 
+    @Test("A deletion that is answered with anything but 204 has not been made")
+    func deletionWithBody() throws {
+        let page = ScriptedStorage(Reply(200, "<html>Sign in to this network</html>"))
+        #expect(throws: CloudStorageError.unavailable(detail: "")) {
+            try OneDrive().delete(objectID: "D!1", in: page.access())
+        }
+        try OneDrive().delete(objectID: "D!1", in: ScriptedStorage(Reply(204)).access())
+    }
+
     @Test("An item in the bin is not found")
     func deleted() {
         #expect(throws: CloudStorageError.notFound) {

@@ -62,7 +62,11 @@ public struct GoogleDrive: CloudProvider {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         let url = Self.files + "/" + PercentEncoding.encode(objectID)
         do {
-            _ = try client.send(OutgoingRequest(.google, .delete, .delete, url))
+            let reply = try client.send(OutgoingRequest(.google, .delete, .delete, url))
+            // Whatever else replies with success has not deleted anything.
+            guard reply.status == 204 || reply.body.isEmpty else {
+                throw .unavailable(detail: "status \(reply.status) with a body after a deletion")
+            }
         } catch .notFound {
             // Deleted already, by us or by its owner.
         }

@@ -20,7 +20,8 @@ struct S3Listing {
             let object = StoredObject(
                 objectID: S3.objectID(name), name: name, sizeBytes: size, providerHash: S3ETag(tag).md5,
                 revision: S3ETag(tag).text,
-                createdAt: (entry.child("LastModified", in: root.namespace)?.text).flatMap(WireDate.init(internetText:)))
+                createdAt: (entry.child("LastModified", in: root.namespace)?.text).flatMap(WireDate.init(internetText:))
+            )
             // One whose key is too long is not one of ours.
             return object.isPlausible ? object : nil
         }

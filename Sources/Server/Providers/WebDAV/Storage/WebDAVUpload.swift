@@ -153,10 +153,12 @@ struct WebDAVUpload {
     private func hash(of name: String) throws(CloudStorageError) -> String {
         var download = client.by(.after(patience)).download()
         var digest = IncrementalDigest(.md5)
-        try download.run(client.url(name), begin: { _ in }) { bytes in
-            digest.update(bytes)
-            return true
-        }
+        try download.run(
+            client.url(name), begin: { _ in },
+            receive: { bytes in
+                digest.update(bytes)
+                return true
+            })
         return digest.finish().hexLowercase
     }
 

@@ -147,7 +147,8 @@ struct DownloadFileEndpoint: TransferEndpoint {
     /// found.
     /// - Parameter description: if it has been asked for already.
     private func locate(
-        _ file: FileRecord, _ description: PendingDescription?, _ request: DownloadFileRequest, _ member: Member, _ caller: GroupCaller,
+        _ file: FileRecord, _ description: PendingDescription?, _ request: DownloadFileRequest, _ member: Member,
+        _ caller: GroupCaller,
         _ storage: UserStorage, _ context: RequestContext
     ) throws -> StoredObject {
         if let objectID = file.objectID {
