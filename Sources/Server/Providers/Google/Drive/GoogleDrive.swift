@@ -61,7 +61,7 @@ public struct GoogleDrive: CloudProvider {
     public func delete(objectID: String, in access: StorageAccess) throws(CloudStorageError) {
         var client = ProviderClient(access) { DriveVerdict.classify($0, accepting: []) }
         let url = Self.files + "/" + PercentEncoding.encode(objectID)
-        do {
+        do throws(CloudStorageError) {
             let reply = try client.send(OutgoingRequest(.google, .delete, .delete, url))
             // Whatever else replies with success has not deleted anything.
             guard reply.status == 204 || reply.body.isEmpty else {

@@ -86,7 +86,7 @@ public struct OneDrive: CloudProvider {
 
     static func delete(_ objectID: String, _ access: StorageAccess) throws(CloudStorageError) {
         var client = ProviderClient(access) { GraphVerdict.classify($0, accepting: []) }
-        do {
+        do throws(CloudStorageError) {
             let reply = try client.send(OutgoingRequest(.microsoft, .delete, .delete, address(of: objectID)))
             // Whatever else replies with success has not deleted anything ("Delete a driveItem").
             guard reply.status == 204 else { throw .unavailable(detail: "status \(reply.status) after a deletion") }
