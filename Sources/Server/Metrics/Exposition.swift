@@ -6,7 +6,7 @@ struct Exposition {
     private(set) var text = ""
 
     /// Families of so few series are shown from the start, with zeros, so that the first event is seen as a change.
-    private static let fewSeries = 9
+    private static let fewSeries = 16
 
     /// Adds a family that is kept in files. In a family with many labels, combinations that were never counted are left
     /// out.

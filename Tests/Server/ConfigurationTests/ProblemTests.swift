@@ -62,7 +62,7 @@ struct ProblemTests {
                 "line 6, column 22: googleClientIds must be a list of texts",
                 "line 7, column 10: log must be an object",
                 "line 8, column 22: transferThreads must be a whole number from 1 to 4096",
-                "allowedSignInTypes must allow at least one type that brings storage: Google, Dropbox, Microsoft, S3",
+                "allowedSignInTypes must allow at least one type that brings storage: Google, Dropbox, Microsoft, WebDAV, S3",
             ])
     }
 

@@ -107,7 +107,7 @@ struct Doctor: ReportingCommand {
         let transport = CurlSenderPool(routing: Routing(configuration.sandbox)).transport
         return Company.all.compactMap { company in
             guard let offer = company.signIn, let values = configuration.accounts[offer.accountType],
-                let account = offer.makeAccount(values, { Date() })
+                let account = offer.makeAccount(values, { Date() }), account.hasRegistration
             else { return nil }
             let client = AccountClient(
                 transport: transport, deadline: .after(Self.providerTime), backoff: Backoff { Pause.sleep($0) })

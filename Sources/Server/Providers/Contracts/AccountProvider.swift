@@ -67,6 +67,9 @@ public protocol AccountProvider: Sendable {
     /// - Throws: an error that says that the provider could not be asked. A grant that has ended already is no failure.
     func revoke(_ stored: StoredCredentials, through client: AccountClient) throws(AccountError)
 
+    /// Whether the app maker has registered the server with the provider.
+    var hasRegistration: Bool { get }
+
     /// Asks the provider whether it knows the app maker's registration, client id and secret, without anybody's token.
     /// - Throws: ``AccountError/misconfigured(detail:)`` if it does not; another error if that could not be determined.
     func checkRegistration(through client: AccountClient) throws(AccountError)
@@ -77,6 +80,8 @@ public protocol AccountProvider: Sendable {
 
 extension AccountProvider {
     public var requiresCode: Bool { false }
+
+    public var hasRegistration: Bool { true }
 
     public var exchangesTokens: Bool { false }
 

@@ -161,15 +161,27 @@ struct ResumableDownload {
     /// The length of the whole body as the reply announces it (RFC 9110, sections 8.6 and 14.4), unless it is encoded.
     private static func length(of head: ReplyHead) -> Int64? {
         guard head.headers[.contentEncoding] == nil else { return nil }
-        if let range = head.headers[.contentRange] { return range.split(separator: "/").last.flatMap { Int64($0) } }
-        return head.status == 206 ? nil : head.headers[.contentLength].flatMap { Int64($0) }
+        guard isPartial(head) else { return head.headers[.contentLength].flatMap { Int64($0) } }
+        return head.headers[.contentRange]?.split(separator: "/").last.flatMap { Int64($0) }
+    }
+
+    /// Whether the reply has a part of the body. Only 206 gives a meaning to `Content-Range` (RFC 9110, section 14.4), but
+    /// `rclone serve s3` answers a range with 200: then the announced length must be that of the range.
+    private static func isPartial(_ head: ReplyHead) -> Bool {
+        if head.status == 206 { return true }
+        guard head.status == 200, let range = head.headers[.contentRange], range.hasPrefix("bytes "),
+            let length = head.headers[.contentLength].flatMap({ Int64($0) })
+        else { return false }
+        let numbers = range.dropFirst(6).split(whereSeparator: { "-/".contains($0) }).map { Int64($0) }
+        guard numbers.count == 3, let first = numbers[0], let last = numbers[1], let whole = numbers[2] else {
+            return false
+        }
+        return length != whole && last.subtractingReportingOverflow(first).partialValue == length - 1
     }
 
     /// Where in the whole body the reply's begins: at `start`, or at 0 if it has everything; `nil` if it is neither.
     private static func position(of head: ReplyHead, for start: Int64) -> Int64? {
-        guard [200, 206].contains(head.status) else { return nil }
-        // Some servers answer a range with 200, but say which it is (`rclone serve s3`).
-        if let range = head.headers[.contentRange] { return range.hasPrefix("bytes \(start)-") ? start : nil }
-        return head.status == 200 ? 0 : nil
+        guard isPartial(head) else { return head.status == 200 ? 0 : nil }
+        return head.headers[.contentRange]?.hasPrefix("bytes \(start)-") == true ? start : nil
     }
 }

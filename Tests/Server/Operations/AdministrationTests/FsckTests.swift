@@ -64,7 +64,7 @@ struct FsckTests {
         Damage("impossibleVersion", "UPDATE files SET file_version = -1"),
         Damage("metaDataIncomplete", "UPDATE files SET app_metadata_version = 3"),
         Damage("checkSumOfOtherStorage", "UPDATE files SET check_sum = REPEAT('A', 40)"),
-        Damage("contentUnknown", "UPDATE files SET sha256 = NULL"),
+        Damage("contentUnknown", "UPDATE files SET size_bytes = NULL"),
         Damage("unusableIdentifier", "UPDATE files SET device_uuid = 'phone'"),
         Damage("stagedInNoGroup", "UPDATE staged_changes SET sharing_group_id = 99"),
         Damage("stagedByNonMember", "UPDATE staged_changes SET user_id = 99"),

@@ -368,7 +368,8 @@ struct SetupCommandTests {
     func questions() throws {
         let answers = [
             "sync.example.org", "/etc/ssl/sync.pem", "/etc/ssl/private/sync.key", "", "drop-key", "a typed secret", "",
-            "123", "another secret", "", "", "TEAM567890", "KEY4567890", root.appending(path: "/root/apns.p8").path,
+            "123", "another secret", "", "", "", "", "TEAM567890", "KEY4567890",
+            root.appending(path: "/root/apns.p8").path,
             "com.example.app", "AKIA", "a third secret", "us-west-2",
             "arn:aws:sns:us-west-2:123456789012:app/APNS/MyApp",
         ]

@@ -256,3 +256,12 @@ final class RememberedFolder: FolderMemory, Sendable {
 
     func markDoubtful() { state.withLock { $0.isDue = true } }
 }
+
+extension StoredObject {
+    /// Without what some providers report in descriptions only.
+    var undated: StoredObject {
+        var object = self
+        (object.createdAt, object.sha256) = (nil, nil)
+        return object
+    }
+}

@@ -84,7 +84,9 @@ public struct S3Account: AccountProvider {
         }
     }
 
-    /// Nothing: the app maker has registered nothing anywhere.
+    /// The app maker has registered nothing anywhere.
+    public var hasRegistration: Bool { false }
+
     public func checkRegistration(through client: AccountClient) {}
 
     /// The name of what is written to try a key out.

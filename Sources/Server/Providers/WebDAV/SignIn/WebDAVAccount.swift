@@ -47,7 +47,10 @@ public struct WebDAVAccount: AccountProvider {
             accessToken: presented.accessToken, location: try? WebDAVLocation(presented.accountDetails).text)
     }
 
-    public func checkRegistration(through client: AccountClient) throws(AccountError) {}
+    /// The app maker has registered nothing anywhere.
+    public var hasRegistration: Bool { false }
+
+    public func checkRegistration(through client: AccountClient) {}
 
     /// There is nothing to renew: asks the server whether it really refuses the password.
     /// - Returns: the same password, with what is remembered of its refusal.

@@ -153,8 +153,7 @@ struct DownloadFileEndpoint: TransferEndpoint {
     ) throws -> StoredObject {
         if let objectID = file.objectID {
             do {
-                if let description { return try description.result().get() }
-                return try storage.provider.describe(objectID: objectID, in: storage.access)
+                return try self.description(of: objectID, description, storage)
             } catch CloudStorageError.notFound {
                 let age = context.now.secondsSince1970 - file.updatedAt.secondsSince1970
                 if age < Self.freshSeconds, try !hasMovedOn(request, caller, context),
@@ -175,6 +174,17 @@ struct DownloadFileEndpoint: TransferEndpoint {
         }
         guard isAdopted else { throw CloudStorageError.notFound }
         return found
+    }
+
+    /// - Parameter pending: if it has been asked for already; a call that was not made then is made now.
+    private func description(
+        of objectID: String, _ pending: PendingDescription?, _ storage: UserStorage
+    ) throws(CloudStorageError) -> StoredObject {
+        switch pending?.result() {
+        case .success(let object): return object
+        case .failure(.withheld), nil: return try storage.provider.describe(objectID: objectID, in: storage.access)
+        case .failure(let error): throw error
+        }
     }
 
     /// Reports why the bytes are not available; or, if a commit happened in between, that the phone must refresh.

@@ -27,8 +27,11 @@ struct EagerDownload {
                 receive: { bytes in stream?.receive(bytes) ?? false })
         } catch {
             try stream?.failed(error)
-            // A missing object may be found in another way.
-            if case .notFound = error { return nil }
+            // A missing object may be found in another way, and what was one call too many may be made later.
+            switch error {
+            case .notFound, .withheld: return nil
+            default: break
+            }
             obstacle = obstacle ?? error
         }
         // What the description says comes first.
