@@ -32,10 +32,11 @@ extension ProviderUnderTest {
         kind.hasIdentifiers = false
         kind.hasParts = false
         kind.reportsHash = false
-        // WsgiDAV decodes the target of a move twice.
-        kind.forbiddenCharacters = ["%"]
-        // The bytes, a proof that they are right, the move, and a look at the result.
-        kind.storeCalls = (first: 4, later: 3)
+        // WsgiDAV decodes the target of a move before it takes the address apart.
+        kind.forbiddenCharacters = ["%", "?"]
+        // The bytes, a proof that they are right, the move, and a look at the result; WsgiDAV takes the target of a move
+        // as a path only, behind a proxy that ends TLS.
+        kind.storeCalls = (first: server.kind == "wsgidav" ? 5 : 4, later: 3)
         return kind
     }
 
