@@ -125,6 +125,8 @@ class Host:
             [REPOSITORY / "scripts" / "demonstrate"], env=os.environ | {
                 "SYNC_URL": URL, "SANDBOX_URL": SANDBOX_URL, "CA_FILE": str(CA_FILE),
                 "LOG_DIR": str(self.container.path("/var/log")),
+                # The packages' default, an hour.
+                "REPLACED_VERSIONS_STAY": "yes",
             }, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             raise AssertionError(done.stdout + self.journal())
