@@ -52,13 +52,18 @@ extension CloudProviderTests {
             let stored = try storage.store(RandomData.bytes(1_000))
             try account.revoke()
 
-            let calls = try account.calls {
-                #expect(throws: CloudStorageError.authorizationRevoked) {
-                    try operation.perform(on: stored, in: storage)
+            // moto closes before it has read a body that it does not want; its answer may be lost by that.
+            try withKnownIssue(isIntermittent: true) {
+                let calls = try account.calls {
+                    #expect(throws: CloudStorageError.authorizationRevoked) {
+                        try operation.perform(on: stored, in: storage)
+                    }
                 }
+                #expect(calls == 1)
+            } when: {
+                kind.name == "S3 (moto)" && operation == .uploadSmall
             }
 
-            #expect(calls == 1)
             #expect(try account.files().map(\.name) == ["file.bin"])
         }
 
