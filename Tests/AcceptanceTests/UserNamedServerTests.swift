@@ -11,7 +11,7 @@ extension PrivateStackTests {
 
         init() throws {
             server = try TestServer.withNamedServers()
-            try server.sandbox.addBackend(host: Self.host, port: try S3ServerProcess.of("moto").port)
+            try server.sandbox.addBackend(host: Self.host, port: try StorageServerProcess.of(.s3Moto).port)
             try server.sandbox.clearFaults()
         }
 
@@ -19,7 +19,7 @@ extension PrivateStackTests {
             address: String = "https://\(host)", prefix: String = UUID().uuidString
         ) throws -> SandboxAccount {
             let details = [
-                "address": address, "region": "us-east-1", "bucket": S3ServerProcess.bucket, "accessKeyID": "AKTEST",
+                "address": address, "region": "us-east-1", "bucket": S3Bucket.name, "accessKeyID": "AKTEST",
                 "prefix": prefix,
             ]
             let text = String(decoding: try JSONSerialization.data(withJSONObject: details), as: UTF8.self)
@@ -114,7 +114,7 @@ extension PrivateStackTests {
         func wholeLife() async throws {
             let prefix = UUID().uuidString
             let user = try signUp(try Self.account(prefix: prefix))
-            let moto = try S3ServerProcess.of("moto")
+            let moto = try S3Bucket(.s3Moto)
             // The warning file is not counted.
             try await eventually("the warning file is stored") { try moto.objects(behind: prefix + "/").count == 1 }
             let photo = TestFile(randomBytes: 2_000_000)
@@ -178,7 +178,7 @@ extension PrivateStackTests {
             let google = try server.signUpOwningUser(.google)
             #expect(try user.upload(TestFile(), masterVersion: 0).status == 200)
             let prefix = user.account.name
-            var fault = SandboxFault(host: Self.host, pathPrefix: "/\(S3ServerProcess.bucket)/\(prefix)", status: 403)
+            var fault = SandboxFault(host: Self.host, pathPrefix: "/\(S3Bucket.name)/\(prefix)", status: 403)
             fault.reason = "InvalidAccessKeyId"
             try server.sandbox.inject(fault)
 

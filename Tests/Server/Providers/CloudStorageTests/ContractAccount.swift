@@ -38,9 +38,6 @@ final class ContractAccount: Sendable {
             last += 1
             return last
         }
-        let sender = CurlSenderPool(routing: try ContractSandbox.routing())
-        let client = AccountClient(
-            transport: sender.transport, deadline: .after(.seconds(20)), backoff: pauses.backoff())
         if let emulated {
             presented = PresentedCredentials(
                 accountType: kind.account.accountType,
@@ -52,6 +49,10 @@ final class ContractAccount: Sendable {
         } else {
             presented = try #require(kind.real).addPerson(to: sandbox)
         }
+        // Only now: a real server may have had to be installed first.
+        let sender = CurlSenderPool(routing: try ContractSandbox.routing())
+        let client = AccountClient(
+            transport: sender.transport, deadline: .after(.seconds(20)), backoff: pauses.backoff())
         let profile = try kind.account.verify(presented, through: client)
         var credentials = kind.account.credentials(from: presented)
         if let code = presented.code,

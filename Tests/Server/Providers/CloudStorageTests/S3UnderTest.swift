@@ -8,9 +8,10 @@ import TestSupport
 
 extension ProviderUnderTest {
     /// moto: enforces conditions, and takes any signature.
-    static let s3Moto = s3("S3 (moto)", S3Servers(kind: "moto"), honoursConditions: true)
+    static let s3Moto = s3("S3 (moto)", S3Servers(kind: .s3Moto, host: "moto.sandbox.test"), honoursConditions: true)
     /// `rclone serve s3`: verifies signatures and `Content-MD5`, and overwrites in spite of `If-None-Match`.
-    static let s3Rclone = s3("S3 (rclone)", S3Servers(kind: "rclone"), honoursConditions: false)
+    static let s3Rclone = s3(
+        "S3 (rclone)", S3Servers(kind: .s3Rclone, host: "rclone.sandbox.test"), honoursConditions: false)
 
     private static func s3(_ name: String, _ storage: S3Servers, honoursConditions: Bool) -> ProviderUnderTest {
         let servers = NamedServers(
@@ -19,7 +20,7 @@ extension ProviderUnderTest {
             name: name, sandboxProvider: nil,
             makeProvider: { S3(servers: servers, granularity: S3Servers.smallestPartBytes) },
             account: S3Account(servers: servers), owner: NobodyElse(), host: storage.host,
-            uploadPath: "/\(S3Servers.bucket)/", partMethod: "PUT", tokenHost: "", quotaError: (507, "QuotaExceeded"),
+            uploadPath: "/\(S3Bucket.name)/", partMethod: "PUT", tokenHost: "", quotaError: (507, "QuotaExceeded"),
             granularity: S3Servers.smallestPartBytes, hasFolders: false, folderName: "", repeatsNames: false,
             absentObjectID: "nothing.bin", hasReadableBin: false)
         kind.real = storage
@@ -40,20 +41,19 @@ private struct NobodyElse: StorageOwner {
     func folders(_ name: String, in storage: ContractStorage) -> [String] { [] }
 }
 
-/// One server of `scripts/lib/s3-server`, in whose bucket each person has a prefix.
+/// One server of `scripts/lib/storage-server`, in whose bucket each person has a prefix.
 struct S3Servers: RealStorage {
-    static let bucket = "photos"
-    /// What both servers are set to (Tests/Oracles/s3_server.py).
+    /// What both servers are set to (Tests/Oracles/storage_server.py).
     static let smallestPartBytes = 262_144
     private static let accessKeyID = "AKTEST"
     private static let secret = "secret-of-the-tests"
     private static let lastPerson = Mutex(0)
 
-    let kind: String
-    var host: String { "\(kind).sandbox.test" }
+    let kind: StorageServerProcess.Kind
+    let host: String
 
     func addPerson(to sandbox: SandboxControl) throws -> PresentedCredentials {
-        try sandbox.addBackend(host: host, port: try S3ServerProcess.of(kind).port)
+        try sandbox.addBackend(host: host, port: try StorageServerProcess.of(kind).port)
         let number = Self.lastPerson.withLock { last in
             last += 1
             return last
@@ -61,7 +61,7 @@ struct S3Servers: RealStorage {
         return PresentedCredentials(
             accountType: .s3, accessToken: Self.secret,
             accountDetails: """
-                {"address": "https://\(host)", "region": "us-east-1", "bucket": "\(Self.bucket)", \
+                {"address": "https://\(host)", "region": "us-east-1", "bucket": "\(S3Bucket.name)", \
                 "accessKeyID": "\(Self.accessKeyID)", "prefix": "\(Self.folder(number))"}
                 """)
     }
@@ -75,21 +75,21 @@ struct S3Servers: RealStorage {
     }
 
     func files(of person: PresentedCredentials) throws -> [StoredFile] {
-        try S3ServerProcess.of(kind).objects(behind: try prefix(person)).map {
+        try S3Bucket(kind).objects(behind: try prefix(person)).map {
             StoredFile(name: $0.name, folder: "", size: $0.size)
         }
     }
 
     func contents(of name: String, of person: PresentedCredentials) throws -> [UInt8]? {
-        try S3ServerProcess.of(kind).read(try prefix(person) + name)
+        try S3Bucket(kind).read(try prefix(person) + name)
     }
 
     func store(_ bytes: [UInt8], as name: String, of person: PresentedCredentials) throws {
-        try S3ServerProcess.of(kind).write(bytes, try prefix(person) + name)
+        try S3Bucket(kind).write(bytes, try prefix(person) + name)
     }
 
     func delete(_ name: String, of person: PresentedCredentials) throws {
-        try S3ServerProcess.of(kind).remove(try prefix(person) + name)
+        try S3Bucket(kind).remove(try prefix(person) + name)
     }
 
     /// As Amazon does when a key is deleted.

@@ -18,14 +18,14 @@ extension ProviderUnderTest {
         return kind
     }()
     /// Apache's mod_dav.
-    static let apache = webDAV(PlainServer(kind: "apache"))
-    static let wsgiDAV = webDAV(PlainServer(kind: "wsgidav"))
-    static let rcloneWebDAV = webDAV(PlainServer(kind: "rclone"))
+    static let apache = webDAV("WebDAV (apache)", PlainServer(kind: .apache))
+    static let wsgiDAV = webDAV("WebDAV (wsgidav)", PlainServer(kind: .wsgiDAV))
+    static let rcloneWebDAV = webDAV("WebDAV (rclone)", PlainServer(kind: .rcloneWebDAV))
 
     /// A server without identifiers, checksums and chunks.
-    private static func webDAV(_ server: PlainServer) -> ProviderUnderTest {
+    private static func webDAV(_ name: String, _ server: PlainServer) -> ProviderUnderTest {
         var kind = webDAV(
-            "WebDAV (\(server.kind))", server.host, isReal: true, uploadPath: "/", owner: NobodyElse(),
+            name, server.host, isReal: true, uploadPath: "/", owner: NobodyElse(),
             absent: "name:nothing.bin")
         kind.real = server
         kind.hasQuota = false
@@ -36,7 +36,7 @@ extension ProviderUnderTest {
         kind.forbiddenCharacters = ["%", "?"]
         // The bytes, a proof that they are right, the move, and a look at the result; WsgiDAV takes the target of a move
         // as a path only, behind a proxy that ends TLS.
-        kind.storeCalls = (first: server.kind == "wsgidav" ? 5 : 4, later: 3)
+        kind.storeCalls = (first: server.kind == .wsgiDAV ? 5 : 4, later: 3)
         return kind
     }
 
@@ -60,23 +60,24 @@ extension ProviderUnderTest {
     }
 }
 
-/// One server of `scripts/lib/webdav-server`, where each person has a folder.
+/// One server of `scripts/lib/storage-server`, where each person has a folder.
 struct PlainServer: RealStorage {
     private static let user = "tester"
     private static let password = "secret-of-the-tests"
     private static let lastPerson = Mutex(0)
 
-    let kind: String
-    var host: String { "webdav-\(kind).sandbox.test" }
+    let kind: StorageServerProcess.Kind
+    var host: String { "\(kind.rawValue).sandbox.test" }
 
     func addPerson(to sandbox: SandboxControl) throws -> PresentedCredentials {
-        let server = try WebDAVServerProcess.of(kind)
+        let server = try StorageServerProcess.of(kind)
         try sandbox.addBackend(host: host, port: server.port)
         let number = Self.lastPerson.withLock { last in
             last += 1
             return last
         }
         try Self.makeFolder(server.files.appending(path: "Zoë & \(number)"))
+        try server.noticeChanges()
         return PresentedCredentials(
             accountType: .webDAV, accessToken: Self.password,
             accountDetails: """
@@ -94,7 +95,7 @@ struct PlainServer: RealStorage {
     private func folder(_ person: PresentedCredentials) throws -> URL {
         let details = try JSONDecoder().decode([String: String].self, from: Data((person.accountDetails ?? "").utf8))
         let path = details["address"].flatMap { URL(string: $0)?.path } ?? "/"
-        return try WebDAVServerProcess.of(kind).files.appending(path: String(path.dropFirst()))
+        return try StorageServerProcess.of(kind).files.appending(path: String(path.dropFirst()))
     }
 
     /// Without Apache's own `.DAV`.
@@ -123,10 +124,12 @@ struct PlainServer: RealStorage {
         let file = try file(name, person)
         try Self.makeFolder(file.deletingLastPathComponent())
         try Data(bytes).write(to: file)
+        try StorageServerProcess.of(kind).noticeChanges()
     }
 
     func delete(_ name: String, of person: PresentedCredentials) throws {
         try FileManager.default.removeItem(at: file(name, person))
+        try StorageServerProcess.of(kind).noticeChanges()
     }
 
     func revoke(_ person: PresentedCredentials, in sandbox: SandboxControl) throws {

@@ -1,65 +1,24 @@
 import Foundation
-import Posix
-import Synchronization
 
-/// A real server with the interface of Amazon S3, which ends with this process (scripts/lib/s3-server).
-public final class S3ServerProcess: Sendable {
-    /// The only bucket.
-    public static let bucket = "photos"
-    private static let running = Mutex<[String: S3ServerProcess]>([:])
+/// What is in the bucket of a real server, past the interface under test.
+public struct S3Bucket: Sendable {
+    /// The only one.
+    public static let name = "photos"
 
-    /// Where it listens on 127.0.0.1.
-    public let port: UInt16
-    private let kind: String
-    private let folder: URL
-    /// The server ends when this is closed.
-    private let input: Pipe
+    private let server: StorageServerProcess
+    /// Whether its objects are files.
+    private let hasFiles: Bool
 
-    /// The server of that kind, `moto` or `rclone`, that all tests of this process share.
-    public static func of(_ kind: String) throws -> S3ServerProcess {
-        try running.withLock { running in
-            if let known = running[kind] { return known }
-            let started = try S3ServerProcess(kind)
-            running[kind] = started
-            return started
-        }
+    /// - Parameter kind: moto or rclone with the interface of Amazon S3.
+    public init(_ kind: StorageServerProcess.Kind) throws {
+        server = try StorageServerProcess.of(kind)
+        hasFiles = kind == .s3Rclone
     }
-
-    private init(_ kind: String) throws {
-        self.kind = kind
-        folder = FileManager.default.temporaryDirectory
-            .appending(path: "syncserver-s3-\(kind)-\(ProcessInfo.processInfo.processIdentifier)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        input = Pipe()
-        let output = folder.appending(path: "output")
-        try Data().write(to: output)
-        let handle = try FileHandle(forWritingTo: output)
-        defer { try? handle.close() }
-        let process = try ChildProcess(
-            [PrivateStack.repository.appending(path: "scripts/lib/s3-server").path, kind, folder.path],
-            input: input.fileHandleForReading.fileDescriptor, output: handle.fileDescriptor, hasOwnGroup: true)
-        try? input.fileHandleForReading.close()
-        // The first time, packages are installed.
-        let deadline = ContinuousClock.now + .seconds(180)
-        while true {
-            let text = try String(contentsOf: output, encoding: .utf8)
-            if let port = text.split(separator: "\n").compactMap({ UInt16($0) }).first {
-                self.port = port
-                return
-            }
-            guard process.isRunning, ContinuousClock.now < deadline else {
-                throw StackError.malformedSetting("s3-server \(kind): \(text)")
-            }
-            Pause.sleep(.milliseconds(50))
-        }
-    }
-
-    // MARK: What is in the bucket, past the interface under test
 
     /// The objects whose keys begin with `prefix`, and have no further slash.
     public func objects(behind prefix: String) throws -> [(name: String, size: Int)] {
-        if kind == "rclone" {
-            let place = folder.appending(path: "\(Self.bucket)/\(prefix)")
+        if hasFiles {
+            let place = server.files.appending(path: "\(Self.name)/\(prefix)")
             let names = (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? []
             return try names.map { name in
                 let file = try FileManager.default.attributesOfItem(atPath: place.appending(path: name).path)
@@ -77,23 +36,27 @@ public final class S3ServerProcess: Sendable {
     }
 
     public func read(_ key: String) throws -> [UInt8]? {
-        if kind == "rclone" { return try? Array(Data(contentsOf: file(key))) }
+        if hasFiles { return try? Array(Data(contentsOf: file(key))) }
         let reply = try call("GET", "/" + Self.encoded(key))
         return reply.status == 200 ? reply.body : nil
     }
 
     public func write(_ bytes: [UInt8], _ key: String) throws {
-        if kind == "rclone" {
+        if hasFiles {
             let place = file(key)
             try FileManager.default.createDirectory(
                 at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
-            return try Data(bytes).write(to: place)
+            try Data(bytes).write(to: place)
+            return try server.noticeChanges()
         }
         guard try call("PUT", "/" + Self.encoded(key), bytes).status == 200 else { throw CocoaError(.fileWriteUnknown) }
     }
 
     public func remove(_ key: String) throws {
-        if kind == "rclone" { return try FileManager.default.removeItem(at: file(key)) }
+        if hasFiles {
+            try FileManager.default.removeItem(at: file(key))
+            return try server.noticeChanges()
+        }
         _ = try call("DELETE", "/" + Self.encoded(key))
     }
 
@@ -103,13 +66,13 @@ public final class S3ServerProcess: Sendable {
         return String(decoding: reply.body, as: UTF8.self).split(separator: "<UploadId>").count - 1
     }
 
-    private func file(_ key: String) -> URL { folder.appending(path: "\(Self.bucket)/\(key)") }
+    private func file(_ key: String) -> URL { server.files.appending(path: "\(Self.name)/\(key)") }
 
     private func call(_ method: String, _ target: String, _ body: [UInt8]? = nil) throws -> HTTPReply {
-        try HTTPAddress("http://127.0.0.1:\(port)")
+        try HTTPAddress("http://127.0.0.1:\(server.port)")
             .perform(
                 HTTPCall(
-                    method, "/\(Self.bucket)\(target)", headers: [("Authorization", Self.anySignature)], body: body))
+                    method, "/\(Self.name)\(target)", headers: [("Authorization", Self.anySignature)], body: body))
     }
 
     /// moto refuses nobody who has one.

@@ -1,0 +1,75 @@
+public import Foundation
+import Posix
+import Synchronization
+
+/// A real storage server, which ends with this process (scripts/lib/storage-server).
+public final class StorageServerProcess: Sendable {
+    public enum Kind: String, Sendable {
+        case s3Moto = "s3-moto"
+        case s3Rclone = "s3-rclone"
+        case apache = "webdav-apache"
+        case wsgiDAV = "webdav-wsgidav"
+        case rcloneWebDAV = "webdav-rclone"
+    }
+
+    private static let running = Mutex<[Kind: StorageServerProcess]>([:])
+
+    /// Where it listens on 127.0.0.1.
+    public let port: UInt16
+    /// The files that it serves; moto keeps its objects in memory.
+    public let files: URL
+    /// Of a server that remembers what folders hold.
+    private let controlPort: UInt16?
+    /// The server ends when this is closed.
+    private let input: Pipe
+
+    /// The server of that kind that all tests of this process share.
+    public static func of(_ kind: Kind) throws -> StorageServerProcess {
+        try running.withLock { running in
+            if let known = running[kind] { return known }
+            let started = try StorageServerProcess(kind)
+            running[kind] = started
+            return started
+        }
+    }
+
+    private init(_ kind: Kind) throws {
+        let folder = FileManager.default.temporaryDirectory
+            .appending(path: "syncserver-\(kind.rawValue)-\(ProcessInfo.processInfo.processIdentifier)")
+        files = folder.appending(path: "files")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        input = Pipe()
+        let output = folder.appending(path: "output")
+        try Data().write(to: output)
+        let handle = try FileHandle(forWritingTo: output)
+        defer { try? handle.close() }
+        let process = try ChildProcess(
+            [PrivateStack.repository.appending(path: "scripts/lib/storage-server").path, kind.rawValue, folder.path],
+            input: input.fileHandleForReading.fileDescriptor, output: handle.fileDescriptor, hasOwnGroup: true)
+        try? input.fileHandleForReading.close()
+        // The first time, packages are installed.
+        let deadline = ContinuousClock.now + .seconds(180)
+        while true {
+            let text = try String(contentsOf: output, encoding: .utf8)
+            // An empty line ends the ports.
+            if text.hasSuffix("\n\n") {
+                let ports = text.split(separator: "\n").compactMap { UInt16($0) }
+                guard let first = ports.first else { throw StackError.malformedSetting("\(kind.rawValue): \(text)") }
+                port = first
+                controlPort = ports.dropFirst().first
+                return
+            }
+            guard process.isRunning, ContinuousClock.now < deadline else {
+                throw StackError.malformedSetting("storage-server \(kind.rawValue): \(text)")
+            }
+            Pause.sleep(.milliseconds(50))
+        }
+    }
+
+    /// Makes the server see what was done to its files behind its back.
+    public func noticeChanges() throws {
+        guard let controlPort else { return }
+        let reply = try HTTPAddress("http://127.0.0.1:\(controlPort)").perform(HTTPCall("POST", "/vfs/forget"))
+        guard reply.status == 200 else { throw StackError.malformedSetting("vfs/forget: \(reply.status)") }
+    }
+}
