@@ -180,6 +180,35 @@ struct PhoneUploadTests {
         #expect(sizes == [granularity, granularity, granularity, granularity])
     }
 
+    @Test("Large parts are reserved while as much is left for others, and until the upload ends")
+    func reservation() throws {
+        let budget = PartBudget(bytes: 20 << 20)
+        let bytes = someBytes(12 << 20)
+        do {
+            let uploads = (0..<4).map { _ in upload(bytes, budget: budget) }
+            #expect(uploads.map { $0.reserveMemory(partBytes: 5 << 20) } == [true, true, true, false])
+            #expect(uploads[0].reserveMemory(partBytes: 5 << 20), "it has it already")
+            let sent = try sendParts(of: uploads[0], granularity: 5 << 20)
+            #expect(sent == bytes)
+            #expect(!uploads[3].reserveMemory(partBytes: 5 << 20), "the others still have theirs")
+            #expect(uploads[3].reserveMemory(partBytes: granularity), "every upload has a small part")
+        }
+        #expect(upload(bytes, budget: budget).reserveMemory(partBytes: 10 << 20))
+    }
+
+    @Test("A part that must be larger than what is left counts, until it has been sent")
+    func excess() throws {
+        let budget = PartBudget(bytes: 8 << 20)
+        do {
+            let upload = upload(someBytes(20 << 20), budget: budget)
+            let part = try upload.nextPart(granularity: 10 << 20)
+            #expect(part.count == 10 << 20)
+            #expect(budget.take(upTo: 1 << 20) == 0)
+            try part.arrive()
+        }
+        #expect(budget.take(upTo: 1 << 20) == 1 << 20)
+    }
+
     @Test("No upload takes more than a quarter of the budget that is left")
     func share() {
         let budget = PartBudget(bytes: 16 << 20)

@@ -8,6 +8,11 @@ public protocol UploadContent: AnyObject {
     /// The exact number of bytes that all parts have together.
     var lengthBytes: Int64 { get }
 
+    /// Sets memory aside for parts of `partBytes`, until the content is no longer needed.
+    /// - Returns: whether there is enough. If not, ``rest()`` needs none; parts of that size are possible nevertheless,
+    ///   at the expense of other uploads.
+    func reserveMemory(partBytes: Int) -> Bool
+
     /// The next part: a multiple of `granularity` bytes unless it is the last one. The one before it becomes invalid.
     ///
     /// The end of the last part arrives only after the whole content has arrived and its checksum is right; this
@@ -167,6 +172,8 @@ public final class BytesContent: UploadContent {
     }
 
     public var lengthBytes: Int64 { Int64(bytes.count) }
+
+    public func reserveMemory(partBytes: Int) -> Bool { true }
 
     public func nextPart(granularity: Int) -> UploadPart { rest() }
 

@@ -11,7 +11,7 @@ struct S3Bucket {
     private let baseURL: String
     private let signer: S3Signer
     /// Without TLS, only a signature protects a payload.
-    private let signsPayloads: Bool
+    let signsPayloads: Bool
 
     /// - Throws: ``CloudStorageError/rejected(code:)`` if the operator no longer admits the server.
     init(

@@ -32,6 +32,20 @@ public final class PartBudget: Sendable {
         }
     }
 
+    /// Takes `bytes` if as much is left for others.
+    func take(exactly bytes: Int) -> Bool {
+        available.withLock { available in
+            guard bytes <= available / 2 else { return false }
+            available -= bytes
+            return true
+        }
+    }
+
+    /// Takes `bytes`, whether they are available or not: there will be less for the next ones.
+    func takeRegardless(_ bytes: Int) {
+        available.withLock { $0 -= bytes }
+    }
+
     func putBack(_ bytes: Int) {
         available.withLock { $0 += bytes }
     }
