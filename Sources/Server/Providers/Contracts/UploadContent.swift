@@ -151,9 +151,13 @@ extension MutableSpan<UInt8> {
     /// Copies as much of `bytes` as there is room for into the beginning.
     /// - Returns: the number of bytes copied.
     public mutating func copyPrefix(of bytes: ArraySlice<UInt8>) -> Int {
-        let source = bytes.span
-        let count = Swift.min(count, source.count)
-        for index in 0..<count { self[index] = source[index] }
+        let count = Swift.min(count, bytes.count)
+        // As memory: element by element, the bounds of each are checked.
+        unsafe withUnsafeMutableBytes { target in
+            unsafe bytes.withUnsafeBytes { source in
+                unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: source.prefix(count)))
+            }
+        }
         return count
     }
 }

@@ -56,6 +56,7 @@ final class PhoneUpload: UploadContent {
     deinit {
         budget.putBack(reservedBytes)
         budget.observer(-observedBytes)
+        if isKnownUniquelyReferenced(&window), let window { budget.keep(window.takeBuffer()) }
     }
 
     /// The hash that the provider must report: for Google and Dropbox the announced checksum.
@@ -93,7 +94,7 @@ final class PhoneUpload: UploadContent {
     /// - Parameter size: decides how large the part will be, of which as many bytes have arrived as it is told.
     private func handOut(isSliding: Bool = false, size: (Int) -> Int) throws -> UploadPart {
         let offset = arrivedBytes
-        var buffer = window?.takeBuffer() ?? []
+        var buffer = window?.takeBuffer() ?? budget.takeBuffer()
         window = nil
         observe(0)
         pace.ended()
