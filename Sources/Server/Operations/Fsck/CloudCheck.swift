@@ -179,6 +179,7 @@ public struct CloudCheck {
         case .rateLimited: "the provider asks us to wait"
         case .timedOut: "timed out"
         case .rejected(let code): "rejected: \(code)"
+        case .serverNotAllowed: "the configuration does not admit the server"
         case .localFailure: "the tokens cannot be read"
         default: "unavailable"
         }
