@@ -116,6 +116,14 @@ class SuiteTests(unittest.TestCase):
         self.assertEqual([word for word in suites[0].arguments if word.startswith("^Acc")], [
             r"^AcceptanceTests\.", *[arg for suite in suites[1:4] for arg in suite.arguments if arg != "--filter"]])
 
+    def test_the_longest_target_begins_as_soon_as_there_is_room(self) -> None:
+        suites = suites_of(["StoreTests.A/a()", "CloudStorageTests.B/b()", "AcceptanceTests.C/c()"])
+
+        names = [suite.name for suite in suites]
+        self.assertEqual(names, [
+            "AcceptanceTests", "PrivateStackTests", "CloudStorageTests", "RandomisedTests", "GigabyteTests", "StoreTests"])
+        self.assertEqual(sum(suite.width for suite in suites[:3]), TESTS_AT_ONCE)
+
 
 class StepTests(unittest.TestCase):
     def test_steps_are_counted_by_what_they_say(self) -> None:
